@@ -116,9 +116,9 @@ export async function startThere(
   const by = forDaemons ? 'local' : 'platform';
   const batch = await client.call('evals.start', startRequest(plan, prompt, by), { signal });
   const runner = forDaemons
-    ? `daemons with ${plan.suite.id} in daemon.suites run it`
+    ? `daemons with ${plan.suite.id} in daemon.suites run it; until one does, it stays queued`
     : `${client.origin} runs it`;
-  return { kind: 'queued', batch, next: `${runner}; \`offsite service runs CASE\` shows its results` };
+  return { kind: 'queued', batch, next: `${runner}; \`offsite service runs ${batch.id}\` shows its results` };
 }
 
 /**

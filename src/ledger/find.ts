@@ -81,6 +81,8 @@ export function listBatches(
          count(*) FILTER (WHERE trials.verdict = 'void') AS void,
          count(*) FILTER (WHERE trials.state <> 'finished' AND trials.withdrawn IS NULL) AS unfinished,
          count(*) FILTER (WHERE trials.state <> 'finished' AND trials.withdrawn = 'canceled') AS canceled,
+         count(*) FILTER (WHERE trials.state <> 'finished' AND trials.withdrawn = 'elsewhere') AS elsewhere,
+         batches.plan IS NULL AND count(runs.key) FILTER (WHERE runs.origin = 'found') > 0 AS is_found,
          count(*) FILTER (WHERE ${isTaken}) AS from_service,
          count(DISTINCT runs.case_id) AS cases,
          count(*) FILTER (WHERE trials.state = 'finished' AND trials.duration_ms IS NULL) AS unlisted,
@@ -103,6 +105,8 @@ export function listBatches(
       void: Number(row.void),
       unfinished: Number(row.unfinished),
       canceled: Number(row.canceled),
+      elsewhere: Number(row.elsewhere),
+      isFound: row.is_found === 1,
       fromService: Number(row.from_service),
       cases: Number(row.cases),
       unlisted: Number(row.unlisted),
@@ -183,7 +187,7 @@ export function lastBatch(records: Records, which?: EndedBatches): StoredBatch |
   throw new OffsiteError('the data folder has no batch', {
     code: 'BATCH_UNKNOWN',
     kind: 'input',
-    hint: 'Run a suite first, or name another folder with --data-folder or OFFSITE_HOME.',
+    hint: 'Run a suite first, or name another folder with --data-folder or OFFSITE_HOME. `offsite service runs` lists the batches of the service.',
   });
 }
 

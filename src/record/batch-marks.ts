@@ -8,6 +8,10 @@ export interface BatchFacts {
   unfinished: number;
   /** Trials that were canceled, or abandoned, before they had a result. */
   canceled?: number | undefined;
+  /** Whether it is one of the service, of which runs were found and run here. */
+  isFound?: boolean | undefined;
+  /** Trials of it that others ran. Others may have run more, of which nothing is known here. */
+  elsewhere?: number | undefined;
   /** Trials of whose results only the service had a record. */
   fromService?: number | undefined;
   /** How many cases it has. */
@@ -33,7 +37,7 @@ export interface Regraded {
 
 /** What to know before the results of a batch are believed or compared, each in a few words. */
 export function batchMarks(batch: BatchFacts): string[] {
-  const { unfinished, canceled = 0, fromService = 0, cases, suiteCases } = batch;
+  const { unfinished, canceled = 0, fromService = 0, cases, suiteCases, isFound, elsewhere = 0 } = batch;
   const { answers, isForeign, regraded, audited } = batch;
   return [
     ...(isForeign ? ['foreign'] : []),
@@ -41,6 +45,8 @@ export function batchMarks(batch: BatchFacts): string[] {
     ...(suiteCases !== undefined && suiteCases > cases ? [`${cases} of ${suiteCases} cases`] : []),
     ...(unfinished > 0 ? [`${unfinished} ${unfinished === 1 ? 'trial' : 'trials'} left`] : []),
     ...(canceled > 0 ? [`${canceled} ${canceled === 1 ? 'trial' : 'trials'} canceled`] : []),
+    ...(elsewhere > 0 ? [`${elsewhere} ${elsewhere === 1 ? 'trial' : 'trials'} ran elsewhere`] : []),
+    ...(isFound ? ['found at the service'] : []),
     ...(fromService > 0 ? [`${fromService} from the service`] : []),
     ...(regraded ? [regradedText(batch, regraded)] : []),
     ...(audited ? [auditedText(audited)] : []),

@@ -26,6 +26,40 @@ test('a suite that is queued at the service for daemons is run by one that watch
   expect(await at.runs('a')).toMatchObject([{ trials: [{ status: 'reported' }, { status: 'reported' }] }]);
 });
 
+test('the results of a batch that several machines share are seen as a whole', {
+  timeout: 60_000,
+}, async () => {
+  await using at = await openDaemonPlace();
+  at.configure();
+  expect((await at.command('data', 'batches')).stdout).toContain('`offsite service runs`');
+  await at.queue(['a', 'b'], { trials: 2 });
+  const [{ id = '', batchId = '' } = {}] = await at.runs('a');
+  // Another machine has run one of the four.
+  const outcome = { passed: false, exitCode: 1 };
+  const trial = { caseName: 'a', ordinal: 0, taskIndex: 0, sandboxId: 'x', events: [], outcome };
+  await at.service.ask('evals.reportTrial', { id, trial });
+  const waiting = (await at.command('service', 'runs')).stdout;
+  expect(waiting).toMatch(new RegExp(`small +2 +1 of 4 +0 +1 +0 % +${batchId}`));
+  expect((await at.drained()).exitCode).toBe(0);
+
+  const all = (await at.command('service', 'runs', 'small')).stdout;
+  expect(all).toMatch(new RegExp(`small +2 +4 of 4 +3 +1 +75 % +${batchId}`));
+  const { batches } = JSON.parse((await at.command('service', 'runs', '--json')).stdout);
+  expect(batches).toMatchObject([{ id: batchId, ended: 4, trials: 4, passRate: 0.75 }]);
+  const runs = (await at.command('service', 'runs', batchId)).stdout;
+  expect(runs).toMatch(/ a +.* 1 of 2 /);
+  expect(runs).toMatch(/ b +.* 2 of 2 /);
+  const shown = await at.command('show');
+  expect(shown.stdout).toContain('found at the service');
+  expect(shown.stdout).toContain(`with what others ran of it: offsite service runs ${batchId}`);
+  expect((await at.command('data', 'batches')).stdout).toContain('found at the service');
+
+  const typo = await at.command('service', 'runs', 'smal');
+  expect(typo.exitCode).toBe(2);
+  expect(typo.stderr).toContain('no case, suite or recent batch smal; did you mean "small"?');
+  expect(typo.stderr).toContain('It has the suites small.');
+});
+
 test('a suite whose scripts read variables is not queued for daemons, which get none', {
   timeout: 60_000,
 }, async () => {

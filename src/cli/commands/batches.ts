@@ -30,7 +30,10 @@ export function batchesCommand() {
       if (options.json) return out.json(listed);
       const unstarted = unstartedLines(ledger);
       if (listed.length === 0 && unstarted.length > 0) return out.print(stack(unstarted));
-      if (listed.length === 0) return out.print('the data folder has no batch yet: offsite run SUITE');
+      if (listed.length === 0)
+        return out.print(
+          'the data folder has no batch yet: offsite run SUITE; `offsite service runs` lists those of the service',
+        );
       const all = countBatches(ledger.records);
       const more = all - listed.length;
       const rest = more > 0 ? [styled('dim', ours(`and ${more} more: offsite data batches -n ${all}`))] : [];

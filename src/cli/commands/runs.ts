@@ -1,7 +1,14 @@
 import { Command } from '@commander-js/extra-typings';
+import { type ServiceBatch, serviceBatches } from '../../api/service-batches.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
+import type { Client } from '../../client/client.ts';
 import type { ListedRun } from '../../client/pages/page-reader.ts';
+import { NotFound } from '../../client/refusal.ts';
+import type { CaseEntry } from '../../contract/catalog.ts';
+import type { RequestOf } from '../../contract/operations.ts';
 import { findBatchRun, shortBatchIds, shortRunId } from '../../ledger/find.ts';
 import { fittedRows } from '../../text/fit.ts';
+import { nearest } from '../../text/nearest.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { minute, percent, plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
@@ -9,33 +16,142 @@ import { wholeNumber, withService } from '../options.ts';
 
 export function runsCommand() {
   return withService(new Command('runs'))
-    .description("list a case's runs, newest first, 20 to a page; --json adds what their trials measured")
-    .argument('<case>', "the case's id")
-    .option('--variant <variant>', 'only the runs of this variant: its id at the service, or its model')
-    .option('--page <n>', 'the page, from 1', wholeNumber, 1)
-    .action(async (caseId, options) => {
+    .description(
+      "list the service's newest batches with what has run of them, by whomever; or the runs of a case, newest " +
+        'first, 20 to a page; --json adds what their trials measured',
+    )
+    .argument('[what]', 'the id of a case, a suite or a batch (default: all suites)')
+    .option('--variant <variant>', "only a case's runs of this variant: its id at the service, or its model")
+    .option('--page <n>', "the page of a case's runs, from 1", wholeNumber)
+    .action(async (what, { page, variant, ...options }) => {
       await using context = CommandContext.open(options);
-      const { out } = context;
       const { signal } = context.interruption();
       const { client, name: service } = await context.service();
-      const asked = { caseId, page: options.page, variant: options.variant };
-      const page = await client.page(asked, { signal, parts: 'results' });
-      const { records } = context.ledger();
-      const named = page.runs.map((run: ListedRun<'results'>) => {
-        const known = findBatchRun(records, { service, batchId: run.batchId ?? '', runId: run.id });
-        // For a run that was found at the service, the ledger has only the service's id of the variant.
-        return { ...run, variantName: known?.variantIndex === undefined ? undefined : known.variant };
-      });
-      if (options.json) return out.json({ ...page, runs: named });
-      if (page.total === 0)
-        return out.print(text`no runs of case ${caseId}: offsite service cases lists the ids of cases`);
-      out.print(
-        stack([
-          runsTable(named, { width: out.columns, short: shortBatchIds(records) }),
-          text`page ${page.page} of ${Math.ceil(page.total / page.pageSize)}, ${plural(page.total, 'run')}`,
-        ]),
-      );
+      const at = { context, client, service, signal, json: options.json === true };
+      if (what !== undefined && (await printRuns({ caseId: what, page, variant }, at))) return;
+      if (what === undefined && (page ?? variant) !== undefined) throw forCases();
+      await printBatches(what, at);
     });
+}
+
+interface At {
+  context: CommandContext;
+  client: Client;
+  /** The service's name in the ledger. */
+  service: string;
+  signal: AbortSignal;
+  json: boolean;
+}
+
+function forCases(): OffsiteError {
+  return new OffsiteError("--page and --variant are for a case's runs", {
+    ...{ code: 'CASE_NEEDED', kind: 'input', hint: 'Name the case: offsite service runs CASE' },
+  });
+}
+
+/** Prints a case's runs. Resolves with false if the service has none of a case with that id. */
+async function printRuns(asked: RequestOf<'evals.runs.list'>, at: At): Promise<boolean> {
+  const { context, client, signal, json } = at;
+  const page = await client
+    .page({ ...asked, page: asked.page ?? 1 }, { signal, parts: 'results' })
+    .catch((error) => {
+      if (error instanceof NotFound) return undefined;
+      throw error;
+    });
+  if (page === undefined || (page.total === 0 && asked.variant === undefined)) return false;
+  if (json) context.out.json({ ...page, runs: withNames(page.runs, at) });
+  else if (page.total === 0)
+    context.out.print(text`no runs of case ${asked.caseId} on ${asked.variant ?? ''}`);
+  else {
+    const pages = Math.ceil(page.total / page.pageSize);
+    const counts = text`page ${page.page} of ${pages}, ${plural(page.total, 'run')}`;
+    context.out.print(stack([runsTable(page.runs, at), counts]));
+  }
+  return true;
+}
+
+/** How many batches are listed. */
+const listed = 10;
+
+/** Prints the newest batches, also only those of a suite; or the runs of one batch. */
+async function printBatches(
+  what: string | undefined,
+  { context, client, signal, json, ...at }: At,
+): Promise<void> {
+  const { cases } = await client.call('evals.cases.list', {}, { signal });
+  if (cases.some(({ id }) => id === what)) return context.out.print(text`no runs of case ${what ?? ''}`);
+  const suite = cases.find((one) => one.suite?.id === what)?.suite?.id;
+  const ofSuite = suite === undefined ? cases : cases.filter((one) => one.suite?.id === suite);
+  const { batches, runs, casesLeft } = await serviceBatches(client, ofSuite, suite, signal);
+  if (what !== undefined && suite === undefined) {
+    const fitting = [...runs].filter(([id]) => id.startsWith(what) || id.startsWith(`batch_${what}`));
+    const [[, ofBatch] = [], ...others] = fitting;
+    if (!ofBatch || others.length > 0)
+      throw unknown(
+        what,
+        cases,
+        fitting.map(([id]) => id),
+      );
+    const shown = { context, client, signal, json, ...at };
+    if (json) return context.out.json({ runs: withNames(ofBatch, shown) });
+    return context.out.print(runsTable(ofBatch, shown));
+  }
+  const newest = batches.slice(0, listed);
+  if (json) return context.out.json({ batches: newest });
+  if (newest.length === 0)
+    return context.out.print('the service has no batch yet: offsite service start SUITE');
+  const more = casesLeft > 0 ? [text`without ${plural(casesLeft, 'more case')}: name a suite`] : [];
+  const hint = styled(
+    'dim',
+    ours('one of them: offsite service runs BATCH; one case: offsite service runs CASE'),
+  );
+  context.out.print(stack([batchesTable(newest, context), ...more, hint]));
+}
+
+function unknown(what: string, cases: readonly CaseEntry[], fitting: readonly string[]): OffsiteError {
+  const suites = [...new Set(cases.flatMap(({ suite }) => suite?.id ?? []))];
+  const near = nearest(what, [...suites, ...cases.map(({ id }) => id)]);
+  const meant = near === undefined ? '' : `; did you mean "${near}"?`;
+  const message =
+    fitting.length > 1
+      ? `${fitting.length} batches of the service begin with ${what}: ${fitting.slice(0, 10).join(', ')}`
+      : `the service has no case, suite or recent batch ${what}${meant}`;
+  return new OffsiteError(message, {
+    code: 'RUNS_UNKNOWN',
+    kind: 'input',
+    hint:
+      (suites.length > 0 ? `It has the suites ${suites.slice(0, 10).join(', ')}. ` : '') +
+      '`offsite service cases` lists its cases, `offsite service runs` its newest batches.',
+  });
+}
+
+function batchesTable(batches: readonly ServiceBatch[], { out }: CommandContext): Printable {
+  const right = (title: string, cell: (batch: ServiceBatch) => Value) => {
+    return { title, align: 'right' as const, cell };
+  };
+  const some = (has: (batch: ServiceBatch) => boolean) => batches.some(has);
+  const columns = [
+    {
+      title: 'when',
+      cell: ({ startedAt }: ServiceBatch) => (startedAt === undefined ? '' : minute(startedAt)),
+    },
+    { title: 'suite', shrinks: true, cell: ({ suite }: ServiceBatch) => suite },
+    ...(some(({ isPlatforms }) => isPlatforms)
+      ? [{ title: 'run by', cell: (batch: ServiceBatch) => (batch.isPlatforms ? 'platform' : 'Offsite') }]
+      : []),
+    right('cases', ({ cases }) => String(cases)),
+    right('ended', ({ ended, trials }) => `${ended} of ${trials}`),
+    right('passed', ({ passed }) => String(passed)),
+    right('failed', ({ failed }) => (failed > 0 ? styled('red', failed) : '0')),
+    ...(some((batch) => batch.void > 0)
+      ? [right('void', (batch) => (batch.void > 0 ? styled('yellow', batch.void) : '0'))]
+      : []),
+    right('rate', ({ passRate }) => percent(passRate)),
+    { title: 'batch', cell: ({ id }: ServiceBatch) => id },
+  ];
+  const titles = columns.map(({ title }) => ours(title));
+  const rows = batches.map((batch) => columns.map(({ cell }) => cell(batch)));
+  return fittedRows(columns, [titles, ...rows], { width: out.columns ?? unlimited, lead: '' });
 }
 
 /** A run of the service, with its variant's name if the ledger knows it. */
@@ -49,14 +165,19 @@ const unlimited = 1_000;
 /** Terminals of fewer cells show the beginnings of ids. */
 const narrow = 120;
 
-/**
- * @param width of the terminal, in cells; undefined if the output is not a terminal
- * @param short the short id of a batch
- */
-function runsTable(
-  runs: readonly NamedRun[],
-  { width = unlimited, short }: { width?: number | undefined; short: (batch: string) => string },
-): Printable {
+/** For a run that was found at the service, the ledger has only the service's id of the variant. */
+function withNames(runs: readonly ListedRun<'results'>[], { context, service }: At): NamedRun[] {
+  const { records } = context.ledger();
+  return runs.map((run) => {
+    const known = findBatchRun(records, { service, batchId: run.batchId ?? '', runId: run.id });
+    return { ...run, variantName: known?.variantIndex === undefined ? undefined : known.variant };
+  });
+}
+
+function runsTable(found: readonly ListedRun<'results'>[], at: At): Printable {
+  const runs = withNames(found, at);
+  const width = at.context.out.columns ?? unlimited;
+  const short = shortBatchIds(at.context.ledger().records);
   const some = (has: (run: NamedRun) => boolean) => runs.some(has);
   const right = (title: string, cell: (run: NamedRun) => Value) => {
     return { title, align: 'right' as const, cell };
@@ -66,10 +187,11 @@ function runsTable(
   const columns = [
     { title: 'when', cell: whenText },
     { title: 'suite', shrinks, cell: ({ suite }: NamedRun) => suite?.name ?? suite?.id ?? '' },
-    { title: 'variant', shrinks, cell: variantText },
-    ...(some(({ status }) => status !== 'completed')
-      ? [{ title: 'status', cell: ({ status }: NamedRun) => status ?? '' }]
+    ...(new Set(runs.map((run) => run.case?.id)).size > 1
+      ? [{ title: 'case', shrinks, cell: (run: NamedRun) => run.case?.id ?? '' }]
       : []),
+    { title: 'variant', shrinks, cell: variantText },
+    ...(some(({ status }) => status !== 'completed') ? [{ title: 'status', cell: statusText }] : []),
     ...(some(({ local }) => !local)
       ? [{ title: 'run by', cell: ({ local }: NamedRun) => (local ? 'Offsite' : 'platform') }]
       : []),
@@ -84,6 +206,13 @@ function runsTable(
   const titles = columns.map(({ title }) => ours(title));
   const rows = runs.map((run) => columns.map(({ cell }) => cell(run)));
   return fittedRows(columns, [titles, ...rows], { width, lead: '' });
+}
+
+/** `running, 3 of 4 ended`. */
+function statusText({ status = '', distribution }: NamedRun): string {
+  const { trials, passed = 0, failed = 0, voided = 0 } = distribution ?? {};
+  if (status === 'completed' || trials === undefined) return status;
+  return `${status}, ${passed + failed + voided} of ${trials} ended`;
 }
 
 function whenText({ startedAt }: NamedRun): string {

@@ -90,6 +90,11 @@ async function start(file: string, options: StartOptions): Promise<number> {
     started = await startThere(plan, there, signal);
     if (forDaemons && plan.variants.some(({ profile }) => profile.name !== undefined))
       progress.note('daemons use the profile that their own daemon.profiles has for the harness');
+    const { suites, cases } = config.daemon;
+    if (forDaemons && suites.length + cases.length > 0 && !suites.includes(plan.suite.id))
+      progress.note(
+        text`daemon.suites of ${config.file ?? 'the configuration'} does not have ${plan.suite.id}`,
+      );
     if (left.length > 0) progress.note(`left out: ${left.map(({ path }) => path).join(', ')}`);
   }
   if (started.kind === 'finished') return printFinished(started.batch, context, progress, options);

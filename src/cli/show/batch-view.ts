@@ -42,6 +42,8 @@ interface ShownBatch {
   left: number;
   /** What to know about the batch before its results are believed. */
   marks: string[];
+  /** Whether others may have run parts of it. */
+  isFound: boolean;
 }
 
 /**
@@ -88,8 +90,9 @@ export function readBatch(
       return { ...run, ...(unfinished && { unfinished }) };
     }),
   };
-  const marks = listBatches(ledger.records, { only: batch.key }).flatMap(batchMarks);
-  return { batch, run, summary, notPassed, unreadable, left, marks };
+  const [facts] = listBatches(ledger.records, { only: batch.key });
+  const marks = facts ? batchMarks(facts) : [];
+  return { batch, run, summary, notPassed, unreadable, left, marks, isFound: facts?.isFound === true };
 }
 
 /** Terminals of fewer cells are narrow. */
@@ -105,7 +108,7 @@ const narrow = 120;
  * @param width of the terminal, in cells
  */
 export function batchView(
-  { batch, run, summary, notPassed, unreadable, marks }: ShownBatch,
+  { batch, run, summary, notPassed, unreadable, marks, isFound }: ShownBatch,
   {
     short,
     isLast,
@@ -140,6 +143,9 @@ export function batchView(
   const [first] = notPassed;
   const hint = first && [styled('dim', text`see one: offsite show ${words(first.trial)}`)];
   const trials = [...lines, ...passed];
+  const whole = isFound
+    ? [styled('dim', text`with what others ran of it: offsite service runs ${batch.id}`)]
+    : [];
   const damaged =
     unreadable > 0
       ? [
@@ -152,6 +158,7 @@ export function batchView(
     summaryTable(summary),
     ...(trials.length > 0 ? [stack(trials)] : []),
     ...(hint ?? []),
+    ...whole,
   ]);
 }
 
