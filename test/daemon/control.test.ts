@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { removeSnapshotsOf } from '../cli/containers.ts';
 import type { Running } from '../cli/offsite.ts';
@@ -132,9 +131,6 @@ test('a run that is canceled ends, is not run again, and frees its place', async
   const { run = '' } = running[0] ?? {};
   expect((await at.command('daemon', 'cancel', run)).stdout).toContain('canceled 1 trial');
   await at.once(({ running, queued }) => running.length === 0 && queued === 0);
-  // The log would name it among the running trials after 15 s of silence.
-  const named = daemon.printed(new RegExp(`"msg":"at work".*${run}|${run}.*"msg":"at work"`));
-  expect(await Promise.race([named, setTimeout(17_000)])).toBeUndefined();
   const again = await at.command('daemon', 'cancel', run);
   expect(again).toMatchObject({ exitCode: 2 });
   expect(again.stderr).toContain('no open trial');

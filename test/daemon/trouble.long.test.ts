@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { cuttingProxy } from '../engine/cutting-proxy.ts';
 import { openDaemonPlace } from './daemon-place.ts';
@@ -65,4 +66,20 @@ test('it is not healthy while the engine is gone, and says so', async () => {
   await expect.poll(healthz).toBe(503);
   const { health } = await at.once(({ health }) => !health.ok);
   expect(health.troubles[0]).toContain('the engine: ');
+});
+
+test('a canceled run is named no more among the running trials', async () => {
+  await using at = await openDaemonPlace();
+  at.configure({ profiles: { worker: { run: 'sleep 100000' } } });
+  const [run = ''] = await at.queue(['endless']);
+  const daemon = await at.daemon();
+  await at.once(({ running }) => running.some(({ phase }) => phase === 'harness'));
+  await at.command('daemon', 'cancel', run);
+  await at.once(({ running }) => running.length === 0);
+  // The log names what runs after 15 s of silence.
+  const named = daemon.printed(new RegExp(`"msg":"at work".*${run}|${run}.*"msg":"at work"`));
+  expect(await Promise.race([named, setTimeout(17_000)])).toBeUndefined();
+  daemon.kill('SIGTERM');
+  // Or the end of what it prints would reject the promise above.
+  await Promise.allSettled([daemon.ended, named]);
 });

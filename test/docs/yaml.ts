@@ -1,7 +1,7 @@
 import { mkdtempDisposable, writeFile } from 'node:fs/promises';
+import { registerHooks } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { NoOperationTraceWriter, parseWorkflow } from '@actions/workflow-parser';
 import { execa } from 'execa';
 import { parse } from 'yaml';
 import type { z } from 'zod';
@@ -9,6 +9,15 @@ import { ConfigFile } from '../../src/suite/config-file.ts';
 import { keysAt } from '../../src/suite/schema-problems.ts';
 import { ScriptFile } from '../../src/suite/script-file.ts';
 import { SuiteFile } from '../../src/suite/suite-file.ts';
+
+// It imports JSON as bundlers allow it, and Node does not.
+registerHooks({
+  load(url, context, next) {
+    const isJson = url.includes('/@actions/workflow-parser/') && url.endsWith('.json');
+    return next(url, isJson ? { ...context, importAttributes: { type: 'json' } } : context);
+  },
+});
+const { NoOperationTraceWriter, parseWorkflow } = await import('@actions/workflow-parser');
 
 type Content = Record<string, unknown>;
 

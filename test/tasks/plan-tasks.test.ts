@@ -180,12 +180,14 @@ test('tests that lead out of their task are not read', () => {
 });
 
 test('the time for a task does not grow with the number of tasks', () => {
-  const ids = Array.from({ length: 600 }, (_, n) => `task-${n}`);
+  const ids = Array.from({ length: 300 }, (_, n) => `task-${n}`);
   for (const id of ids) set.harbor(id);
   const timeOf = (include: string[]) => {
-    const begun = performance.now();
+    // Of the processor: a loaded machine has others take turns.
+    const begun = process.cpuUsage();
     expect(planTasks({ path: set.folder, include }, parts).cases).toHaveLength(include.length);
-    return (performance.now() - begun) / include.length;
+    const { user, system } = process.cpuUsage(begun);
+    return (user + system) / include.length;
   };
   timeOf(ids.slice(0, 30));
   expect(timeOf(ids) / timeOf(ids.slice(0, 30))).toBeLessThan(5);

@@ -42,8 +42,8 @@ export class TerminalScreen extends Writable {
     this.#terminal.write(chunk, done);
   }
 
-  /** Resolves when the terminal has read everything. */
-  #written(): Promise<void> {
-    return new Promise((resolve) => this.#terminal.write('', resolve));
+  /** Resolves when the terminal has read everything, also what this stream holds until it is its turn. */
+  #written(): Promise<unknown> {
+    return new Promise((resolve) => this.write('', resolve));
   }
 }
