@@ -1,4 +1,4 @@
-// Sets up the machine, checks the code, then tests it. Arguments go to vitest.
+// Sets up the machine, then tests the code and checks it meanwhile. Arguments go to vitest.
 //
 // Without `--all`, and without files, the long tests are left out: test-selection.ts says which.
 // `--long-part` runs a fifth of them after the others, another fifth for the next commit.
@@ -35,12 +35,26 @@ await runScript(
   () => summaryLine(count ?? { passed: 0, failed: 1 }),
 );
 
+/**
+ * The checks need a processor, and the tests wait for containers most of the time, so they run beside each
+ * other. A check that fails counts as a failure of the run, whose last line other programs read.
+ */
 async function runAll(args: readonly string[], signal: AbortSignal): Promise<number> {
-  // The set-up waits for downloads most of the time.
-  const [prepared, checked] = await Promise.allSettled([prepare(signal), runChecks(signal)]);
-  if (prepared.status === 'rejected') throw prepared.reason;
+  const tests = async () => {
+    await prepare(signal);
+    return await runSelected(args, signal);
+  };
+  const [tested, checked] = await Promise.allSettled([tests(), runChecks(signal)]);
+  if (tested.status === 'rejected') throw tested.reason;
   if (checked.status === 'rejected') throw checked.reason;
-  if (checked.value !== 0) return checked.value;
+  if (checked.value !== 0) {
+    console.log('\nA check of the code failed: see above.');
+    count = sum(count, { passed: 0, failed: 1 });
+  }
+  return tested.value || checked.value;
+}
+
+async function runSelected(args: readonly string[], signal: AbortSignal): Promise<number> {
   const { vitestArgs, isShort, hasLongPart } = testSelection(args);
   const title = isShort ? 'Tests but the long ones (vitest)' : 'Tests (vitest)';
   const env = isShort ? { ...process.env, OFFSITE_TESTS: 'short' } : process.env;
@@ -57,9 +71,12 @@ async function runAll(args: readonly string[], signal: AbortSignal): Promise<num
 /** Adds what the tests came to to the count of this process. */
 async function runCounted(args: readonly string[], signal: AbortSignal, env?: NodeJS.ProcessEnv) {
   const run = await runTests(args, signal, env);
-  const { passed, failed } = count ?? { passed: 0, failed: 0 };
-  count = { passed: passed + run.count.passed, failed: failed + run.count.failed };
+  count = sum(count, run.count);
   return run.exitCode;
+}
+
+function sum(a: TestCount = { passed: 0, failed: 0 }, b: TestCount): TestCount {
+  return { passed: a.passed + b.passed, failed: a.failed + b.failed };
 }
 
 async function prepare(signal: AbortSignal): Promise<void> {
