@@ -1,16 +1,10 @@
 import { dirname, join } from 'node:path';
-import {
-  type CaseEnvironment,
-  EnvironmentSource,
-  type PlacedFile,
-  type StartUp,
-} from '../suite/environment.ts';
+import { type CaseEnvironment, EnvironmentSource, type PlacedFile } from '../suite/environment.ts';
 import type { FileIssue } from '../suite/file-issues.ts';
 import { type EnvironmentParts, plannedEnvironment } from '../suite/load-environment.ts';
 import { schemaProblems } from '../suite/schema-problems.ts';
-import { plainVariables } from './case-parts.ts';
 import { mountedFiles, serviceSources, withMounts } from './case-services.ts';
-import type { Task, TaskEnvironment, TaskHealthcheck, TaskStartUp } from './task.ts';
+import type { Task, TaskEnvironment } from './task.ts';
 import { issueAt } from './task-folder.ts';
 
 /** Folders that Harbor makes for agents, tests and artifacts. Any user may write to them. */
@@ -29,8 +23,7 @@ export function caseEnvironment(
 ): CaseEnvironment {
   const { source, ...environment } = of.environment;
   const definition = join(task.place, 'task.toml');
-  const { workdir, user } = environment;
-  const env = plainVariables(environment.env);
+  const { workdir, user, env } = environment;
   const checked = EnvironmentSource.safeParse({ workdir, user, env });
   if (!checked.success)
     for (const { path, message } of schemaProblems(checked.error))
@@ -41,9 +34,9 @@ export function caseEnvironment(
   const planned = plannedEnvironment(
     {
       ...(source.kind === 'image' && { image: source.image }),
-      ...(source.kind === 'build' && { build: { ...source, args: plainVariables(source.args) } }),
+      ...(source.kind === 'build' && { build: source }),
       ...{ workdir, user, env, resources: { cpus, memory, disk } },
-      ...(healthcheck && { healthcheck: healthcheckOf(healthcheck) }),
+      ...(healthcheck && { healthcheck }),
       ...{ files: mounted.files, folders: mounted.folders },
       services: serviceSources(environment.services, (issue) => report(issueAt(definition, issue))),
     },
@@ -66,14 +59,10 @@ export function caseEnvironment(
     }),
     files: [...(planned.files ?? []), ...mounted.contents, ...logs],
     ...(mounted.volumes.length > 0 && { volumes: mounted.volumes }),
-    ...(startUp && { startUp: copied(startUp) }),
-    ...(Object.keys(hosts).length > 0 && { hosts: { ...hosts } }),
+    ...(startUp && { startUp }),
+    ...(Object.keys(hosts).length > 0 && { hosts }),
     timeouts: { build: environment.buildTimeoutMs, harness: task.agent.timeoutMs },
   };
-}
-
-function copied({ entrypoint, command }: TaskStartUp): StartUp {
-  return { ...(entrypoint && { entrypoint: [...entrypoint] }), ...(command && { command: [...command] }) };
 }
 
 /** What is put into the main container: files beside an image, and what its compose file mounts. */
@@ -89,13 +78,5 @@ export function placedOf({ files: inWorkdir, main }: Pick<TaskEnvironment, 'file
       return file.kind === 'memory' ? [{ path: file.to, folder: true, mode: 0o1777 }] : [];
     }),
     volumes: mounted.flatMap((file) => (file.kind === 'volume' ? [file.to] : [])),
-  };
-}
-
-export function healthcheckOf(check: TaskHealthcheck) {
-  const { command, intervalMs, timeoutMs, startPeriodMs, retries } = check;
-  return {
-    ...{ command, retries: Math.max(1, retries) },
-    ...{ interval: intervalMs, timeout: timeoutMs, startPeriod: startPeriodMs },
   };
 }

@@ -6,7 +6,7 @@ import type { CaseEnvironment } from '../suite/environment.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { noExtras, type PlannedCase } from '../suite/plan.ts';
 import { heldKey } from '../suite/read-file.ts';
-import { caseEnvironment, healthcheckOf, placedOf } from './case-environment.ts';
+import { caseEnvironment, placedOf } from './case-environment.ts';
 import { agentOf, artifactsOf, type CaseParts, oracleOf, plainPath, testsOf } from './case-parts.ts';
 import { placedFiles } from './files-below.ts';
 import { artifactsFolder, testsFolder, verifierLogs } from './harbor/verifier.ts';
@@ -41,7 +41,7 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
   const planned: PlannedCase = {
     request: {
       ...{ id: task.id, name: task.name },
-      ...(task.keywords.length > 0 && { tags: [...task.keywords] }),
+      ...(task.keywords.length > 0 && { tags: task.keywords }),
       variables: { instruction: hasSteps ? instructionOf(task.steps) : task.instruction },
     },
     local: {
@@ -101,12 +101,12 @@ function stepOf(task: Task, step: TaskStep, index: number, { parts, report }: St
   const fresh = freshTests({ ...task, verifier: step.verifier, artifacts }, parts, report);
   const { name, instruction, verifier, solution, workdirFiles, setup, healthcheck, minReward } = step;
   const workdir = workdirFiles === undefined ? [] : [{ from: workdirFiles, to: '.', ignored: [] }];
-  const thresholds = { byName: { ...minReward }, required: true };
+  const thresholds = { byName: minReward, required: true };
   return {
     ...{ name, instruction, setup },
     files: placedFiles(new TaskFolder(place), workdir, parts.files),
     emptied: index === 0 ? [] : [...logFolders],
-    healthcheck: healthcheck && healthcheckOf(healthcheck),
+    healthcheck,
     agent: agentOf(step.agent, task.environment),
     timeoutMs: step.agent.timeoutMs,
     tests: {
@@ -128,13 +128,10 @@ function freshTests(
   if (mode === 'shared') return undefined;
   if (reading.kind === 'named-tests') {
     const { testPatch, base, restored } = reading;
-    const brought = { kind: 'workspace' as const, testPatch, base, restored: [...restored] };
+    const brought = { kind: 'workspace' as const, testPatch, base, restored };
     return { environment: undefined, brought };
   }
-  const declared = task.artifacts.map(({ source, exclude }) => ({
-    path: plainPath(source),
-    exclude: [...exclude],
-  }));
+  const declared = task.artifacts.map(({ source, exclude }) => ({ path: plainPath(source), exclude }));
   return {
     environment:
       own && caseEnvironment(task, parts, report, { environment: own, key: 'verifier.environment' }),

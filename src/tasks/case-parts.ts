@@ -4,18 +4,9 @@ import type { CaseAgent } from '../suite/case-steps.ts';
 import type { CaseOracle, CaseTests, TestReading, Thresholds } from '../suite/case-tests.ts';
 import { BadFile } from '../suite/file-issues.ts';
 import type { EnvironmentParts } from '../suite/load-environment.ts';
-import type { McpServer } from '../suite/mcp-server.ts';
 import { folderOf, placedFiles } from './files-below.ts';
 import { wholePatch } from './swe-bench/patched-files.ts';
-import type {
-  RewardReading,
-  Task,
-  TaskAgent,
-  TaskEnvironment,
-  TaskMcpServer,
-  TaskNetwork,
-  TaskVariable,
-} from './task.ts';
+import type { RewardReading, Task, TaskAgent, TaskEnvironment, TaskNetwork } from './task.ts';
 import { issueAt, TaskFolder } from './task-folder.ts';
 
 /** The parts of a case that a task has once, or once for each of its steps. */
@@ -32,9 +23,7 @@ export function agentOf({ user, network: own }: TaskAgent, environment: TaskEnvi
   return {
     ...(network && { network }),
     ...(user !== undefined && { user }),
-    ...(mcpServers.length > 0 && {
-      mcpServers: Object.fromEntries(mcpServers.map((server) => [server.name, mcpServerOf(server)])),
-    }),
+    ...(Object.keys(mcpServers).length > 0 && { mcpServers }),
     ...(skillsFolder !== undefined && { skills: skillsFolder }),
   };
 }
@@ -43,12 +32,7 @@ export function agentOf({ user, network: own }: TaskAgent, environment: TaskEnvi
 function networkOf(network: TaskNetwork): CaseNetwork | undefined {
   if (network.mode === 'public') return undefined;
   const { message: _, ...at } = network.at;
-  return { hosts: network.mode === 'none' ? [] : [...network.hosts], at };
-}
-
-function mcpServerOf({ transport, url = '', command = '', args, headers }: TaskMcpServer): McpServer {
-  if (transport === 'stdio') return { command, args: [...args], env: {} };
-  return { url, transport, ...(Object.keys(headers).length > 0 && { headers: { ...headers } }) };
+  return { hosts: network.mode === 'none' ? [] : network.hosts, at };
 }
 
 /** How a task, or one of its steps, is graded. */
@@ -68,10 +52,10 @@ export function testsOf(
   return {
     files: tests.length === 0 ? [] : placedFiles(new TaskFolder(place), tests, files),
     emptied: [...new Set([...tests.map(folderOf), ...written.map((file) => posix.dirname(file))])],
-    ...{ command: [...command], env: plainVariables(env), user, timeoutMs, thresholds },
+    ...{ command, env, user, timeoutMs, thresholds },
     reading: readingOf(reading),
     ...(network && { network }),
-    ...(collect.length > 0 && { collect: collect.map(({ service: _, ...each }) => each) }),
+    ...(collect.length > 0 && { collect }),
   };
 }
 
@@ -84,15 +68,15 @@ export function oracleOf(
   const folders = solution.files ? [solution.files] : [];
   return {
     files: placedFiles(new TaskFolder(place), folders, files),
-    command: [...solution.command],
-    env: plainVariables(solution.env),
+    command: solution.command,
+    env: solution.env,
   };
 }
 
 function readingOf(reading: Exclude<RewardReading, { kind: 'unknown' }>): TestReading {
   if (reading.kind !== 'named-tests') return reading;
   const { kind, parser, report, failToPass, passToPass } = reading;
-  return { kind, parser, report, failToPass: [...failToPass], passToPass: [...passToPass] };
+  return { kind, parser, report, failToPass, passToPass };
 }
 
 /** A patch of the workspace, whose repository may belong to another user. */
@@ -122,10 +106,4 @@ function withBelow(glob: string): string[] {
 
 export function plainPath(path: string): string {
   return posix.normalize(path).replace(/\/$/, '');
-}
-
-/** Variables of the machine are not passed on: those without a default are obstacles of the task. */
-export function plainVariables(given: Readonly<Record<string, TaskVariable>>): Record<string, string> {
-  const plain = (value: TaskVariable) => (typeof value === 'string' ? value : (value.otherwise ?? ''));
-  return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, plain(value)]));
 }

@@ -1,9 +1,13 @@
 import { statSync } from 'node:fs';
 import type { PlacedFile } from '../suite/environment.ts';
 import { schemaProblems } from '../suite/schema-problems.ts';
-import { type PlannedService, type ServiceSource, Services } from '../suite/services.ts';
-import { plainVariables } from './case-parts.ts';
-import type { ContainerSource, ServiceFile, ServiceHealthcheck, TaskService } from './task.ts';
+import {
+  type PlannedService,
+  type ServiceHealthcheck,
+  type ServiceSource,
+  Services,
+} from '../suite/services.ts';
+import type { ContainerSource, ServiceFile, TaskService } from './task.ts';
 
 /** The services of a task as a suite would name them. What is wrong with them is reported. */
 export function serviceSources(
@@ -19,15 +23,17 @@ export function serviceSources(
   return undefined;
 }
 
+function buildOf({ kind: _, ...build }: ContainerSource & { kind: 'build' }) {
+  return build;
+}
+
 function givenOf({ source, env, hosts, files, workdir, user, ...service }: TaskService) {
   const { command, entrypoint, aliases, healthcheck, dependsOn, cpus, memoryBytes: memory } = service;
   return {
     ...(source.kind === 'image' && { image: source.image }),
     ...(source.kind === 'build' && { build: buildOf(source) }),
-    ...(command && { command: [...command] }),
-    ...(entrypoint && { entrypoint: [...entrypoint] }),
-    ...(Object.keys(hosts).length > 0 && { hosts: { ...hosts } }),
-    ...{ aliases: [...aliases], env: plainVariables(env), workdir, user },
+    ...{ command, entrypoint, aliases, env, workdir, user },
+    ...(Object.keys(hosts).length > 0 && { hosts }),
     ...(healthcheck && { healthcheck: healthcheck === 'none' ? false : healthcheckOf(healthcheck) }),
     dependsOn: Object.fromEntries(dependsOn.map(({ service: name, until }) => [name, until])),
     ...{ ...mountedFiles(files), resources: { cpus, memory } },
@@ -45,16 +51,12 @@ export function mountedFiles(files: readonly ServiceFile[]) {
   return { files: targets(false), folders: targets(true) };
 }
 
-function buildOf({ context, dockerfile, target, args }: ContainerSource & { kind: 'build' }) {
-  return { context, dockerfile, target, args: plainVariables(args) };
-}
-
 function healthcheckOf({ command, retries, ...times }: ServiceHealthcheck) {
-  const { intervalMs, timeoutMs, startPeriodMs } = times;
+  const { interval, timeout, startPeriod } = times;
   const duration = (ms: number) => `${Math.max(1, Math.round(ms))}ms`;
   return {
-    command: typeof command === 'string' ? command : [...command],
-    ...{ interval: duration(intervalMs), timeout: duration(timeoutMs), startPeriod: duration(startPeriodMs) },
+    ...{ command, interval: duration(interval), timeout: duration(timeout) },
+    startPeriod: duration(startPeriod),
     retries: Math.max(1, retries),
   };
 }

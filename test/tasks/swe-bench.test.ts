@@ -47,7 +47,6 @@ test('a row is a task, whose environment the format does not name', () => {
         passToPass: ['t.py::c'],
       },
     },
-    metadata: { repo: 'org/repo', base_commit: 'abc', version: '1.2' },
   });
   expect(task.obstacles.map(({ feature }) => feature)).toEqual(['unnamed-environment']);
 });

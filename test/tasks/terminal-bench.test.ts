@@ -73,7 +73,6 @@ services:
   expect(task).toMatchObject({
     instruction: 'Do it.\n',
     keywords: ['one', 'two'],
-    metadata: { difficulty: 'hard', category: 'games', author_name: 'A' },
     agent: { timeoutMs: 900_500 },
     environment: {
       source: { kind: 'build', args: { A: '1' } },

@@ -2,18 +2,19 @@ import { dirname } from 'node:path';
 import { z } from 'zod';
 import { taskSets } from '../../bounds/tasks.ts';
 import { isIdle, isSharedFolder } from '../../suite/environment.ts';
+import type { Healthcheck } from '../../suite/environment-parts.ts';
 import { BadFile } from '../../suite/file-issues.ts';
 import { schemaProblems } from '../../suite/schema-problems.ts';
 import { type Path, readYamlFile } from '../../suite/yaml-file.ts';
 import { unknownKeys } from '../document.ts';
-import type { TaskHealthcheck, TaskService } from '../task.ts';
+import type { TaskService } from '../task.ts';
 import { ComposeFile, type ComposeRequest, type ComposeSource, type ServiceTable } from './compose-file.ts';
 import { interpolated } from './interpolate.ts';
 import { readService } from './service.ts';
 
 interface Composed {
   main: TaskService;
-  services: readonly TaskService[];
+  services: TaskService[];
 }
 
 /** Reads a compose file of a task. Throws {@link BadFile} with its problems. */
@@ -55,10 +56,7 @@ export function readCompose(request: ComposeRequest): Composed {
       remarks.uses('inactive-service', document.issue(['services', name, 'profiles'], name));
     return profiles.length === 0;
   });
-  const read = active.map(([name, table]) => {
-    remarks.uses('services', document.issue(['services', name], name));
-    return readService(source, name, table, undefined, main.source);
-  });
+  const read = active.map(([name, table]) => readService(source, name, table, undefined, main.source));
   const services = withLinks(read, compose);
   requireKnown(source, [main, ...services]);
   recordVolumes(source, [main, ...services]);
@@ -74,15 +72,7 @@ function recordSettings(
 ): void {
   if (!table) return;
   const at = (key: keyof ServiceTable, message = '') => document.issue(['services', mainName, key], message);
-  if (main.source.kind === 'image') remarks.uses('image', at('image'));
-  if (main.source.kind === 'build') remarks.uses('build', at('build'));
-  if (main.workdir !== undefined) remarks.uses('workdir', at('working_dir'));
   if (isSharedFolder(main.workdir ?? '')) remarks.uses('shared-workdir', at('working_dir', main.workdir));
-  if (main.user !== undefined) remarks.uses('user', at('user'));
-  if (Object.keys(main.env).length > 0) remarks.uses('env', at('environment'));
-  if (main.cpus !== undefined) remarks.uses('cpus', at(table.cpus === undefined ? 'deploy' : 'cpus'));
-  if (main.memoryBytes !== undefined)
-    remarks.uses('memory', at(table.mem_limit === undefined ? 'deploy' : 'mem_limit'));
   if (main.command && !isIdle(main.command)) remarks.uses('image-entrypoint', at('command'));
   if (main.entrypoint && !isIdle(main.entrypoint)) remarks.uses('image-entrypoint', at('entrypoint'));
   if (main.healthcheck && main.healthcheck !== 'none') remarks.uses('healthcheck', at('healthcheck'));
@@ -254,9 +244,12 @@ function isNoNewPrivileges(option: string): boolean {
 }
 
 /** The healthcheck that a compose file has for the main container, whose command bash runs. */
-export function healthcheckOfMain({ healthcheck }: TaskService): TaskHealthcheck | undefined {
+export function healthcheckOfMain({ healthcheck }: TaskService): Healthcheck | undefined {
   if (!healthcheck || healthcheck === 'none') return undefined;
   const { command, ...times } = healthcheck;
   const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
-  return { ...times, command: typeof command === 'string' ? command : command.map(quoted).join(' ') };
+  return {
+    ...{ ...times, retries: Math.max(1, times.retries) },
+    command: typeof command === 'string' ? command : command.map(quoted).join(' '),
+  };
 }

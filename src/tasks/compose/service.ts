@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { BadFile, type FileIssue } from '../../suite/file-issues.ts';
-import type { ContainerSource, ServiceFile, TaskService, TaskVariable } from '../task.ts';
+import type { ContainerSource, ServiceFile, TaskService } from '../task.ts';
 import { isBelow } from '../task-folder.ts';
 import type { ComposeSource, ServiceTable } from './compose-file.ts';
 import { hostLogs, interpolated, mainImage } from './interpolate.ts';
@@ -71,7 +71,6 @@ function readSource(
     if (!folder.isFile(file.slice(folder.path.length + 1)))
       throw new BadFile([at(`there is no file ${file}`)]);
     const given = variablesOf(source, args, ['services', name, 'build', 'args']);
-    if (Object.keys(given).length > 0) remarks.uses('build-args', at(''));
     return { kind: 'build', context: path, dockerfile: file, target, args: given };
   }
   if (image === mainImage) {
@@ -86,12 +85,12 @@ function variablesOf(
   { document, remarks, variables }: ComposeSource,
   given: Readonly<Record<string, string | null>>,
   path: readonly string[],
-): Record<string, TaskVariable> {
-  const read = (name: string, value: string | null): TaskVariable => {
+): Record<string, string> {
+  const read = (name: string, value: string | null): string => {
     const known = Object.hasOwn(variables, name) ? variables[name] : undefined;
     if (value !== null || known !== undefined) return value ?? known ?? '';
     remarks.uses('host-variable', document.issue([...path, name], name));
-    return { fromHost: name, otherwise: undefined };
+    return '';
   };
   return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, read(name, value)]));
 }
@@ -100,7 +99,7 @@ function placeOf({ file, line, column }: FileIssue): string {
   return `${file}:${line}:${column}`;
 }
 
-function wordsOf(command: string | readonly string[] | null | undefined): readonly string[] | undefined {
+function wordsOf(command: string | string[] | null | undefined): string[] | undefined {
   return typeof command === 'string' ? splitWords(command) : (command ?? undefined);
 }
 
@@ -142,16 +141,12 @@ function linksOf({ links, depends_on: needed }: ServiceTable): TaskService['depe
 function healthcheckOf({ healthcheck }: ServiceTable): TaskService['healthcheck'] {
   if (healthcheck?.disable) return 'none';
   if (!healthcheck?.test) return undefined;
-  const { test, interval, timeout, start_period, start_interval, retries } = healthcheck;
+  const { test, interval, timeout, start_period, retries } = healthcheck;
   const [kind, ...rest] = typeof test === 'string' ? ['CMD-SHELL', test] : test;
   if (kind === 'NONE') return 'none';
   return {
     command: kind === 'CMD-SHELL' ? rest.join(' ') : kind === 'CMD' ? rest : test,
-    intervalMs: interval,
-    timeoutMs: timeout,
-    startPeriodMs: start_period,
-    startIntervalMs: start_interval,
-    retries,
+    ...{ interval, timeout, startPeriod: start_period, retries },
   };
 }
 
@@ -243,7 +238,6 @@ interface Mount {
   type: 'bind' | 'volume' | 'tmpfs';
   source: string | undefined;
   target: string;
-  readOnly: boolean;
 }
 
 /** What a service mounts, without the folders for logs, which Offsite makes itself. */
@@ -275,27 +269,27 @@ function isTarget(path: string): boolean {
 
 function mountOf(volume: ServiceTable['volumes'][number]): Mount {
   if (typeof volume !== 'string') {
-    const { type, source, target, read_only } = volume;
-    return { type, source, target, readOnly: read_only === true };
+    const { type, source, target } = volume;
+    return { type, source, target };
   }
   const isLogs = volume.startsWith(`${hostLogs}:`);
   const [, before = '', rest = volume] =
     (isLogs ? /^([^:]+:[^:]+):(.*)$/ : /^([^:]+):(.*)$/).exec(volume) ?? [];
-  const [target = '', mode = ''] = rest.split(':');
+  const [target = ''] = rest.split(':');
   const source = before === '' ? undefined : before;
   const type = isLogs || /^[./~]/.test(before) ? 'bind' : 'volume';
-  return { type, source, target, readOnly: mode.split(',').includes('ro') };
+  return { type, source, target };
 }
 
 function readMount(
   { document, remarks, folder, project }: ComposeSource,
-  { type, source, target, readOnly }: Mount,
+  { type, source, target }: Mount,
   path: (string | number)[],
 ): ServiceFile | undefined {
   if (source === hostLogs) return undefined;
   const at = document.issue(path, source === undefined ? target : `${source} at ${target}`);
   if (type === 'tmpfs') return { kind: 'memory', to: target };
-  if (type === 'volume') return { kind: 'volume', volume: source ?? '', to: target, readOnly };
+  if (type === 'volume') return { kind: 'volume', volume: source ?? '', to: target };
   const from = resolve(project, source ?? '');
   // A mount of the task's whole folder would show its tests and its solution.
   if (source?.startsWith('~') || !isBelow(folder.path, from) || isBelow(from, folder.path)) {
@@ -305,7 +299,7 @@ function readMount(
   if (folder.kind(from.slice(folder.path.length + 1)) === undefined)
     throw new BadFile([{ ...at, message: `there is no ${from}` }]);
   remarks.uses('service-file', at);
-  return { kind: 'file', from, to: target, readOnly };
+  return { kind: 'file', from, to: target };
 }
 
 function readContents(
@@ -326,7 +320,7 @@ function readContents(
     if (from !== undefined && isBelow(folder.path, from)) {
       if (!folder.isFile(from.slice(folder.path.length + 1)))
         throw new BadFile([at(`there is no file ${from}`)]);
-      return [{ kind: 'file', from, to, readOnly: true }];
+      return [{ kind: 'file', from, to }];
     }
     remarks.uses('outside-path', at(source));
     return [];

@@ -1,18 +1,12 @@
 import { MiB } from '../../bounds/channel.ts';
 import { isSharedFolder } from '../../suite/environment.ts';
+import type { Healthcheck } from '../../suite/environment-parts.ts';
 import { BadFile } from '../../suite/file-issues.ts';
+import type { McpServer } from '../../suite/mcp-server.ts';
 import type { Path } from '../../suite/yaml-file.ts';
 import { hostLogs, mainImage } from '../compose/interpolate.ts';
 import { healthcheckOfMain, readCompose } from '../compose/read-compose.ts';
-import type { Feature } from '../supported.ts';
-import type {
-  ContainerSource,
-  TaskEnvironment,
-  TaskHealthcheck,
-  TaskMcpServer,
-  TaskNetwork,
-  TaskService,
-} from '../task.ts';
+import type { ContainerSource, TaskEnvironment, TaskNetwork, TaskService } from '../task.ts';
 import { issueAt } from '../task-folder.ts';
 import { type HarborSource, readNetwork, readVariables } from './source.ts';
 import type { EnvironmentTable, HealthcheckTable } from './task-toml.ts';
@@ -30,14 +24,10 @@ export function readEnvironment(
 ): TaskEnvironment {
   const { document, remarks } = source;
   const at = (key: string, message = '') => document.issue([...path, key], message);
-  for (const [feature, keys] of settings)
-    for (const key of keys) if (table[key] !== undefined) remarks.uses(feature, at(key));
-  for (const key of Object.keys(table.env)) remarks.uses('env', document.issue([...path, 'env', key], ''));
   if (isSharedFolder(table.workdir ?? '')) remarks.uses('shared-workdir', at('workdir', table.workdir));
   if (table.os === 'windows') remarks.uses('windows', at('os'));
   if (table.gpus > 0) remarks.uses('gpu', at('gpus', `asks for ${table.gpus}`));
   if (table.tpu) remarks.uses('tpu', at('tpu'));
-  if (table.skills_dir !== undefined) remarks.uses('skills', at('skills_dir'));
   if (table.healthcheck) remarks.uses('healthcheck', at('healthcheck'));
   const containers = readContainers(source, table, { path, folder });
   const { main } = containers;
@@ -55,8 +45,6 @@ export function readEnvironment(
     cpus: table.cpus ?? main?.cpus,
     memoryBytes: memory ?? main?.memoryBytes,
     diskBytes: table.storage_mb === undefined ? table.storage : Math.round(table.storage_mb * MiB),
-    gpus: table.gpus,
-    os: table.os,
     network: readNetwork(source, table, path) ?? olderNetwork(source, table, path),
     healthcheck: ofTable ?? ofMain,
     // Unless a compose file says otherwise, Harbor starts every image with this command.
@@ -70,39 +58,30 @@ export function readEnvironment(
   };
 }
 
-/** The features that an environment asks for with keys of its own. Deprecated keys come last. */
-const settings: readonly [Feature, readonly (keyof EnvironmentTable)[]][] = [
-  ['workdir', ['workdir']],
-  ['cpus', ['cpus']],
-  ['memory', ['memory_mb', 'memory']],
-  ['disk', ['storage_mb', 'storage']],
-];
-
 /** The network according to the deprecated key. Without the key, it is public. */
 function olderNetwork({ document, remarks }: HarborSource, table: EnvironmentTable, path: Path): TaskNetwork {
   const { allow_internet: isOpen } = table;
-  const isClosed = isOpen === false;
   const at = document.issue(isOpen === undefined ? path : [...path, 'allow_internet'], '');
-  remarks.uses(isClosed ? 'closed-network' : 'open-network', at);
-  return isClosed ? { mode: 'none', at } : { mode: 'public' };
+  if (isOpen === false) return { mode: 'none', at };
+  remarks.uses('open-network', at);
+  return { mode: 'public' };
 }
 
-export function healthcheckOf(table: HealthcheckTable): TaskHealthcheck {
+export function healthcheckOf(table: HealthcheckTable): Healthcheck {
   return {
     command: table.command,
-    intervalMs: table.interval_sec,
-    timeoutMs: table.timeout_sec,
-    startPeriodMs: table.start_period_sec,
-    startIntervalMs: table.start_interval_sec,
-    retries: table.retries,
+    interval: table.interval_sec,
+    timeout: table.timeout_sec,
+    startPeriod: table.start_period_sec,
+    retries: Math.max(1, table.retries),
   };
 }
 
 interface Containers {
   source: ContainerSource;
-  services: readonly TaskService[];
-  main: TaskService | undefined;
-  files: string | undefined;
+  services: TaskService[];
+  main?: TaskService;
+  files?: string | undefined;
 }
 
 function readContainers(
@@ -126,8 +105,6 @@ function readContainers(
     args: {},
   };
   const base = image === undefined ? (hasDockerfile ? built : undefined) : { kind: 'image' as const, image };
-  if (image !== undefined) remarks.uses('image', imageAt);
-  else if (hasDockerfile) remarks.uses('build', issueAt(folder.at(...names, 'Dockerfile'), ''));
   if (image !== undefined && hasDockerfile)
     remarks.note('not-used', {
       ...imageAt,
@@ -142,12 +119,11 @@ function readContainers(
       base,
       variables: composeVariables(context, table),
     });
-    return { source: main.source, services, main, files: undefined };
+    return { source: main.source, services, main };
   }
   if (!base) throw new BadFile([issueAt(context, noEnvironment)]);
   const files = image !== undefined && !hasDockerfile ? folder.folder(...names) : undefined;
-  if (files !== undefined) remarks.uses('environment-files', imageAt);
-  return { source: base, services: [], main: undefined, files };
+  return { source: base, services: [], files };
 }
 
 const noEnvironment =
@@ -182,18 +158,18 @@ function readMcpServers(
   { document, remarks }: HarborSource,
   servers: EnvironmentTable['mcp_servers'],
   { path, services }: { path: Path; services: readonly string[] },
-): TaskMcpServer[] {
-  return servers.map(({ transport, url, command, ...server }, index) => {
+): Record<string, McpServer> {
+  const entries = servers.map(({ transport, url = '', command = '', args, ...server }, index) => {
     const at = (key: string, message: string) => document.issue([...path, index, key], message);
-    remarks.uses('mcp-servers', at('name', server.name));
     if (!/^[\w-]+$/.test(server.name)) remarks.uses('mcp-name', at('name', server.name));
     for (const [name, value] of Object.entries(server.headers))
       if (/\$\{/.test(value)) remarks.uses('host-variable', at('headers', name));
-    if (url !== undefined && transport !== 'stdio') {
-      const host = URL.parse(url)?.hostname;
-      if (host === undefined || ![...ownHosts, ...services].includes(host))
-        remarks.uses('mcp-elsewhere', at('url', url));
-    }
-    return { ...server, transport: transport === 'streamable-http' ? 'http' : transport, url, command };
+    if (transport === 'stdio') return [server.name, { command, args, env: {} }] as const;
+    const host = URL.parse(url)?.hostname;
+    if (host === undefined || ![...ownHosts, ...services].includes(host))
+      remarks.uses('mcp-elsewhere', at('url', url));
+    const headers = Object.keys(server.headers).length > 0 && { headers: server.headers };
+    return [server.name, { url, transport: transport === 'sse' ? 'sse' : 'http', ...headers }] as const;
   });
+  return Object.fromEntries(entries);
 }

@@ -5,7 +5,7 @@ import { checkDocument } from '../document.ts';
 import { filesBelow, ignorePatterns } from '../files-below.ts';
 import { Remarks } from '../supported.ts';
 import type { Task, TaskAgent, TaskArtifact, TaskSolution, TaskStep, TaskVerifier } from '../task.ts';
-import { issueAt, TaskFolder } from '../task-folder.ts';
+import { TaskFolder } from '../task-folder.ts';
 import { readTomlFile } from '../toml-file.ts';
 import { healthcheckOf, readEnvironment } from './environment.ts';
 import { type HarborSource, readNetwork, readVariables } from './source.ts';
@@ -45,7 +45,6 @@ export function readHarborTask(path: string): Task {
     name: toml.task.name ?? basename(folder.path),
     format: 'harbor',
     place: folder.path,
-    description: toml.task.description,
     instruction: hasSteps ? '' : withoutCanary(folder.text('instruction.md')),
     environment,
     agent: readAgent(whole, toml.agent, ['agent']),
@@ -55,7 +54,6 @@ export function readHarborTask(path: string): Task {
     rewardStrategy: toml.multi_step_reward_strategy,
     artifacts: readArtifacts(source, toml.artifacts, ['artifacts']),
     keywords: toml.task.keywords,
-    metadata: toml.metadata,
     notes: remarks.notes,
     obstacles: remarks.obstacles,
   };
@@ -87,7 +85,6 @@ interface StepsRequest {
 
 function readSteps(source: HarborSource, { toml, ignored }: StepsRequest): TaskStep[] {
   const { document, remarks } = source;
-  if (toml.steps.length > 0) remarks.uses('steps', document.issue(['steps'], `${toml.steps.length} steps`));
   requireNames(source, toml);
   return toml.steps.map((step, index) => {
     const path = ['steps', index];
@@ -132,10 +129,9 @@ function readSolution(
   { toml, ignored }: StepsRequest,
   names: readonly string[] = [],
 ): TaskSolution | undefined {
-  const { folder, remarks } = source;
+  const { folder } = source;
   const script = toml.environment.os === 'windows' ? 'solve.bat' : 'solve.sh';
   if (!folder.isFile(...names, 'solution', script)) return undefined;
-  remarks.uses('solution', issueAt(folder.at(...names, 'solution', script), ''));
   return {
     kind: 'script',
     files: { from: folder.at(...names, 'solution'), to: '/solution', ignored },
@@ -179,7 +175,6 @@ export function withoutCanary(text: string): string {
 
 function readAgent(source: HarborSource, table: AgentTable, path: Path): TaskAgent {
   const { document, remarks } = source;
-  if (table.user !== undefined) remarks.uses('agent-user', document.issue([...path, 'user'], table.user));
   if (table.timeout_sec === undefined) remarks.uses('agent-without-limit', document.issue(path, ''));
   return { timeoutMs: table.timeout_sec, user: table.user, network: readNetwork(source, table, path) };
 }
@@ -189,12 +184,11 @@ function readArtifacts(
   artifacts: readonly ArtifactTable[],
   path: Path,
 ): TaskArtifact[] {
-  return artifacts.map(({ source, destination, exclude, service }, index) => {
+  return artifacts.map(({ source, exclude, service }, index) => {
     const at = document.issue([...path, index], source);
     remarks.uses('artifacts', at);
     if (posix.normalize(source) === '/') remarks.uses('whole-artifact', at);
-    if (exclude.length > 0) remarks.uses('artifact-exclude', at);
     if (service !== 'main') remarks.uses('service-artifact', { ...at, message: `${source} of ${service}` });
-    return { source, destination, exclude, service };
+    return { source, exclude };
   });
 }

@@ -3,7 +3,7 @@ import { isHostPattern } from '../../suite/hosts/host-pattern.ts';
 import type { Path } from '../../suite/yaml-file.ts';
 import type { TaskDocument } from '../document.ts';
 import type { Remarks } from '../supported.ts';
-import type { TaskNetwork, TaskVariable } from '../task.ts';
+import type { TaskNetwork } from '../task.ts';
 import type { TaskFolder } from '../task-folder.ts';
 
 /** What a reader of a task's parts works with. */
@@ -37,24 +37,26 @@ export function readNetwork(
   }
   if (hosts !== undefined && hosts.length > 0)
     remarks.note('not-used', at('allowed_hosts', `is ignored, because network_mode is ${mode}`));
-  remarks.uses(mode === 'public' ? 'open-network' : 'closed-network', at('network_mode'));
-  return mode === 'public' ? { mode } : { mode: 'none', at: at('network_mode') };
+  if (mode === 'no-network') return { mode: 'none', at: at('network_mode') };
+  remarks.uses('open-network', at('network_mode'));
+  return { mode: 'public' };
 }
 
 /** A value stands for a variable of the machine if all of it is `${NAME}` or `${NAME:-text}`. */
 const fromHost = /^\$\{([A-Za-z_]\w*)(?::-(.*))?\}$/s;
 
+/** Variables of the machine are not passed on: those without a default are obstacles of the task. */
 export function readVariables(
   { document, remarks }: HarborSource,
   variables: Readonly<Record<string, string>>,
   path: Path,
-): Record<string, TaskVariable> {
-  const read = (key: string, value: string): TaskVariable => {
+): Record<string, string> {
+  const read = (key: string, value: string): string => {
     const [, name, otherwise] = fromHost.exec(value) ?? [];
     if (name === undefined) return value;
     const feature = otherwise === undefined ? 'host-variable' : 'host-variable-default';
     remarks.uses(feature, document.issue([...path, key], value));
-    return { fromHost: name, otherwise };
+    return otherwise ?? '';
   };
   return Object.fromEntries(Object.entries(variables).map(([key, value]) => [key, read(key, value)]));
 }

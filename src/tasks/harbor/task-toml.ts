@@ -114,7 +114,7 @@ const Verifier = z.object({
 
 const Artifact = z.union(
   [
-    ContainerPath.transform((source) => ({ source, destination: undefined, exclude: [], service: 'main' })),
+    ContainerPath.transform((source) => ({ source, exclude: [], service: 'main' })),
     z.object({
       source: ContainerPath,
       destination: RelativePath.optional(),

@@ -1,6 +1,6 @@
 import { BadFile } from '../../suite/file-issues.ts';
 import type { Path } from '../../suite/yaml-file.ts';
-import type { CollectHook, PlacedFolder, TaskEnvironment, TaskVerifier } from '../task.ts';
+import type { PlacedFolder, TaskEnvironment, TaskVerifier } from '../task.ts';
 import { readEnvironment } from './environment.ts';
 import { type HarborSource, readNetwork, readVariables } from './source.ts';
 import type { TaskToml, VerifierTable } from './task-toml.ts';
@@ -21,16 +21,13 @@ export function readVerifier(source: HarborSource, request: VerifierRequest): Ta
   const path = step?.path ?? ['verifier'];
   const at = (key: string, message = '') => document.issue([...path, key], message);
   const mode = modeOf(source, table, path) ?? modeOf(source, toml.verifier, ['verifier']) ?? 'shared';
-  remarks.uses(mode === 'separate' ? 'separate-verifier' : 'shared-verifier', at('environment_mode'));
   const user = table.user ?? toml.verifier.user;
-  if (user !== undefined) remarks.uses('verifier-user', at('user', user));
   const separate = mode === 'separate' ? readSeparate(source, request) : undefined;
   // An image that is made for the verifier contains the tests.
   const tests = separate?.hasTests ? [] : readTests(source, request);
   const variables = step ? { ...toml.verifier.env, ...step.table.env } : toml.verifier.env;
   // A step's hooks run after the task's.
   const collect = [...(toml.verifier.collect ?? []), ...(step?.table.collect ?? [])];
-  if (collect.length > 0) remarks.uses('collect-hook', at('collect'));
   for (const { service } of collect)
     if (service !== 'main') remarks.uses('service-collect-hook', at('collect', service));
   return {
@@ -47,14 +44,7 @@ export function readVerifier(source: HarborSource, request: VerifierRequest): Ta
       json: `${verifierLogs}/reward.json`,
       text: `${verifierLogs}/reward.txt`,
     },
-    collect: collect.map(
-      ({ timeout_sec: timeoutMs, command, service, user }): CollectHook => ({
-        command,
-        service,
-        timeoutMs,
-        user,
-      }),
-    ),
+    collect: collect.map(({ timeout_sec: timeoutMs, command, user }) => ({ command, timeoutMs, user })),
   };
 }
 

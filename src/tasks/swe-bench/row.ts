@@ -7,7 +7,7 @@ import { BadFile } from '../../suite/file-issues.ts';
 import { CommitName } from '../../suite/tests-source.ts';
 import { checkDocument, type TaskDocument } from '../document.ts';
 import { Remarks } from '../supported.ts';
-import type { Task } from '../task.ts';
+import { plainEnvironment, type Task } from '../task.ts';
 import { patchedFiles } from './patched-files.ts';
 import { type RowSetup, sourceOf, testRunOf } from './setup.ts';
 
@@ -75,13 +75,11 @@ export function readRow(text: string, place: RowPlace, setup: RowSetup = {}): Ta
   const document = parseRow(text, place);
   const remarks = new Remarks();
   const row = checkDocument(document, Row, remarks);
-  const { repo, base_commit, version, environment_setup_commit } = row;
+  const { repo, base_commit } = row;
   const tests = [...row.FAIL_TO_PASS, ...row.PASS_TO_PASS];
   if (tests.length === 0) remarks.uses('no-tests', document.issue(['FAIL_TO_PASS'], 'the row names no test'));
   const source = sourceOf(setup, row);
   if (source.kind === 'unnamed') remarks.uses('unnamed-environment', document.issue([], ''));
-  else remarks.uses(source.kind, document.issue([], ''));
-  remarks.uses('named-tests', document.issue(['FAIL_TO_PASS'], ''));
   const patched = patchedFiles(row.test_patch);
   if ('problem' in patched) remarks.uses('test-patch', document.issue(['test_patch'], patched.problem));
   const files = 'problem' in patched ? [] : patched.after;
@@ -91,36 +89,13 @@ export function readRow(text: string, place: RowPlace, setup: RowSetup = {}): Ta
     name: row.instance_id,
     format: 'swe-bench',
     place: place.file,
-    description: undefined,
     instruction: row.problem_statement,
-    environment: {
-      source,
-      services: [],
-      main: undefined,
-      files: undefined,
-      workdir: undefined,
-      user: undefined,
-      env: {},
-      cpus: undefined,
-      memoryBytes: undefined,
-      diskBytes: undefined,
-      gpus: 0,
-      os: 'linux',
-      network: { mode: 'public' },
-      healthcheck: undefined,
-      startUp: undefined,
-      mcpServers: [],
-      skillsFolder: undefined,
-      buildTimeoutMs: undefined,
-    },
-    agent: { timeoutMs: undefined, user: undefined, network: undefined },
+    environment: { ...plainEnvironment, source },
+    agent: {},
     verifier: {
       mode: 'separate',
-      environment: undefined,
       timeoutMs,
       env: {},
-      user: undefined,
-      network: undefined,
       tests: [],
       command: ['bash', '-c', command],
       reading: {
@@ -137,7 +112,6 @@ export function readRow(text: string, place: RowPlace, setup: RowSetup = {}): Ta
     rewardStrategy: 'mean',
     artifacts: [],
     keywords: [repo],
-    metadata: { repo, base_commit, version, environment_setup_commit, difficulty: row.difficulty },
     notes: remarks.notes,
     obstacles: remarks.obstacles,
   };

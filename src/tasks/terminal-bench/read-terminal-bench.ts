@@ -6,8 +6,15 @@ import { healthcheckOfMain, readCompose } from '../compose/read-compose.ts';
 import { checkDocument, Seconds, type TaskDocument } from '../document.ts';
 import { filesBelow } from '../files-below.ts';
 import { Remarks } from '../supported.ts';
-import type { PlacedFolder, RewardReading, Task, TaskEnvironment, TaskSolution } from '../task.ts';
-import { issueAt, TaskFolder } from '../task-folder.ts';
+import {
+  type PlacedFolder,
+  plainEnvironment,
+  type RewardReading,
+  type Task,
+  type TaskEnvironment,
+  type TaskSolution,
+} from '../task.ts';
+import { TaskFolder } from '../task-folder.ts';
 
 const testsFolder = '/tests';
 const script = 'run-tests.sh';
@@ -36,26 +43,20 @@ export function readTerminalBenchTask(path: string): Task {
     remarks.uses('tests-in-same-shell', document.issue(['run_tests_in_same_shell'], ''));
   if (yaml.test_scripts)
     remarks.note('not-used', document.issue(['test_scripts'], `is ignored: ${script} runs the tests`));
-  for (const feature of ['open-network', 'shared-verifier'] as const)
-    remarks.uses(feature, document.issue([], ''));
+  remarks.uses('open-network', document.issue([], ''));
   const id = basename(folder.path);
-  const { author_name, author_email, difficulty, category } = yaml;
   return {
     id,
     name: id,
     format: 'terminal-bench',
     place: folder.path,
-    description: undefined,
     instruction: yaml.instruction,
     environment: readEnvironment(source),
-    agent: { timeoutMs: yaml.max_agent_timeout_sec, user: undefined, network: undefined },
+    agent: { timeoutMs: yaml.max_agent_timeout_sec },
     verifier: {
       mode: 'shared',
-      environment: undefined,
       timeoutMs: yaml.max_test_timeout_sec,
       env: {},
-      user: undefined,
-      network: undefined,
       tests: readTests(source),
       command: ['bash', `${testsFolder}/${script}`],
       reading: readingOf(source, yaml),
@@ -66,7 +67,6 @@ export function readTerminalBenchTask(path: string): Task {
     rewardStrategy: 'mean',
     artifacts: [],
     keywords: yaml.tags,
-    metadata: { author_name, author_email, difficulty, category },
     notes: remarks.notes,
     obstacles: remarks.obstacles,
   };
@@ -93,24 +93,17 @@ function readEnvironment({ folder, remarks }: Source): TaskEnvironment {
     },
   });
   return {
+    ...plainEnvironment,
     source: main.source,
     services,
     main,
-    files: undefined,
     workdir: main.workdir,
     user: main.user,
     env: main.env,
     cpus: main.cpus,
     memoryBytes: main.memoryBytes,
-    diskBytes: undefined,
-    gpus: 0,
-    os: 'linux',
-    network: { mode: 'public' },
     healthcheck: healthcheckOfMain(main),
     startUp: { entrypoint: main.entrypoint, command: main.command },
-    mcpServers: [],
-    skillsFolder: undefined,
-    buildTimeoutMs: undefined,
   };
 }
 
@@ -133,7 +126,6 @@ function readingOf({ document, remarks }: Source, { parser_name: parser }: TaskY
 
 function readSolution({ folder, remarks }: Source): TaskSolution | undefined {
   if (folder.isFile('solution.sh')) {
-    remarks.uses('solution', issueAt(folder.at('solution.sh'), ''));
     const to = '/oracle/solution.sh';
     const files = { from: folder.at('solution.sh'), to, ignored: [] };
     return { kind: 'script', files, command: ['bash', to], env: {} };
