@@ -2,10 +2,11 @@ import { OffsiteError } from '../base/offsite-error.ts';
 import { baselineSides, compareWithBaselines, readBaselines } from '../comparison/baseline.ts';
 import { blindVariants, plannedCells } from '../comparison/cells.ts';
 import { type ComparedBatches, compareBatches, comparedVariants } from '../comparison/comparison.ts';
-import { type Reference, readReference, sideOf, variantsOf } from '../comparison/side.ts';
+import { type Reference, readReference, type Side, sideOf, variantsOf } from '../comparison/side.ts';
 import { type ListedBatch, listBatches, listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { SuitePlan } from '../suite/plan.ts';
+import { sourcePart } from '../trial/fingerprint.ts';
 import type { Context } from './context.ts';
 
 /** What the results of a run are compared with. */
@@ -15,6 +16,8 @@ export interface OlderSide {
   compare(newer: Reference): ComparedBatches;
   /** The variants of the plan that cannot be found worse, however bad the run is. */
   blind: readonly string[];
+  /** The cases that begin from another commit than there, if no other is left to compare. */
+  moved: readonly string[];
 }
 
 /**
@@ -40,6 +43,7 @@ export async function olderSide(
       name: batch.name,
       compare: (newer) => compareBatches(ledger, batch, newer),
       blind: blindVariants(plan, before),
+      moved: movedCases(plan, before),
     };
   }
   const { client } = await context.service();
@@ -49,7 +53,35 @@ export async function olderSide(
     name: 'the baseline',
     compare: (newer) => compareWithBaselines(ledger, baselines, newer),
     blind: blindVariants(plan, baselineSides(cells, baselines)),
+    moved: [],
   };
+}
+
+/** Throws an input error, before a run costs anything, if its gate will have no case to judge. */
+export function refuseMoved({ name, moved }: OlderSide): void {
+  if (moved.length === 0) return;
+  const [what, begin] = moved.length === 1 ? ['case', 'begins'] : ['cases', 'begin'];
+  const which = `its ${what} ${begin} from another commit now: ${moved.slice(0, 5).join(', ')}`;
+  throw new OffsiteError(`no case can be compared with ${name}, so no regression can be judged: ${which}`, {
+    code: 'CASES_DIFFER',
+    kind: 'input',
+    hint:
+      'Nothing was started. Name a fixed `ref` in the `source` of the cases, so that each commit of the project ' +
+      'is judged by the same work, or leave out --compare-to.',
+  });
+}
+
+function movedCases({ cases }: SuitePlan, before: readonly Side[]): string[] {
+  const known = Map.groupBy(
+    before.flatMap(({ fingerprints }) => fingerprints),
+    ({ caseId }) => caseId,
+  );
+  const common = cases.filter(({ request }) => known.has(request.id));
+  const moved = common.filter(({ request, local }) => {
+    const now = sourcePart(local.environment);
+    return known.get(request.id)?.every(({ parts }) => parts.source !== now);
+  });
+  return moved.length === common.length ? moved.map(({ request }) => request.id) : [];
 }
 
 /**

@@ -1,4 +1,13 @@
-import { accessSync, constants, existsSync, statSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { shellWord } from '../text/shell-word.ts';
@@ -28,7 +37,12 @@ export function requireWritable(file: string): void {
   if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
     throw notWritable(file, 'it is a folder', 'Name a file in it.');
   try {
-    accessSync(existsSync(file) ? file : folder, constants.W_OK);
+    if (existsSync(file)) accessSync(file, constants.W_OK);
+    else {
+      // Permissions say nothing of a read-only or a special file system.
+      closeSync(openSync(file, 'wx'));
+      unlinkSync(file);
+    }
   } catch (error) {
     throw notWritable(file, messageOf(error), 'Change its permissions, or name another file.', error);
   }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from '../base/canonical-json.ts';
 import type { Fingerprint } from '../record/fingerprint.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
+import type { CaseEnvironment } from '../suite/environment.ts';
 import {
   environmentContent,
   stepsContent,
@@ -29,6 +30,12 @@ export function fingerprintOf(
     harness: harnessVersion === undefined ? spec.harness : `${spec.harness} ${harnessVersion}`,
     profile: profileVersion(spec.profile) ?? 'none',
   };
+}
+
+/** The part of a fingerprint that says from which commit a trial begins; undefined without one. */
+export function sourcePart(environment: CaseEnvironment): string | undefined {
+  const { source } = environmentContent(environment);
+  return source && hashOf(source);
 }
 
 /**

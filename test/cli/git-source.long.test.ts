@@ -49,6 +49,7 @@ test('an agent gets one commit, owned by its user, and a batch that goes on late
   repository.commit({ 'a.txt': 'two\n' });
   rmSync(repository.path, { recursive: true });
   const resumed = await offsite(place, ['resume']);
+  expect(resumed.stderr).toMatch(/^resuming batch batch_\S+ of \S+suite\.yaml, begun \d.* ago$/m);
   expect(resumed.exitCode, resumed.stderr + resumed.stdout).toBe(0);
   expect(resumed.stdout).toMatch(/user · worker\s+1\s+0\s+0/);
   const shown = await offsite(place, ['show', 'user/worker#0']);
@@ -99,4 +100,25 @@ test('a source that cannot be fetched is told with its place, before anything st
   }
   const { stderr } = await offsite(place, ['service', 'start', suite]);
   expect(stderr).toContain('this command takes no git sources');
+});
+
+test('a gate that will have no case to judge, since the source is at another commit, ends before a trial', {
+  timeout: 120_000,
+}, async () => {
+  const repository = makeRepository(join(place.folder, 'project', 'repo'));
+  const first = repository.commit({ 'a.txt': 'one\n' });
+  const suite = (ref: string) =>
+    place.suite({ run: 'true', cases: [{ id: 'a', source: { git: 'repo', ref }, verify: 'test -f a.txt' }] });
+  expect((await offsite(place, ['run', suite('main')])).exitCode).toBe(0);
+  repository.commit({ 'b.txt': 'two\n' });
+  const gate = ['--compare-to', 'last', '--fail-on-case-regression'];
+  const moved = await offsite(place, ['run', suite('main'), ...gate]);
+  expect(moved).toMatchObject({ exitCode: 2, stdout: '' });
+  expect(moved.stderr).toMatch(
+    /^error: no case can be compared with batch_\S+, so no regression can be judged: its case begins from another/m,
+  );
+  expect(moved.stderr).toContain('Name a fixed `ref`');
+  const fixed = await offsite(place, ['run', suite(first), ...gate]);
+  expect(fixed.exitCode, fixed.stderr).toBe(0);
+  expect(fixed.stderr).toContain('no case regression');
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { openTestService } from '../service/test-service.ts';
-import { offsite } from './offsite.ts';
+import { offsite, start } from './offsite.ts';
 import { openPlace } from './place.ts';
 
 test('a key is created for a use, and may do no more', { timeout: 60_000 }, async () => {
@@ -39,4 +39,19 @@ test('who makes a key where another service is configured is told which service 
   const elsewhere = await create({ OFFSITE_URL: 'https://evals.example' });
   expect(elsewhere.exitCode).toBe(0);
   expect(elsewhere.stderr).toContain('warning: commands use the service https://evals.example here');
+});
+
+test('a key of the folder of the server that commands use here is made without a warning', {
+  timeout: 60_000,
+}, async () => {
+  using place = openPlace();
+  using other = openPlace();
+  const serving = start(place, ['serve', '--port', '0', '--no-executor', '--quiet']);
+  const [, url = ''] = await serving.printed(/Eval Service at (http:\S+);/);
+  const create = (at: typeof place) =>
+    offsite(at, ['service', 'keys', 'create', '--for', 'daemon'], { env: { OFFSITE_URL: url } });
+  expect((await create(place)).stderr).not.toContain('warning');
+  expect((await create(other)).stderr).toContain(`which knows this key only if ${other.dataFolder}`);
+  serving.kill('SIGTERM');
+  await serving.ended;
 });

@@ -8,6 +8,8 @@ test('a file for results that cannot be written is refused before a trial starts
   const tried = [
     ['--junit', 'out/x/r.xml', 'cannot write out/x/r.xml: there is no folder out/x', 'mkdir -p out/x'],
     ['--html', '/proc', 'cannot write /proc: it is a folder', 'Name a file in it.'],
+    // Also the superuser cannot create files there.
+    ['--html', '/proc/page.html', 'cannot write /proc/page.html: ENOENT', 'or name another file'],
   ];
   for (const [option = '', file = '', message, hint] of tried) {
     const { exitCode, stderr } = await offsite(place, ['run', suite, option, file]);

@@ -1,6 +1,9 @@
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { localOrganization } from '../../api/service-access.ts';
+import type { Clock } from '../../base/clock.ts';
+import { isLoopback } from '../../base/loopback.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
+import { createClient } from '../../client/client.ts';
 import { type Permission, permissions } from '../../contract/identity.ts';
 import { openService, type Service } from '../../service/service.ts';
 import { table } from '../../text/table.ts';
@@ -28,7 +31,7 @@ function createCommand() {
     )
     .option('--permission <permission...>', 'what the key may do, in place of --for', permission)
     .action((options) =>
-      withEmbedded(options, (service, { config, dataFolder, env }) => {
+      withEmbedded(options, async (service, { config, dataFolder, env, clock }) => {
         const { out, err } = openTerminal();
         const { name, organization } = options;
         const key = service.createKey({
@@ -41,7 +44,7 @@ function createCommand() {
         );
         const url = env.OFFSITE_URL ?? config.service?.url;
         // Not refused: the server may be one of this machine, with the same data folder.
-        if (url)
+        if (url && !(await isKnownAt(url, key.secret, clock)))
           err.print(
             `warning: commands use the service ${url} here, which knows this key only if ${dataFolder} is its data folder; ` +
               'otherwise make a key on its machine, with its --data-folder',
@@ -49,6 +52,16 @@ function createCommand() {
         out.print(key.secret);
       }),
     );
+}
+
+/** Whether a server of this machine knows a new key. No other machine is shown the key. */
+async function isKnownAt(url: string, secret: string, clock: Clock): Promise<boolean> {
+  if (!URL.canParse(url) || !isLoopback(new URL(url).hostname)) return false;
+  await using client = createClient({ url, apiKey: secret, clock, retry: { attempts: 1 } });
+  return await client.call('auth.whoami', {}, { deadlineMs: 2_000 }).then(
+    () => true,
+    () => false,
+  );
 }
 
 /**
@@ -113,12 +126,12 @@ function revokeCommand() {
 
 async function withEmbedded(
   options: { config?: string | undefined; dataFolder?: string | undefined },
-  work: (service: Service, context: CommandContext) => void,
+  work: (service: Service, context: CommandContext) => void | Promise<void>,
 ): Promise<void> {
   await using context = CommandContext.open(options);
   const { dataFolder, clock } = context;
   await using service = openService({ dataFolder, clock, integrations: [] });
-  work(service, context);
+  await work(service, context);
 }
 
 function permission(text: string, before: Permission[] | undefined): Permission[] {

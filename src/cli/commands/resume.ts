@@ -9,8 +9,9 @@ import { canceledHere, chosenToResume, nameOf, requirePlanned } from '../../api/
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { commitText } from '../../record/suite-commit.ts';
 import { lines, ours, type Printable, text } from '../../text/printable.ts';
-import { plural } from '../../text/quantities.ts';
+import { duration, plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { wholeNumber, withService } from '../options.ts';
@@ -96,8 +97,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   try {
     for (const what of wanted) {
       const before = finishedIn(what, ledger);
-      const { file } = what.kind === 'set' ? what.set : what.kind === 'batch' ? what.batch : what.start;
-      progress.note(text`resuming ${nameOf(what)}${file === undefined ? '' : text` of ${file}`}`);
+      progress.note(text`resuming ${nameOf(what)}${originOf(what, clock.now())}`);
       const resumed = await resumeAny(what, how, { ...workshop, revisions }, signal, progress.event);
       open.shift();
       if (resumed.kind === 'finished') {
@@ -174,6 +174,21 @@ async function olderSideOf(
     kind: 'input',
     hint: 'Name one: offsite resume BATCH --compare-to OTHER. `offsite data batches` lists them.',
   });
+}
+
+/** `, of evals/suite.yaml at commit 1f2e3d4, begun 3 h ago`: the job may be of another suite or commit. */
+function originOf(what: Resumable, now: number): Printable {
+  const { suite, file = suite } =
+    what.kind === 'set' ? what.set : what.kind === 'batch' ? what.batch : what.start;
+  const commit = what.kind === 'batch' ? what.batch.commit : undefined;
+  const at =
+    what.kind === 'set'
+      ? what.set.plannedAt
+      : what.kind === 'batch'
+        ? what.batch.startedAt
+        : what.start.askedAt;
+  const atCommit = commit === undefined ? '' : text` at commit ${commitText(commit)}`;
+  return text` of ${file}${atCommit}, begun ${duration(Math.max(0, now - at))} ago`;
 }
 
 /** The batches that were started by now. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { parse } from 'node:path';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { versionOf } from '../../base/version.ts';
 import { plainText } from '../../text/output.ts';
 import { lines, type Redact, text } from '../../text/printable.ts';
@@ -19,8 +20,21 @@ export function writeReports(
   { redact, clock }: Pick<CommandContext, 'redact' | 'clock'>,
 ): void {
   const results = together(summaries);
-  if (junit !== undefined) writeText(junit, junitXml(results, redact));
-  if (ctrf !== undefined) writeText(ctrf, ctrfJson(results, { redact, now: clock.now() }));
+  try {
+    if (junit !== undefined) writeText(junit, junitXml(results, redact));
+    if (ctrf !== undefined) writeText(ctrf, ctrfJson(results, { redact, now: clock.now() }));
+  } catch (error) {
+    throw afterRun(error);
+  }
+}
+
+/** A report that cannot be written after the trials have run is no bad input: the batch is there. */
+function afterRun(error: unknown): unknown {
+  if (!(error instanceof OffsiteError && error.code === 'FILE_NOT_WRITTEN')) return error;
+  return new OffsiteError(error.message, {
+    ...{ code: error.code, kind: 'infrastructure', cause: error },
+    hint: 'The results are stored: `offsite show` has them, and `offsite export` writes them to a file.',
+  });
 }
 
 /**
@@ -41,7 +55,9 @@ export async function writePages(
     ),
   );
   for (const [index, batch] of batches.entries())
-    await exportPage(numbered(html, index), batch, context, signal);
+    await exportPage(numbered(html, index), batch, context, signal).catch((error) => {
+      throw afterRun(error);
+    });
 }
 
 /** `report.html`, `report-2.html`, … */
