@@ -45,6 +45,8 @@ function big(response: ServerResponse): void {
   response.end(bigTail);
 }
 
+// On a busy machine a kept connection may wait for longer than Node's 5 s, and its end would end the client.
+server.keepAliveTimeout = 0;
 server.listen(0, '127.0.0.1', () => {
   const address = server.address();
   if (address && typeof address === 'object') process.send?.(`http://127.0.0.1:${address.port}`);

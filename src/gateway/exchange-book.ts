@@ -230,10 +230,10 @@ export function openExchange(
           for await (const chunk of body) {
             const bytes = redacted.push(chunk);
             if (bytes.length === 0) continue;
-            const out = transcoder ? transcoder.push(bytes) : bytes;
+            const out = transcoder ? transcoder.push(bytes) : [bytes];
             const room = take(bytes);
             if (room) await room;
-            if (out.length > 0) yield out;
+            yield* out;
             throwIfBroken(transcoder);
           }
         } catch (error) {
@@ -241,10 +241,9 @@ export function openExchange(
           if (stopping.signal.aborted || !transcoder?.isOver?.()) throw error;
         }
         const rest = redacted.end();
-        const pushed = transcoder ? transcoder.push(rest) : rest;
+        const pushed = transcoder ? transcoder.push(rest) : [rest];
         if (rest.length > 0) await take(rest);
-        const last = transcoder ? Buffer.concat([pushed, transcoder.end()]) : rest;
-        if (last.length > 0) yield last;
+        for (const last of [...pushed, ...(transcoder?.end() ?? [])]) if (last.length > 0) yield last;
         throwIfBroken(transcoder);
         wholeRead = true;
         void finish(undefined, false);

@@ -47,7 +47,7 @@ export function writeRecorded({ wire, status, body }: RecordedAnswer, asked: Ask
     estimated: false,
   };
   const { transcoder, ...translated } = translateAnswer({ status, headers }, from, 'answer', at);
-  const written = Buffer.concat([transcoder.push(body), transcoder.end()]);
+  const written = Buffer.concat([...transcoder.push(body), ...transcoder.end()]);
   const problem = transcoder.problem();
   if (problem) throw problem;
   return {

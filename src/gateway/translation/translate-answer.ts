@@ -98,14 +98,14 @@ function transcoderByContent(choose: (beginning: string) => Transcoder): Transco
       if (chosen) return chosen.push(bytes);
       beginning = Buffer.concat([beginning, bytes]);
       const text = beginning.toString('utf8');
-      if (beginning.length < modelAnswers.bytes.blanks && isBlank(text)) return Buffer.alloc(0);
+      if (beginning.length < modelAnswers.bytes.blanks && isBlank(text)) return [];
       chosen = choose(text);
       return chosen.push(beginning);
     },
     end() {
       if (chosen) return chosen.end();
       chosen = choose(beginning.toString('utf8'));
-      return Buffer.concat([chosen.push(beginning), chosen.end()]);
+      return [...chosen.push(beginning), ...chosen.end()];
     },
     problem: () => chosen?.problem(),
     isOver: () => chosen?.isOver?.() ?? false,
@@ -164,16 +164,16 @@ function wholeTranscoder(
       if (store.size + bytes.length > modelAnswers.bytes.translated)
         throw new UnreadableAnswer(`the answer is larger than ${modelAnswers.bytes.translated} bytes`);
       store.add(bytes);
-      return Buffer.alloc(0);
+      return [];
     },
     end() {
       try {
         const decode = decoderOf(losses);
-        return Buffer.from(convert(decode(store.take()) + decode()));
+        return [Buffer.from(convert(decode(store.take()) + decode()))];
       } catch (error) {
         if (!tell || !(error instanceof UnreadableAnswer)) throw error;
         problem = error;
-        return Buffer.from(tell(error));
+        return [Buffer.from(tell(error))];
       }
     },
     problem: () => problem,

@@ -1,7 +1,7 @@
 import { messageOf } from '../../base/offsite-error.ts';
 import { heapLimit } from '../../base/parse-json.ts';
 import { modelAnswers } from '../../bounds/model.ts';
-import { textOfEvent } from '../wires/wire-event.ts';
+import { partsOfEvent } from '../wires/wire-event.ts';
 import { answerStream } from './answer-stream.ts';
 import type { CallIds } from './call-ids.ts';
 import type { NeutralEvent } from './neutral-answer.ts';
@@ -20,11 +20,11 @@ export function streamTranscoder(
   asked: Asked,
   ids: CallIds,
 ): Transcoder {
-  let out: string[] = [];
+  let out: (string | Buffer)[] = [];
   let failed: UnreadableAnswer | undefined;
   let hasBegun = false;
   let isTold = false;
-  const writer = client.writeStream(asked, (event) => out.push(textOfEvent(event)));
+  const writer = client.writeStream(asked, (event) => out.push(...partsOfEvent(event)));
   const pieces = new JoinedPieces((event) => writer.take(event));
   const stream = answerStream(model, {
     ids,
@@ -57,9 +57,9 @@ export function streamTranscoder(
       if (!hasBegun) tell({ type: 'start', id: undefined, model: undefined });
       tell({ type: 'failure', message: failed.message, code: undefined, overloaded: false });
     }
-    const bytes = Buffer.from(out.join(''));
+    const written = out;
     out = [];
-    return bytes;
+    return bytesOf(written);
   };
   const decode = decoderOf(asked.losses);
   return {
@@ -77,6 +77,20 @@ export function streamTranscoder(
     stream: () => stream,
     held: () => stream.held() + writer.held(),
   };
+}
+
+/** Texts that follow each other are joined; bytes stay as they are. */
+function bytesOf(written: readonly (string | Buffer)[]): Buffer[] {
+  const all: Buffer[] = [];
+  let from = 0;
+  for (let at = 0; at <= written.length; at += 1) {
+    const part = written[at];
+    if (typeof part === 'string') continue;
+    if (at > from) all.push(Buffer.from(written.slice(from, at).join('')));
+    if (part) all.push(part);
+    from = at + 1;
+  }
+  return all;
 }
 
 /**

@@ -1,18 +1,57 @@
+import { randomUUID } from 'node:crypto';
 import type { JsonObject } from './lenient.ts';
 
 /** One server-sent event. */
 export interface WireEvent {
   /** The `event:` line; openai-chat has none. */
   event: string | undefined;
-  /** A string is sent as it is: `[DONE]`, or JSON. */
+  /** A string is sent as it is: `[DONE]`, or JSON. An object may contain a {@link RepeatedText}. */
   data: JsonObject | string;
   /** Whether it carries a piece of the answer's text. */
   isText?: boolean;
 }
 
-export function textOfEvent({ event, data }: WireEvent): string {
-  const line = `data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`;
-  return event === undefined ? line : `event: ${event}\n${line}`;
+export function textOfEvent(event: WireEvent): string {
+  return partsOfEvent(event).join('');
+}
+
+/** The same as parts, of which a repeated text is its own. */
+export function partsOfEvent({ event, data }: WireEvent): (string | Buffer)[] {
+  const name = event === undefined ? '' : `event: ${event}\n`;
+  if (typeof data === 'string') return [`${name}data: ${data}\n\n`];
+  const [first, ...more] = partsOf(data);
+  return more.length === 0 ? [`${name}data: ${first}\n\n`] : [`${name}data: `, first ?? '', ...more, '\n\n'];
+}
+
+/** Stands for a repeated text. No event contains it by chance. */
+const placeholder = randomUUID();
+let found: Buffer[] | undefined;
+
+/** A long text that several events contain. It is written as JSON once, and never copied. */
+export class RepeatedText {
+  readonly #json: Buffer;
+
+  constructor(text: string) {
+    this.#json = Buffer.from(JSON.stringify(text));
+  }
+
+  toJSON(): unknown {
+    if (!found) return JSON.parse(this.#json.toString());
+    found.push(this.#json);
+    return placeholder;
+  }
+}
+
+/** A value as JSON. */
+export function partsOf(value: JsonObject): (string | Buffer)[] {
+  const texts: Buffer[] = [];
+  found = texts;
+  try {
+    const [first = '', ...rest] = JSON.stringify(value).split(`"${placeholder}"`);
+    return [first, ...rest.flatMap((after, index) => [texts[index] ?? '', after])];
+  } finally {
+    found = undefined;
+  }
 }
 
 /** Pieces with the given number of characters; no character is cut. */

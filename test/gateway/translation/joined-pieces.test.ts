@@ -8,7 +8,9 @@ function transcoder() {
   const request = { model: 'm', streamed: true, usageAsked: true, messages: [], tools: [], stop: [] };
   const { translation } = wireTable['openai-chat'];
   const asked = { request, at: 0, losses: new Losses('lenient', 'm') };
-  return streamTranscoder(translation, wireTable['anthropic-messages'].translation, asked, callIds());
+  const client = wireTable['anthropic-messages'].translation;
+  const { push, problem } = streamTranscoder(translation, client, asked, callIds());
+  return { push: (bytes: Buffer) => Buffer.concat(push(bytes)), problem };
 }
 
 const chunk = (delta: object, finish_reason: string | null = null) =>

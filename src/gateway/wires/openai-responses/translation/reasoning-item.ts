@@ -1,8 +1,15 @@
 import type { ModelPart } from '../../../translation/neutral-request.ts';
 import { type JsonObject, objectsOf } from '../../lenient.ts';
 import { stringIn } from '../../read-values.ts';
+import type { RepeatedText } from '../../wire-event.ts';
 
 type Reasoning = Extract<ModelPart, { type: 'reasoning' }>;
+
+interface WrittenReasoning {
+  text: string | RepeatedText;
+  signature?: string | undefined;
+  redacted?: boolean | undefined;
+}
 
 /**
  * Marks encrypted content that the model's wire calls redacted, and not a signature of the text beside it.
@@ -19,7 +26,7 @@ export function reasoningOf(item: JsonObject): Reasoning {
   return { type: 'reasoning', text: texts.join('\n\n'), ...(signature && { signature }) };
 }
 
-export function reasoningItem({ text, signature, redacted }: Omit<Reasoning, 'type'>): JsonObject {
+export function reasoningItem({ text, signature, redacted }: WrittenReasoning): JsonObject {
   return {
     type: 'reasoning',
     summary: text === '' ? [] : [{ type: 'summary_text', text }],

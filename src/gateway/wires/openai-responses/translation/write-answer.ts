@@ -4,6 +4,7 @@ import type { ModelPart, NeutralRequest } from '../../../translation/neutral-req
 import { toolNamed } from '../../../translation/tool-groups.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import type { JsonObject } from '../../lenient.ts';
+import type { RepeatedText } from '../../wire-event.ts';
 import { reasoningItem } from './reasoning-item.ts';
 
 export const writeAnswer: WireTranslation['writeAnswer'] = (answer, { request, at }) => {
@@ -63,17 +64,15 @@ export function itemOf(part: ModelPart, id: string, request: NeutralRequest): Js
     case 'call':
       return callItem(part, id, request);
     default:
-      return {
-        id,
-        type: 'message',
-        status: 'completed',
-        role: 'assistant',
-        content: [contentOf(part.type, part.text)],
-      };
+      return messageItem(id, contentOf(part.type, part.text));
   }
 }
 
-export function contentOf(type: 'text' | 'refusal', text: string): JsonObject {
+export function messageItem(id: string, content: JsonObject): JsonObject {
+  return { id, type: 'message', status: 'completed', role: 'assistant', content: [content] };
+}
+
+export function contentOf(type: 'text' | 'refusal', text: string | RepeatedText): JsonObject {
   if (type === 'refusal') return { type: 'refusal', refusal: text };
   return { type: 'output_text', text, annotations: [], logprobs: [] };
 }

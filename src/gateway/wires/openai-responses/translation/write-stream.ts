@@ -5,7 +5,9 @@ import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import type { JsonObject } from '../../lenient.ts';
 import { eventsAround } from '../../text-event.ts';
-import { callItem, contentOf, endOf, itemId, itemOf, responseHead } from './write-answer.ts';
+import { partsOf, RepeatedText } from '../../wire-event.ts';
+import { reasoningItem } from './reasoning-item.ts';
+import { callItem, contentOf, endOf, itemId, messageItem, responseHead } from './write-answer.ts';
 
 type Open =
   | { type: 'text' | 'refusal' | 'reasoning'; item: JsonObject }
@@ -53,7 +55,7 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emi
   const end = (item: JsonObject) => {
     event('response.output_item.done', { output_index: output.length, item });
     output.push(item);
-    kept += 2 * JSON.stringify(item).length;
+    for (const part of partsOf(item)) kept += part.length;
     if (kept > modelAnswers.bytes.translated)
       throw new UnreadableAnswer(`the answer is larger than ${modelAnswers.bytes.translated} bytes`);
     open = undefined;
@@ -61,13 +63,15 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emi
   const close = (signature?: string, redacted?: true) => {
     if (!open) return;
     const id = itemId(head, output.length);
-    const text = whole.take();
+    const given = whole.take();
+    const text = given.length < repeated ? given : new RepeatedText(given);
     switch (open.type) {
       case 'call': {
-        const item = callItem({ id: open.id, name: open.name, arguments: text }, id, request);
-        if (item.type === 'function_call')
+        const item = callItem({ id: open.id, name: open.name, arguments: given }, id, request);
+        if (item.type === 'function_call') {
+          item.arguments = text;
           event('response.function_call_arguments.done', { ...place(), name: item.name, arguments: text });
-        else {
+        } else {
           event('response.custom_tool_call_input.delta', { ...place(), delta: item.input });
           event('response.custom_tool_call_input.done', { ...place(), input: item.input });
         }
@@ -79,18 +83,7 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emi
           ...inContent('reasoning'),
           part: { type: 'summary_text', text },
         });
-        return end(
-          itemOf(
-            {
-              type: 'reasoning',
-              text,
-              ...(signature !== undefined && { signature }),
-              ...(redacted && { redacted }),
-            },
-            id,
-            request,
-          ),
-        );
+        return end({ id, ...reasoningItem({ text, signature, redacted }) });
       default: {
         const { type } = open;
         const [name, member] = type === 'refusal' ? ['refusal', 'refusal'] : ['output_text', 'text'];
@@ -100,7 +93,7 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emi
           ...(type === 'text' && { logprobs: [] }),
         });
         event('response.content_part.done', { ...inContent(type), part: contentOf(type, text) });
-        return end(itemOf({ type, text }, id, request));
+        return end(messageItem(id, contentOf(type, text)));
       }
     }
   };
@@ -158,6 +151,9 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emi
   };
   return { take, held: () => kept + whole.held };
 };
+
+/** Characters of a text that is long enough to be written once for all events that repeat it. */
+const repeated = 1024;
 
 /** An item at its beginning. */
 function beginningOf(type: 'text' | 'refusal' | 'reasoning', id: string): JsonObject {
