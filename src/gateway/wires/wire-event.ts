@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { JsonObject } from './lenient.ts';
+import { type JsonObject, parsed } from './lenient.ts';
 
 /** One server-sent event. */
 export interface WireEvent {
@@ -36,7 +36,7 @@ export class RepeatedText {
   }
 
   toJSON(): unknown {
-    if (!found) return JSON.parse(this.#json.toString());
+    if (!found) return parsed(this.#json.toString());
     found.push(this.#json);
     return placeholder;
   }
