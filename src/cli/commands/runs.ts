@@ -94,7 +94,7 @@ async function printBatches(
       );
     const shown = { context, client, signal, json, ...at };
     if (json) return context.out.json({ runs: withNames(ofBatch, shown) });
-    return context.out.print(runsTable(ofBatch, shown));
+    return context.out.print(runsTable(ofBatch, shown, true));
   }
   const newest = batches.slice(0, listed);
   if (json) return context.out.json({ batches: newest });
@@ -174,7 +174,7 @@ function withNames(runs: readonly ListedRun<'results'>[], { context, service }: 
   });
 }
 
-function runsTable(found: readonly ListedRun<'results'>[], at: At): Printable {
+function runsTable(found: readonly ListedRun<'results'>[], at: At, ofBatch = false): Printable {
   const runs = withNames(found, at);
   const width = at.context.out.columns ?? unlimited;
   const short = shortBatchIds(at.context.ledger().records);
@@ -187,9 +187,7 @@ function runsTable(found: readonly ListedRun<'results'>[], at: At): Printable {
   const columns = [
     { title: 'when', cell: whenText },
     { title: 'suite', shrinks, cell: ({ suite }: NamedRun) => suite?.name ?? suite?.id ?? '' },
-    ...(new Set(runs.map((run) => run.case?.id)).size > 1
-      ? [{ title: 'case', shrinks, cell: (run: NamedRun) => run.case?.id ?? '' }]
-      : []),
+    ...(ofBatch ? [{ title: 'case', shrinks, cell: (run: NamedRun) => run.case?.id ?? '' }] : []),
     { title: 'variant', shrinks, cell: variantText },
     ...(some(({ status }) => status !== 'completed') ? [{ title: 'status', cell: statusText }] : []),
     ...(some(({ local }) => !local)
