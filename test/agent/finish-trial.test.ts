@@ -78,6 +78,7 @@ function absent(engine: Engine, probes: number): Engine {
 interface Circumstances extends Pick<AttemptParts, 'claim'> {
   gateway?: AttemptParts['gateway'];
   attempts?: number;
+  clock?: Clock;
   breaking?: typeof failing;
   /** Sees each event when it happens. */
   during?: (event: AttemptEvent) => void;
@@ -86,7 +87,7 @@ interface Circumstances extends Pick<AttemptParts, 'claim'> {
 async function finish(
   spec: TrialSpec,
   failures: number,
-  { attempts = 3, breaking = failing, claim, during, gateway = noGateway }: Circumstances = {},
+  { attempts = 3, breaking = failing, claim, clock = hasty, during, gateway = noGateway }: Circumstances = {},
 ) {
   await using engine = await connectEngine({ instance: `test-agent-${process.pid}` });
   using ledger = new Ledger(folder, systemClock);
@@ -108,7 +109,7 @@ async function finish(
   const parts: AttemptParts = {
     sandboxes,
     runners: all,
-    clock: hasty,
+    clock,
     ledger,
     gateway,
     budgets: { trial: {}, batch: undefined },
@@ -198,10 +199,9 @@ test('a trial of a model that nothing listens for is void after one attempt', as
   const clock: Clock = {
     ...systemClock,
     now: () => systemClock.now() + waited,
-    sleep: (ms, signal) => {
-      if (ms !== 1_000) return systemClock.sleep(ms, signal);
+    async sleep(ms, signal) {
+      if (ms !== 1_000) return await systemClock.sleep(ms, signal);
       waited += ms;
-      return Promise.resolve();
     },
   };
   const modelConfig = ModelConfig.parse({ wire: 'openai-chat', baseUrl: server.url });
@@ -213,7 +213,7 @@ test('a trial of a model that nothing listens for is void after one attempt', as
     },
   });
   const spec = specOf('', { model: 'gone', modelConfig, harness: 'bash', verify: 'false' });
-  const { result, observed } = await finish(spec, 0, { gateway });
+  const { result, observed } = await finish(spec, 0, { gateway, clock });
   expect(observed).toMatchObject([{ kind: 'finished' }]);
   expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'model', phase: 'harness' } });
   const { origin } = new URL(server.url);

@@ -69,6 +69,10 @@ test('a context that is too small for the first request is said as that, and no 
   });
 });
 
+// Without the end of the connection, the server would keep it open for some seconds.
+const halfAnAnswer: Step = (response) =>
+  response.writeHead(200, { 'content-length': '500' }).write('{"choices"', () => response.socket?.end());
+
 const detail = json(200, { detail: 'No model is loaded.' });
 
 test.each<[string, Step]>([
@@ -76,7 +80,7 @@ test.each<[string, Step]>([
   ['an error with the status 200', detail],
   ['an error', json(503, { error: { message: 'busy' } })],
   ['no choice', json(200, { choices: [] })],
-  ['half an answer', (response) => response.writeHead(200, { 'content-length': '500' }).end('{"choices"')],
+  ['half an answer', halfAnAnswer],
   ['a reset', (response) => response.socket?.resetAndDestroy()],
 ])(
   'no agent is blamed where its model answered nothing but %s, however the harness ends',
