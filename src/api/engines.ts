@@ -26,8 +26,11 @@ interface ContextEnginesOptions {
   closeWith: (part: AsyncDisposable) => void;
 }
 
-/** Milliseconds. Images without a name hurry nobody, and a short run need not look for them. */
-const lostSweepMs = 10_000;
+/**
+ * Milliseconds. By then, what a process left that was killed before it had a marker is known to be a dead
+ * one's. Images without a name hurry nobody, and a short run need not look for them.
+ */
+const secondSweepMs = 70_000;
 
 /** The engines of a command. Disposing closes those that were opened, in reverse order. */
 export class ContextEngines implements AsyncDisposable {
@@ -149,17 +152,17 @@ export class ContextEngines implements AsyncDisposable {
 
   /** Never rejects. */
   async #sweepAtStart(engine: Engine, signal: AbortSignal): Promise<void> {
-    await this.#sweep(engine, 'left', signal);
+    await this.#sweep(engine, signal, 'left');
     const waiting = AbortSignal.any([signal, this.#closing.signal]);
-    const isOver = await this.#options.clock.sleep(lostSweepMs, waiting).then(
+    const isOver = await this.#options.clock.sleep(secondSweepMs, waiting).then(
       () => false,
       () => true,
     );
-    if (!isOver) await this.#sweep(engine, 'lost', signal);
+    if (!isOver) await this.#sweep(engine, signal);
   }
 
   /** Never rejects. */
-  async #sweep(engine: Engine, only: 'left' | 'lost', signal: AbortSignal): Promise<void> {
+  async #sweep(engine: Engine, signal: AbortSignal, only?: 'left'): Promise<void> {
     const on = engine.name === undefined ? 'the engine' : `the engine ${engine.name}`;
     try {
       const { removed, stuck } = await engine.sweep(signal, { only });

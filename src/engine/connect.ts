@@ -94,7 +94,6 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
     const createContainer = async (spec: ContainerSpec, options: CreateOptions) => {
       // Before the marker, for which the engine would make the volume of the files if there is none.
       const ownFiles = await own.files(spec.imageId);
-      // The marker starts in parallel with the container: the first container must not wait for it.
       marker.ensure(spec.imageId);
       const { id, ...created } = await createFromSpec({ ...parts, ownFiles }, spec, options);
       try {

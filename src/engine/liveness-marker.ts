@@ -16,9 +16,9 @@ import { isEngineFailure } from './port/failure.ts';
  */
 export interface LivenessMarker {
   /**
-   * Makes sure the marker runs or is starting; any image with `cat` works. Returns at once. Throws the error
-   * of an earlier marker of the same image that failed: without a marker, others would treat our containers
-   * as a dead instance's.
+   * Makes sure the marker runs or is about to start; any image with `cat` works. Returns at once. Throws the
+   * error of an earlier marker of the same image that failed: without a marker, others would treat our
+   * containers as a dead instance's.
    */
   ensure(imageId: string): void;
   /**
@@ -27,6 +27,12 @@ export interface LivenessMarker {
    */
   end(): Promise<Duplex | undefined>;
 }
+
+/**
+ * Milliseconds from the first container to the marker. Until then the instance counts as alive by the age of
+ * what it owns. A container costs as much as a short trial, so a run of a few short trials has no marker.
+ */
+const startMs = 3_000;
 
 /**
  * A busy engine sometimes refuses a start ("cannot start an already running container") and accepts the next
@@ -49,6 +55,7 @@ export function livenessMarker(
 ): LivenessMarker {
   let state: MarkerState = { kind: 'none' };
   const ended = new AbortController();
+  let due: Promise<void> | undefined;
 
   async function start(imageId: string): Promise<void> {
     const id = await createMarker(port, { instance, capabilities, mounts }, imageId);
@@ -108,9 +115,12 @@ export function livenessMarker(
         if (failed.imageId === imageId) throw failed.error;
       }
       if (state.kind !== 'none') return;
-      const ready = startWithRetries(imageId).catch((error: unknown) => {
-        state = { kind: 'failed', error, imageId };
-      });
+      due ??= port.clock.sleep(startMs, ended.signal);
+      const ready = due
+        .then(() => startWithRetries(imageId))
+        .catch((error: unknown) => {
+          state = { kind: 'failed', error, imageId };
+        });
       state = { kind: 'starting', ready };
     },
     async end() {

@@ -30,10 +30,10 @@ export interface SweepOptions {
   /** Find objects without removing them. */
   dryRun?: boolean;
   /**
-   * Only what dead instances left, or only what nobody can find any more. For the latter, the engine lists
-   * all of its images, which takes a tenth of a second if there are hundreds. Default: both.
+   * Only what dead instances left, not what nobody can find any more: for that, the engine lists all of its
+   * images, which takes a tenth of a second if there are hundreds. Default: both.
    */
-  only?: 'left' | 'lost' | undefined;
+  only?: 'left' | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -48,7 +48,7 @@ export async function sweepDead(
   { dryRun = false, only, signal }: SweepOptions = {},
 ): Promise<Swept> {
   const lost = only === 'left' ? [] : await lostObjects(port, signal);
-  const dead = only === 'lost' ? [] : await deadInstances(port, instance, signal);
+  const dead = await deadInstances(port, instance, signal);
   const swept: Swept = { removed: [], left: [], stuck: [], instances: dead.map(([name]) => name) };
   const limit = pLimit(removalsAtATime);
   const remove = (objects: OwnedObject[]) =>
