@@ -79,8 +79,9 @@ async function inFresh(input: PhaseInput, request: VerifyRequest): Promise<Found
   if (copied.kind === 'refused') {
     return { verdict: 'void', cause: taskCause(`verify could not be run: the workspace ${copied.why}`) };
   }
-  // The copied workspace does not count as written by verify.
-  await sandbox.container.forgiveDisk(signal);
+  // What is there does not count as written by verify. In a container that only has its image, nothing is.
+  const isEmpty = found.carry === 'nothing' && sandbox.isCommittable && sandbox.startUp === undefined;
+  if (!isEmpty) await sandbox.container.forgiveDisk(signal);
   const verification = await runVerify(sandbox.container, request);
   const outcome = { verifiedIn: 'fresh' as const, ...outcomeOf(verification, input, request) };
   if (!allPassed(verification)) return outcome;
