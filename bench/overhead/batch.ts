@@ -2,14 +2,12 @@ import { runners } from '../../runners/index.ts';
 import { ConfigRevisions } from '../../src/agent/config-revision.ts';
 import { runBatch } from '../../src/agent/run-batch.ts';
 import { ServiceSender } from '../../src/agent/sender.ts';
+import { accessService } from '../../src/api/service-access.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { createClient } from '../../src/client/client.ts';
-import { permissions } from '../../src/contract/identity.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
-import { openService } from '../../src/service/service.ts';
 import { ConfigFile } from '../../src/suite/config-file.ts';
 import type { ModelConfig } from '../../src/suite/model-config.ts';
 import { noExtras, profileOf, type SuitePlan } from '../../src/suite/plan.ts';
@@ -29,10 +27,10 @@ export async function openAgent(
   models: Record<string, ModelConfig>,
 ): Promise<Agent> {
   const clock = systemClock;
-  const service = openService({ dataFolder, clock, integrations: [] });
-  const apiKey = service.createKey({ organization: 'Bench', permissions }).secret;
-  const { url } = await service.listen();
-  const client = createClient({ url, apiKey, clock });
+  const config = { ...ConfigFile.parse({}), file: undefined };
+  const access = { config, dataFolder, env: {}, clock, caBundle: undefined, insecureHttp: undefined };
+  const service = await accessService({ ...access, integrations: [] });
+  const { client } = service;
   const ledger = new Ledger(dataFolder, clock);
   const sender = new ServiceSender({ client, ledger, warn: console.error });
   const parts = {
@@ -42,11 +40,11 @@ export async function openAgent(
     sender,
     runners,
     clock,
-    service: 'embedded',
+    service: service.name,
     extraCertificates: undefined,
   };
   const revision = {
-    config: { ...ConfigFile.parse({}), file: undefined },
+    config,
     host: noHostEnvironment,
     gateway: openGateway({ models, env: {}, clock, scripted: (file) => scriptedUpstream(file, clock) }),
   };
@@ -66,8 +64,7 @@ export async function openAgent(
       if (ledger.outbox.pending().length > 0) throw new Error('a trial was not reported');
     },
     async [Symbol.asyncDispose]() {
-      await client[Symbol.asyncDispose]();
-      await service.close();
+      await service[Symbol.asyncDispose]();
       ledger[Symbol.dispose]();
     },
   };
