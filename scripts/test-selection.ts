@@ -39,9 +39,53 @@ export function testSelection(args: readonly string[]): TestSelection {
   };
 }
 
-/** The files of the long tests that are this commit's part. */
+/**
+ * Seconds that the longest files take in a run of all tests on two cores. Of others, one takes as long as
+ * another, as far as it matters.
+ */
+const seconds: Readonly<Record<string, number>> = {
+  'gateway/real-servers/real-servers': 590,
+  'runners/matrix-others': 410,
+  'runners/matrix-openai': 410,
+  'runners/openhands': 410,
+  'runners/opencode': 280,
+  'runners/cline': 270,
+  'audit/another-engine': 250,
+  'trial/regrade': 240,
+  'cli/visible-answers': 180,
+  'hostile/suites': 160,
+  'scripts/screenshots': 160,
+  'fleet/poll': 150,
+  'cli/run-tasks': 140,
+  'hostile/terminal': 140,
+  'runners/aider': 130,
+  'trial/pull': 120,
+  'faults/both-sides': 120,
+  'hostile/stopped-sandbox': 120,
+  'engine/small-disk': 120,
+  'hostile/chosen-void': 110,
+  'trial/build': 110,
+  'cli/several-engines': 100,
+  'trial/foreign-images': 100,
+  'runners/mini-swe-agent': 90,
+  'cli/import-tasks': 90,
+  'hostile/group-signals': 90,
+  'cli/shutdown': 80,
+  'runners/kimi': 80,
+  'cli/compare-to': 80,
+  'hostile/memory': 80,
+};
+const secondsOf = (file: string) => seconds[file.replace(/^test\/|\.long\.test\.ts$/g, '')] ?? 21;
+
+/** The files of the long tests that are this commit's part. All parts take about as long. */
 export function longPart(commits: number, files = globSync(`test/${longTests}`)): string[] {
-  return files.toSorted().filter((_, index) => index % longParts === commits % longParts);
+  const parts = Array.from({ length: longParts }, () => ({ seconds: 0, files: [] as string[] }));
+  for (const file of files.toSorted().toSorted((a, b) => secondsOf(b) - secondsOf(a))) {
+    const shortest = parts.reduce((least, part) => (part.seconds < least.seconds ? part : least));
+    shortest.files.push(file);
+    shortest.seconds += secondsOf(file);
+  }
+  return parts[commits % longParts]?.files ?? [];
 }
 
 /** How many commits lead to the one that is checked out; 0 in a copy of the files without its history. */

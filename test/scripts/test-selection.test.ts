@@ -21,4 +21,11 @@ test('a part of the long tests runs after the short ones, and five commits in a 
   const parts = [1604, 1605, 1606, 1607, 1608].map((commits) => longPart(commits, files));
   expect(parts.map((part) => part.length).toSorted()).toEqual([1, 1, 1, 2, 2]);
   expect(parts.flat().toSorted()).toEqual(files.toSorted());
+  // What takes longest is in a part with less beside it.
+  const slow = 'test/gateway/real-servers/real-servers.long.test.ts';
+  const many = [slow, ...Array.from({ length: 100 }, (_, n) => `test/${n}.long.test.ts`)];
+  const [withIt = 0, ...others] = [0, 1, 2, 3, 4]
+    .map((commits) => longPart(commits, many).length)
+    .toSorted((a, b) => a - b);
+  for (const length of others) expect(length).toBeGreaterThan(withIt + 15);
 });
