@@ -1,41 +1,25 @@
-import type { Mistake } from './mistake.ts';
+import { help, type Mistake } from './mistake.ts';
 
 export const inTheCommandLine: readonly Mistake[] = [
   {
     mistake: 'a command with a typo',
     args: ['rnu', 'suite.yaml'],
-    printed: [
-      "error: unknown command 'rnu'",
-      '(Did you mean run?)',
-      'Run it with --help to see commands and options.',
-    ],
+    printed: ["error: unknown command 'rnu'", '(Did you mean run?)', help],
   },
   {
     mistake: 'a command below a command with a typo',
     args: ['service', 'prompts', 'gett', 'x'],
-    printed: [
-      "error: unknown command 'gett'",
-      '(Did you mean get?)',
-      'Run it with --help to see commands and options.',
-    ],
+    printed: ["error: unknown command 'gett'", '(Did you mean get?)', help],
   },
   {
     mistake: 'a command below one that does something itself, with a typo',
     args: ['models', 'chek', 'm'],
-    printed: [
-      "error: unknown command 'chek'",
-      '(Did you mean check?)',
-      'Run it with --help to see commands and options.',
-    ],
+    printed: ["error: unknown command 'chek'", '(Did you mean check?)', help],
   },
   {
     mistake: 'the last word of a command',
     args: ['backup', 'folder'],
-    printed: [
-      "error: unknown command 'backup'",
-      '(Did you mean data backup?)',
-      'Run it with --help to see commands and options.',
-    ],
+    printed: ["error: unknown command 'backup'", '(Did you mean data backup?)', help],
   },
   {
     mistake: 'a daemon that is started with a word that other programs have',
@@ -43,76 +27,50 @@ export const inTheCommandLine: readonly Mistake[] = [
     printed: [
       "error: unknown command 'start'",
       '(Did you mean offsite daemon, without a further word?)',
-      'Run it with --help to see commands and options.',
+      help,
     ],
   },
   {
     mistake: 'a daemon that is stopped with a word that other programs have',
     args: ['daemon', 'stop'],
-    printed: [
-      "error: unknown command 'stop'",
-      '(Did you mean offsite daemon drain?)',
-      'Run it with --help to see commands and options.',
-    ],
+    printed: ["error: unknown command 'stop'", '(Did you mean offsite daemon drain?)', help],
   },
   {
     mistake: 'the command of another program',
     args: ['eval', 'suite.yaml'],
-    printed: [
-      "error: unknown command 'eval'",
-      '(Did you mean run?)',
-      'Run it with --help to see commands and options.',
-    ],
+    printed: ["error: unknown command 'eval'", '(Did you mean run?)', help],
   },
   {
     mistake: 'an option of another program',
     args: ['run', 'suite.yaml', '--repeat', '3'],
-    printed: [
-      "error: unknown option '--repeat'",
-      '(Did you mean --trials?)',
-      'Run it with --help to see commands and options.',
-    ],
+    printed: ["error: unknown option '--repeat'", '(Did you mean --trials?)', help],
   },
   {
     mistake: 'an address to serve at, as the daemon takes it',
     args: ['serve', '--listen', '127.0.0.1:4600'],
-    printed: [
-      "error: unknown option '--listen'",
-      '(Did you mean --host and --port?)',
-      'Run it with --help to see commands and options.',
-    ],
+    printed: ["error: unknown option '--listen'", '(Did you mean --host and --port?)', help],
   },
   {
     mistake: 'an option with a typo',
     args: ['run', 'suite.yaml', '--concurency', '2'],
-    printed: [
-      "error: unknown option '--concurency'",
-      '(Did you mean --concurrency?)',
-      'Run it with --help to see commands and options.',
-    ],
+    printed: ["error: unknown option '--concurency'", '(Did you mean --concurrency?)', help],
   },
   {
     mistake: 'a file for JSON, which goes to stdout',
     args: ['run', 'suite.yaml', '--json', 'results.json'],
-    printed: [
-      'error: --json takes no file: write --json > results.json',
-      'Run it with --help to see commands and options.',
-    ],
+    printed: ['error: --json takes no file: write --json > results.json', help],
   },
   {
     mistake: 'an option without its value',
     args: ['run', 'suite.yaml', '--junit'],
-    printed: [
-      "error: option '--junit <file>' argument missing",
-      'Run it with --help to see commands and options.',
-    ],
+    printed: ["error: option '--junit <file>' argument missing", help],
   },
   {
     mistake: 'a value that is no number',
     args: ['run', 'suite.yaml', '-c', 'two'],
     printed: [
       "error: option '-c, --concurrency <n>' argument 'two' is invalid. expected a whole number from 1.",
-      'Run it with --help to see commands and options.',
+      help,
     ],
   },
   {
@@ -120,7 +78,7 @@ export const inTheCommandLine: readonly Mistake[] = [
     args: ['run', 'suite.yaml', '--fail-under', '90'],
     printed: [
       "error: option '--fail-under <rate>' argument '90' is invalid. expected a number from 0 to 1: 90 % is 0.9.",
-      'Run it with --help to see commands and options.',
+      help,
     ],
   },
   {
@@ -128,7 +86,7 @@ export const inTheCommandLine: readonly Mistake[] = [
     args: ['run', '--tasks', '.', '--format', 'harbour'],
     printed: [
       "error: option '--format <format>' argument 'harbour' is invalid. Allowed choices are harbor, terminal-bench, swe-bench.",
-      'Run it with --help to see commands and options.',
+      help,
     ],
   },
   {
@@ -141,7 +99,7 @@ export const inTheCommandLine: readonly Mistake[] = [
     args: ['run', 'suite.yaml', 'other.yaml'],
     printed: [
       "error: too many arguments for 'run'. Expected 1 argument but got 2: suite.yaml, other.yaml.",
-      'Run it with --help to see commands and options.',
+      help,
     ],
   },
   {
@@ -202,7 +160,7 @@ export const inTheCommandLine: readonly Mistake[] = [
     args: ['run', 'suite.yaml', '--trials', '20'],
     printed: [
       "error: option '--trials <n>' argument '20' is invalid. expected a whole number from 1 to 10, or auto.",
-      'Run it with --help to see commands and options.',
+      help,
     ],
   },
   {

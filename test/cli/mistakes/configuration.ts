@@ -1,12 +1,4 @@
-import type { Mistake } from './mistake.ts';
-
-const suiteInRoomy = `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash, sandbox: roomy }
-cases:
-  - id: a
-    verify: "true"
-`;
+import { changed, type Mistake } from './mistake.ts';
 
 export const inConfigurations: readonly Mistake[] = [
   {
@@ -38,30 +30,18 @@ export const inConfigurations: readonly Mistake[] = [
   },
   {
     mistake: 'a key in a file',
-    files: {
-      'offsite.yaml': `models:
-  m: { wire: openai-chat, baseUrl: "http://127.0.0.1:9/v1", apiKey: sk-1 }
-profiles:
-  worker: { run: "true" }
-sandboxes:
-  roomy: { memory: 3g }
-`,
-    },
+    files: changed(
+      'offsite.yaml',
+      'scripted: script.yaml',
+      'wire: openai-chat, baseUrl: "http://127.0.0.1:9/v1", apiKey: sk-1',
+    ),
     printed: [
       'offsite.yaml:2:61: models.m.apiKey: unknown key; keys stay in the environment: name the variable that holds it as apiKeyEnv',
     ],
   },
   {
     mistake: 'a misspelled price of a scripted model',
-    files: {
-      'offsite.yaml': `models:
-  m: { scripted: script.yaml, prices: { date: 2026-01-01, inptu: 1, output: 2 } }
-profiles:
-  worker: { run: "true" }
-sandboxes:
-  roomy: { memory: 3g }
-`,
-    },
+    files: changed('offsite.yaml', 'yaml', 'yaml, prices: { date: 2026-01-01, inptu: 1, output: 2 }'),
     printed: [
       'offsite.yaml:2:31: models.m.prices.input: is required: expected a number',
       'offsite.yaml:2:59: models.m.prices.inptu: unknown key; did you mean "input"?',
@@ -69,15 +49,7 @@ sandboxes:
   },
   {
     mistake: 'a misspelled key that says what kind of model it is',
-    files: {
-      'offsite.yaml': `models:
-  m: { script: script.yaml }
-profiles:
-  worker: { run: "true" }
-sandboxes:
-  roomy: { memory: 3g }
-`,
-    },
+    files: changed('offsite.yaml', 'scripted', 'script'),
     printed: [
       'offsite.yaml:2:3: models.m.scripted: is required: expected a text',
       'offsite.yaml:2:8: models.m.script: unknown key; did you mean "scripted"?',
@@ -85,43 +57,23 @@ sandboxes:
   },
   {
     mistake: 'a wire that there is not',
-    files: {
-      'offsite.yaml': `models:
-  m: { wire: openai, baseUrl: "http://127.0.0.1:9/v1" }
-profiles:
-  worker: { run: "true" }
-sandboxes:
-  roomy: { memory: 3g }
-`,
-    },
+    files: changed('offsite.yaml', 'scripted: script.yaml', 'wire: openai, baseUrl: "http://127.0.0.1:9/v1"'),
     printed: [
       'offsite.yaml:2:8: models.m.wire: expected openai-chat, openai-responses, anthropic-messages, gemini, or a list of them',
     ],
   },
   {
     mistake: 'an address without its protocol',
-    files: {
-      'offsite.yaml': `models:
-  m: { wire: openai-chat, baseUrl: "127.0.0.1:9/v1" }
-profiles:
-  worker: { run: "true" }
-sandboxes:
-  roomy: { memory: 3g }
-`,
-    },
+    files: changed('offsite.yaml', 'scripted: script.yaml', 'wire: openai-chat, baseUrl: "127.0.0.1:9/v1"'),
     printed: ['offsite.yaml:2:27: models.m.baseUrl: expected a URL, such as https://api.example/v1'],
   },
   {
     mistake: 'a variable of a key that is not set',
-    files: {
-      'offsite.yaml': `models:
-  m: { wire: openai-chat, baseUrl: "http://127.0.0.1:9/v1", apiKeyEnv: MY_KEY }
-profiles:
-  worker: { run: "true" }
-sandboxes:
-  roomy: { memory: 3g }
-`,
-    },
+    files: changed(
+      'offsite.yaml',
+      'scripted: script.yaml',
+      'wire: openai-chat, baseUrl: "http://127.0.0.1:9/v1", apiKeyEnv: MY_KEY',
+    ),
     printed: [
       'error: the model m needs a key, and MY_KEY is not set',
       '  Set MY_KEY, or name another variable as apiKeyEnv of the model in offsite.yaml.',
@@ -129,99 +81,45 @@ sandboxes:
   },
   {
     mistake: 'memory without a unit',
-    files: {
-      'offsite.yaml': `models:
-  m: { scripted: script.yaml }
-profiles:
-  worker: { run: "true" }
-sandboxes:
-  roomy: { memory: 512 }
-`,
-    },
+    files: changed('offsite.yaml', '3g', '512'),
     printed: [
       'offsite.yaml:6:12: sandboxes.roomy.memory: 512 bytes are too few to start anything; expected a size such as 512m or 2g',
     ],
   },
   {
     mistake: 'memory in a unit that there is not',
-    files: {
-      'offsite.yaml': `models:
-  m: { scripted: script.yaml }
-profiles:
-  worker: { run: "true" }
-sandboxes:
-  roomy: { memory: 512MB }
-`,
-    },
+    files: changed('offsite.yaml', '3g', '512MB'),
     printed: ['offsite.yaml:6:12: sandboxes.roomy.memory: expected a size such as 512m or 2g'],
   },
   {
     mistake: 'a time without a unit',
-    files: {
-      'offsite.yaml': `models:
-  m: { scripted: script.yaml }
-profiles:
-  worker: { run: "true" }
-sandboxes:
-  roomy: { timeouts: { harness: 30 } }
-`,
-    },
+    files: changed('offsite.yaml', 'memory: 3g', 'timeouts: { harness: 30 }'),
     printed: [
       'offsite.yaml:6:24: sandboxes.roomy.timeouts.harness: expected a duration such as 90s, 10m or 2h',
     ],
   },
   {
     mistake: 'a number as a text',
-    files: {
-      'offsite.yaml': `models:
-  m: { scripted: script.yaml }
-profiles:
-  worker: { run: "true" }
-sandboxes:
-  roomy: { cpus: two }
-`,
-    },
+    files: changed('offsite.yaml', 'memory: 3g', 'cpus: two'),
     printed: ['offsite.yaml:6:12: sandboxes.roomy.cpus: expected a number, but this is a text'],
   },
   {
     mistake: 'a section with a typo',
-    files: {
-      'offsite.yaml': `modles:
-  m: { scripted: script.yaml }
-profiles:
-  worker: { run: "true" }
-sandboxes:
-  roomy: { memory: 3g }
-`,
-    },
+    files: changed('offsite.yaml', 'models', 'modles'),
     printed: ['offsite.yaml:1:1: modles: unknown key; did you mean "models"?'],
   },
   {
     mistake: 'a script of a model that is not there',
-    files: {
-      'offsite.yaml': `models:
-  m: { scripted: scirpt.yaml }
-profiles:
-  worker: { run: "true" }
-sandboxes:
-  roomy: { memory: 3g }
-`,
-    },
+    files: changed('offsite.yaml', 'scripted: script', 'scripted: scirpt'),
     printed: ['offsite.yaml:2:8: models.m.scripted: there is no file PROJECT/scirpt.yaml'],
   },
   {
     mistake: 'keys of a suite, of a script and of Harbor in the configuration',
-    files: {
-      'offsite.yaml': `judges: [m]
-n_concurrent_trials: 4
-models:
-  m: { scripted: script.yaml, fillForms: true }
-profiles:
-  worker: { run: "true" }
-sandboxes:
-  roomy: { memory: 3g }
-`,
-    },
+    files: changed(
+      'offsite.yaml',
+      'models:\n  m: { scripted: script.yaml',
+      'judges: [m]\nn_concurrent_trials: 4\nmodels:\n  m: { scripted: script.yaml, fillForms: true',
+    ),
     printed: [
       'offsite.yaml:1:1: judges: unknown key here; a suite names its judges; daemon.judges has those of runs that a daemon finds',
       'offsite.yaml:2:1: n_concurrent_trials: unknown key; here that is `concurrency`',
@@ -240,7 +138,13 @@ sandboxes:
   {
     mistake: 'an image that is not there',
     files: {
-      'suite.yaml': suiteInRoomy,
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash, sandbox: roomy }
+cases:
+  - id: a
+    verify: "true"
+`,
       'offsite.yaml': `advanced: { pull: never }
 models:
   m: { scripted: script.yaml }
@@ -257,7 +161,13 @@ sandboxes:
   {
     mistake: 'a sandbox that no engine can provide',
     files: {
-      'suite.yaml': suiteInRoomy,
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: m, harness: bash, sandbox: roomy }
+cases:
+  - id: a
+    verify: "true"
+`,
       'offsite.yaml': `models:
   m: { scripted: script.yaml }
 sandboxes:

@@ -34,3 +34,13 @@ sandboxes:
 `,
   'script.yaml': 'turns: [{ text: Done. }]\n',
 };
+
+/** A file of the sound project in which one text is another one. */
+export function changed(file: keyof typeof soundProject, was: string, is: string): Record<string, string> {
+  const sound = soundProject[file] ?? '';
+  if (!sound.includes(was)) throw new Error(`${file} has no ${was}`);
+  return { [file]: sound.replace(was, () => is) };
+}
+
+/** The line that follows what is wrong with a command line. */
+export const help = 'Run it with --help to see commands and options.';

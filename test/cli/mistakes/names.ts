@@ -1,17 +1,9 @@
-import type { Mistake } from './mistake.ts';
+import { changed, type Mistake } from './mistake.ts';
 
 export const inNames: readonly Mistake[] = [
   {
     mistake: 'a model that there is not',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: sonnet, harness: bash }
-cases:
-  - id: a
-    verify: "true"
-`,
-    },
+    files: changed('suite.yaml', 'model: m', 'model: sonnet'),
     printed: ['suite.yaml:3:7: variants[0].model: "sonnet" is not a model of offsite.yaml; available: m'],
   },
   {
@@ -42,89 +34,40 @@ cases:
   },
   {
     mistake: 'a harness with a typo',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: claude_code }
-cases:
-  - id: a
-    verify: "true"
-`,
-    },
+    files: changed('suite.yaml', 'bash', 'claude_code'),
     printed: [
       'suite.yaml:3:17: variants[0].harness: "claude_code" is not a harness; did you mean "claude-code"? available: command, acp, bash, claude-code, cline, codex, copilot, gemini-cli, kimi, opencode, pi, qwen-code and 3 more',
     ],
   },
   {
     mistake: 'the beginning of a harness',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: claude }
-cases:
-  - id: a
-    verify: "true"
-`,
-    },
+    files: changed('suite.yaml', 'bash', 'claude'),
     printed: [
       'suite.yaml:3:17: variants[0].harness: "claude" is not a harness; did you mean "claude-code"? available: command, acp, bash, claude-code, cline, codex, copilot, gemini-cli, kimi, opencode, pi, qwen-code and 3 more',
     ],
   },
   {
     mistake: 'a profile with a typo',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: command, profile: wroker }
-cases:
-  - id: a
-    verify: "true"
-`,
-    },
+    files: changed('suite.yaml', 'bash', 'command, profile: wroker'),
     printed: [
       'suite.yaml:3:35: variants[0].profile: "wroker" is not a profile of offsite.yaml; did you mean "worker"? available: worker',
     ],
   },
   {
     mistake: 'a sandbox with a typo',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash, sandbox: romy }
-cases:
-  - id: a
-    verify: "true"
-`,
-    },
+    files: changed('suite.yaml', 'bash', 'bash, sandbox: romy'),
     printed: [
       'suite.yaml:3:32: variants[0].sandbox: "romy" is not a sandbox of offsite.yaml; did you mean "roomy"? available: local, roomy',
     ],
   },
   {
     mistake: 'a command harness without a program',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: command }
-cases:
-  - id: a
-    verify: "true"
-`,
-    },
+    files: changed('suite.yaml', 'bash', 'command'),
     printed: ['suite.yaml:3:17: variants[0].harness: the command harness needs a profile with a run script'],
   },
   {
     mistake: 'a judge that there is not',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash }
-judges: [n]
-cases:
-  - id: a
-    verify: "true"
-`,
-    },
+    files: changed('suite.yaml', 'cases', 'judges: [n]\ncases'),
     printed: ['suite.yaml:4:10: judges[0]: "n" is not a model of offsite.yaml; available: m'],
   },
 ];

@@ -1,30 +1,14 @@
-import type { Mistake } from './mistake.ts';
+import { changed, type Mistake } from './mistake.ts';
 
 export const inSuites: readonly Mistake[] = [
   {
     mistake: 'a key of a case with a typo',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash }
-cases:
-  - id: a
-    verfy: "true"
-`,
-    },
+    files: changed('suite.yaml', 'verify', 'verfy'),
     printed: ['suite.yaml:6:5: cases[0].verfy: unknown key; did you mean "verify"?'],
   },
   {
     mistake: 'a key of a variant with a typo',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harnes: bash }
-cases:
-  - id: a
-    verify: "true"
-`,
-    },
+    files: changed('suite.yaml', 'harness', 'harnes'),
     printed: [
       'suite.yaml:3:5: variants[0].harness: is required: expected a text',
       'suite.yaml:3:17: variants[0].harnes: unknown key; did you mean "harness"?',
@@ -32,29 +16,12 @@ cases:
   },
   {
     mistake: 'a key of a suite with a typo',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash }
-case:
-  - id: a
-    verify: "true"
-`,
-    },
+    files: changed('suite.yaml', 'cases', 'case'),
     printed: ['suite.yaml:4:1: case: unknown key; did you mean "cases"?'],
   },
   {
     mistake: 'a key in the wrong place',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash }
-verify: "true"
-cases:
-  - id: a
-    verify: "true"
-`,
-    },
+    files: changed('suite.yaml', 'cases', 'verify: "true"\ncases'),
     printed: ['suite.yaml:4:1: verify: unknown key here; it belongs at cases[].verify'],
   },
   {
@@ -66,17 +33,7 @@ cases:
   },
   {
     mistake: 'a prompt for each case, and a key that no part of a suite has',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash }
-cases:
-  - id: a
-    prompt: Do this.
-    workspace: .
-    verify: "true"
-`,
-    },
+    files: changed('suite.yaml', 'verify', 'prompt: Do this.\n    workspace: .\n    verify'),
     printed: [
       'suite.yaml:6:5: cases[0].prompt: unknown key here; it belongs at suite.prompt',
       'suite.yaml:7:5: cases[0].workspace: unknown key; expected id, name, tags, variables, source, prepare, verify, checks, judge, validator, user, tests, steps, overall, solution, protected, artifacts, artifactsExcept, agent, environment',
@@ -84,114 +41,50 @@ cases:
   },
   {
     mistake: 'a command that YAML reads as a boolean',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash }
-cases:
-  - id: a
-    verify: true
-`,
-    },
+    files: changed('suite.yaml', '"true"', 'true'),
     printed: [
       'suite.yaml:6:5: cases[0].verify: expected a script, {file: path} or {source: script}, with in, keep, ignore; without quotes YAML reads it as a boolean: quote it',
     ],
   },
   {
     mistake: 'no prompt',
-    files: {
-      'suite.yaml': `suite: { id: s }
-variants:
-  - { model: m, harness: bash }
-cases:
-  - id: a
-    verify: "true"
-`,
-    },
+    files: changed('suite.yaml', 's, prompt: "Do it."', 's'),
     printed: [
       'suite.yaml:1:1: suite.prompt: is required: expected a text, {file: path}, or {prompt: id, channel: name}',
     ],
   },
   {
     mistake: 'no variants',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants: []
-cases:
-  - id: a
-    verify: "true"
-`,
-    },
+    files: changed('suite.yaml', '\n  - { model: m, harness: bash }', ' []'),
     printed: ['suite.yaml:2:1: variants: expected at least 1 item'],
   },
   {
     mistake: 'too many trials',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-trials: 100
-variants:
-  - { model: m, harness: bash }
-cases:
-  - id: a
-    verify: "true"
-`,
-    },
+    files: changed('suite.yaml', 'variants', 'trials: 100\nvariants'),
     printed: ['suite.yaml:2:1: trials: expected a number of at most 10'],
   },
   {
     mistake: 'a case without a check',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash }
-cases:
-  - id: a
-`,
-    },
+    files: changed('suite.yaml', '    verify: "true"\n', ''),
     printed: [
       'suite.yaml:5:5: cases[0]: has neither verify nor checks nor a judge, validator or tests: with nothing to check, every trial would be void',
     ],
   },
   {
     mistake: 'two cases of one id',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash }
-cases:
-  - { id: a, verify: "true" }
-  - id: a
-    verify: "true"
-`,
-    },
+    files: changed('suite.yaml', '- id', '- { id: a, verify: "true" }\n  - id'),
     printed: ['suite.yaml:6:5: cases[1].id: "a" is already used by cases[0]'],
   },
   {
     mistake: 'a variable that there is not',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do {{what}}." }
-variants:
-  - { model: m, harness: bash }
-cases:
-  - id: a
-    verify: "true"
-`,
-    },
+    files: changed('suite.yaml', '"Do it', '"Do {{what}}'),
     printed: [
       'suite.yaml:1:17: suite.prompt: {{what}} is not a variable in case a; write \\{{ for literal braces',
     ],
   },
   {
     mistake: 'a script that is not there',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash }
-cases:
-  - id: a
-    verify: { file: verify.sh }
-`,
-    },
+    files: changed('suite.yaml', '"true"', '{ file: verify.sh }'),
     printed: ['suite.yaml:6:5: cases[0].verify: cannot read PROJECT/verify.sh: it does not exist'],
   },
   {
@@ -213,16 +106,11 @@ cases:
   },
   {
     mistake: 'a key of the suite in a case, a quoted number, and a variant as it is displayed',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants: [m/bash]
-trials: "3"
-cases:
-  - id: a
-    trials: 3
-    verify: "true"
-`,
-    },
+    files: changed(
+      'suite.yaml',
+      '\n  - { model: m, harness: bash }\ncases:\n  - id: a',
+      ' [m/bash]\ntrials: "3"\ncases:\n  - id: a\n    trials: 3',
+    ),
     printed: [
       'suite.yaml:2:12: variants[0]: expected a model and a harness, such as {model: sonnet, harness: codex}',
       'suite.yaml:3:1: trials: expected a number, but this is a text: remove its quotes',
@@ -231,33 +119,16 @@ cases:
   },
   {
     mistake: 'a text in place of a list',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash }
-cases:
-  - id: a
-    artifacts: "*.txt"
-    verify: "true"
-`,
-    },
+    files: changed('suite.yaml', 'verify', 'artifacts: "*.txt"\n    verify'),
     printed: ['suite.yaml:6:5: cases[0].artifacts: expected a list, but this is a text'],
   },
   {
     mistake: 'words of other runners, and a judge beside the cases',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash }
-epochs: 3
-judge: { rubric: "Is it good?", threshold: 0.5 }
-cases:
-  - id: a
-    verify: "true"
-    assert: [{ type: contains, value: hello }]
-    scorer: exact
-`,
-    },
+    files: changed(
+      'suite.yaml',
+      'cases:\n  - id: a\n    verify: "true"',
+      'epochs: 3\njudge: { rubric: "Is it good?", threshold: 0.5 }\ncases:\n  - id: a\n    verify: "true"\n    assert: [{ type: contains, value: hello }]\n    scorer: exact',
+    ),
     printed: [
       'suite.yaml:4:1: epochs: unknown key; here that is `trials`',
       'suite.yaml:5:1: judge: unknown key; did you mean "judges"? "judge" belongs at cases[].judge',
@@ -267,16 +138,11 @@ cases:
   },
   {
     mistake: 'words of Inspect and Harbor for which there are keys of the same name elsewhere',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash, agent: bash }
-cases:
-  - id: a
-    target: hello
-    checks: [{ file: a.txt, notContains: x }]
-`,
-    },
+    files: changed(
+      'suite.yaml',
+      'bash }\ncases:\n  - id: a\n    verify: "true"',
+      'bash, agent: bash }\ncases:\n  - id: a\n    target: hello\n    checks: [{ file: a.txt, notContains: x }]',
+    ),
     printed: [
       'suite.yaml:3:32: variants[0].agent: unknown key; here that is `harness` of a variant',
       'suite.yaml:6:5: cases[0].target: unknown key; here that is `checks` or `verify` of a case',
@@ -285,15 +151,7 @@ cases:
   },
   {
     mistake: 'a check in the form of promptfoo',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash }
-cases:
-  - id: a
-    checks: [{ type: contains, value: hello }]
-`,
-    },
+    files: changed('suite.yaml', 'verify: "true"', 'checks: [{ type: contains, value: hello }]'),
     printed: [
       'suite.yaml:6:14: cases[0].checks[0]: expected {file: path}, {json: path, at: pointer}, or {run: command}, with contains, matches or equals',
     ],
@@ -307,7 +165,11 @@ cases:
   },
   {
     mistake: 'a configuration without models in the place of a suite',
-    files: { 'offsite.yaml': 'profiles:\n  worker: { run: "true" }\n' },
+    files: {
+      'offsite.yaml': `profiles:
+  worker: { run: "true" }
+`,
+    },
     args: ['daemon', 'enqueue', 'offsite.yaml'],
     printed: [
       'offsite.yaml:1:1: is a configuration (models, profiles, sandboxes), not a suite; name the suite: Offsite finds the configuration beside it, or takes --config FILE',
@@ -315,15 +177,7 @@ cases:
   },
   {
     mistake: 'a variable inside braces, without quotes',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash }
-cases:
-  - id: a
-    checks: [{ run: cat note, contains: about {{word}} }]
-`,
-    },
+    files: changed('suite.yaml', 'verify: "true"', 'checks: [{ run: cat note, contains: about {{word}} }]'),
     printed: ['suite.yaml:6:47: quote the text that has {{word}}'],
   },
   {
@@ -342,19 +196,11 @@ tests:
   },
   {
     mistake: 'rubrics that say nothing, and files of a judge outside the workspace',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash }
-judges: [m]
-cases:
-  - id: a
-    judge: { rubric: " ", threshold: 0.5 }
-  - id: b
-    variables: { what: "" }
-    judge: [{ rubric: "{{what}}", threshold: 0.5, files: [out.md, /out.md, ../out.md] }]
-`,
-    },
+    files: changed(
+      'suite.yaml',
+      'cases:\n  - id: a\n    verify: "true"',
+      'judges: [m]\ncases:\n  - id: a\n    judge: { rubric: " ", threshold: 0.5 }\n  - id: b\n    variables: { what: "" }\n    judge: [{ rubric: "{{what}}", threshold: 0.5, files: [out.md, /out.md, ../out.md] }]',
+    ),
     printed: [
       'suite.yaml:7:14: cases[0].judge.rubric: is empty: say what is good and what is not',
       'suite.yaml:10:15: cases[1].judge[0].rubric: is empty: say what is good and what is not',
@@ -364,17 +210,11 @@ cases:
   },
   {
     mistake: 'a placeholder that nobody has replaced',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash }
-cases:
-  - id: a
-    variables:
-      task: "TODO(offsite): say what the agent shall do"
-    verify: "true"
-`,
-    },
+    files: changed(
+      'suite.yaml',
+      'verify',
+      'variables:\n      task: "TODO(offsite): say what the agent shall do"\n    verify',
+    ),
     printed: [
       'suite.yaml:7:7: cases[0].variables.task: is still a placeholder; write what the agent is asked',
     ],

@@ -1,4 +1,4 @@
-import type { Mistake } from './mistake.ts';
+import { changed, type Mistake } from './mistake.ts';
 
 export const inYaml: readonly Mistake[] = [
   {
@@ -12,15 +12,7 @@ export const inYaml: readonly Mistake[] = [
   },
   {
     mistake: 'braces without quotes',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: {{task}} }
-variants:
-  - { model: m, harness: bash }
-cases:
-  - id: a
-    verify: "true"
-`,
-    },
+    files: changed('suite.yaml', '"Do it."', '{{task}}'),
     printed: ['suite.yaml:1:25: quote a text that begins with braces: "{{task}}"'],
   },
   {
@@ -35,17 +27,7 @@ cases:
   },
   {
     mistake: 'braces without quotes in a list',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash }
-cases:
-  - id: a
-    verify: "true"
-    artifacts:
-      - {{file}}
-`,
-    },
+    files: changed('suite.yaml', '"true"\n', '"true"\n    artifacts:\n      - {{file}}\n'),
     printed: ['suite.yaml:8:9: quote a text that begins with braces: "{{file}}"'],
   },
   {
@@ -101,36 +83,17 @@ variants: []
   },
   {
     mistake: 'a key that is written twice',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash }
-cases:
-  - id: a
-    verify: "true"
-    verify: "false"
-`,
-    },
+    files: changed('suite.yaml', '"true"\n', '"true"\n    verify: "false"\n'),
     printed: ['suite.yaml:7:5: this key is written twice'],
   },
   {
     mistake: 'an alias without its anchor',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: *text }
-variants:
-  - { model: m, harness: bash }
-cases:
-  - id: a
-    verify: "true"
-`,
-    },
+    files: changed('suite.yaml', '"Do it."', '*text'),
     printed: ['suite.yaml:1:25: *text has no anchor: there is no &text before it'],
   },
   {
     mistake: 'an empty suite',
-    files: {
-      'suite.yaml': '',
-    },
+    files: { 'suite.yaml': '' },
     printed: ['suite.yaml:1:1: expected keys with values, but this is empty'],
   },
 ];
