@@ -3,11 +3,10 @@ import { OffsiteError } from '../base/offsite-error.ts';
 import { Semaphore } from '../base/semaphore.ts';
 import { keptWorkspaces } from '../bounds/sandbox.ts';
 import type { ArchiveCopy } from './archive/archive-copy.ts';
-import { type Carried, type CarryRequest, carryBetween, carryWith } from './archive/carry.ts';
+import { type Carried, type CarryRequest, carryBetween } from './archive/carry.ts';
 import type { ArchivedEntry, NewEntries } from './archive/entries.ts';
 import { type CopyLimits, openArchive, type RawArchive, unpackArchive } from './archive/raw-archive.ts';
 import { kindOfPath, type PathKind, readArchive } from './archive/read.ts';
-import { type MaybeSparse, tarInstead } from './archive/sparse.ts';
 import type { FindTar } from './archive/tar-program.ts';
 import { putEntries } from './archive/write-archive.ts';
 import { isUntouched, type LayerRequest, layerPaths } from './changes/layer-paths.ts';
@@ -111,11 +110,6 @@ export interface Container extends AsyncDisposable {
     maxBytes?: number,
     copy?: ArchiveCopy,
   ): AsyncIterable<ArchivedEntry>;
-  /**
-   * Copies a folder unchanged to the same path of another container of this engine. Two round trips; see
-   * {@link copyBetween}.
-   */
-  copyTo(other: Container, path: string, limits: CopyLimits): Promise<void>;
   /**
    * Copies chosen files at a path to the same path of another container of this engine. Two round trips; see
    * carry.ts.
@@ -230,8 +224,6 @@ export function containerOf(
     isUntouched: (path, signal) => isUntouched(running, path, signal),
     kindOf: (path, signal) => kindOfPath(running, path, signal),
     archive: (path, signal, maxBytes, copy) => readArchive(running, path, signal, maxBytes, copy),
-    copyTo: (other, path, limits) =>
-      other.fill(limits, (signal) => copyBetween(running, other.id, path, { ...limits, signal })),
     carryTo: (other, path, request) =>
       other.fill(request, (signal = request.signal) =>
         carryBetween(running, other.id, path, { ...request, signal }),
@@ -242,29 +234,6 @@ export function containerOf(
     remove,
     [Symbol.asyncDispose]: () => remove().catch(ignoreRemovalFailure),
   };
-}
-
-/**
- * Copies a folder from one container to the same path of another. It streams the engine's archive back to the
- * engine unchanged, so owners, modes, links, names and times (to the second) are kept. Nothing is unpacked
- * here. Existing files in the target stay unless they have the same name. Files with holes are copied as
- * carry.ts does it. Throws `ENGINE_NOT_FOUND`; `ENGINE_NO_FOLDER` for anything but a folder, including a
- * symlink to one; `ENGINE_TOO_LARGE`.
- */
-async function copyBetween(from: MaybeSparse, to: string, path: string, limits: CopyLimits): Promise<void> {
-  try {
-    using source = await openArchive(from, path, limits);
-    if (!source.isFolder) throw noFolder(path);
-    await unpackArchive(from.port, { id: to, path }, source.archive, limits.signal);
-  } catch (error) {
-    const tar = await tarInstead(error, from);
-    const all = { keeps: () => true, links: 'all', maxEntries: Number.POSITIVE_INFINITY } as const;
-    await carryWith(tar, from, to, path, { ...all, ...limits });
-  }
-}
-
-function noFolder(path: string): OffsiteError {
-  return new OffsiteError(`${path} is not a folder`, { code: 'ENGINE_NO_FOLDER', kind: 'infrastructure' });
 }
 
 /**

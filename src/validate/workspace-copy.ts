@@ -1,6 +1,7 @@
 import { OffsiteError } from '../base/offsite-error.ts';
 import { commandOutput } from '../bounds/sandbox.ts';
 import type { ArchiveCopy } from '../engine/archive/archive-copy.ts';
+import type { ArchivedType } from '../engine/archive/entries.ts';
 import type { Container } from '../engine/container.ts';
 
 export type WorkspaceCopy = { kind: 'copied' } | { kind: 'refused'; why: string };
@@ -54,18 +55,25 @@ export async function copyWorkspace(
     const { workingDir } = graded;
     const again = leftOut || (packed?.bytes ?? 0) > maxBytes ? undefined : packed?.read();
     if (again) await fresh.fill({ maxBytes, signal }, (stop) => fresh.unpack(workingDir, again, stop));
-    else if (leftOut) {
-      const keeps = (path: string) => !leftOut(path);
+    else {
+      const keeps = (path: string, type: ArchivedType) => {
+        if (path === '' && type !== 'folder') throw noFolder(workingDir);
+        return !leftOut?.(path);
+      };
       // The disk limit bounds the number of entries.
       const request = { keeps, links: 'all', maxBytes, maxEntries: Number.POSITIVE_INFINITY } as const;
       await graded.carryTo(fresh, workingDir, { ...request, signal });
-    } else await graded.copyTo(fresh, workingDir, { maxBytes, signal });
+    }
     return { kind: 'copied' };
   } catch (error) {
     const why = error instanceof OffsiteError ? refusals[error.code] : undefined;
     if (why === undefined) throw error;
     return { kind: 'refused', why };
   }
+}
+
+function noFolder(path: string): OffsiteError {
+  return new OffsiteError(`${path} is not a folder`, { code: 'ENGINE_NO_FOLDER', kind: 'infrastructure' });
 }
 
 /** Removes the workspace of a container, or all that is in it. Throws `WORKSPACE_NOT_EMPTIED`. */

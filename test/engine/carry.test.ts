@@ -19,6 +19,9 @@ const all: CarryRequest = {
   signal: new AbortController().signal,
 };
 
+/** As a workspace is copied. */
+const whole: CarryRequest = { ...all, links: 'all', maxEntries: Number.POSITIVE_INFINITY };
+
 /** Two containers, the first of which ran a script. */
 async function pair(script: string, security: 'compatible' | 'strict' = 'compatible') {
   const [from, to] = await Promise.all([
@@ -80,6 +83,16 @@ describe.concurrent('what is carried to another container', { timeout: 120_000 }
     );
   });
 
+  test('are as they were in a copy of a workspace: pipes, links, and bits that change the user', async () => {
+    const script =
+      'mkfifo pipe; ln -s /etc/passwd link; cp /bin/true program; chmod 6755 program; mkdir -m 2775 group';
+    await using made = await pair(script);
+    expect((await made.from.carryTo(made.to, '/work/out', whole)).leftOut).toEqual([]);
+    expect(await said(made.to, 'cd /work/out && find . -printf "%p %y %m %l\\n" | sort')).toBe(
+      '. d 755 \n./group d 2775 \n./link l 777 /etc/passwd\n./pipe p 644 \n./program f 6755 \n',
+    );
+  });
+
   test('leave out what is not to be kept, and hard links to it', async () => {
     const script =
       'mkdir -p .git/objects keep; echo x > .git/objects/o; echo y > keep/y; ln .git/objects/o keep/o; ln keep/y z';
@@ -124,7 +137,8 @@ describe.concurrent('what is carried to another container', { timeout: 120_000 }
     expect(await contents(made.to)).toEqual(source);
     expect(Number.parseInt(await said(made.to, 'du -sm /work/out'), 10)).toBeLessThan(8);
     await shell(made.to, 'rm -rf /work/out');
-    await made.from.copyTo(made.to, '/work/out', { maxBytes: 64 * 1024 ** 2 });
+    await made.from.carryTo(made.to, '/work/out', whole);
+    expect(await said(made.to, 'test -p /work/out/pipe && echo pipe')).toBe('pipe\n');
     expect(await contents(made.to)).toEqual(source);
     expect(Number.parseInt(await said(made.to, 'du -sm /work/out'), 10)).toBeLessThan(8);
   });
@@ -143,16 +157,15 @@ describe.concurrent('what is carried to another container', { timeout: 120_000 }
     ].join('\n');
     await using made = await pair(`truncate -s 200M sparse; python3 -c '${nested}'`);
     await shell(made.to, 'mkdir -p /work');
-    const limits = { maxBytes: 64 * 1024 ** 2 };
     const count = () =>
       said(
         made.to,
         'cd /work/out && find . -type d | wc -l; find . -type f ! -name a | sed "s:.*/::" | sort; wc -c < sparse; rm -rf /work/out',
       );
     const copied = `21\n${'f'.repeat(65)}\nsparse\n209715200\n`;
-    await made.from.copyTo(made.to, '/work/out', limits);
+    await made.from.carryTo(made.to, '/work/out', whole);
     expect(await count()).toBe(copied);
-    const { leftOut } = await made.from.carryTo(made.to, '/work/out', { ...all, ...limits });
+    const { leftOut } = await made.from.carryTo(made.to, '/work/out', all);
     expect(await count()).toBe(copied);
     const names = leftOut.map((path) => path.slice(path.lastIndexOf('/') + 1)).toSorted();
     expect(names.filter((name) => name !== 'a')).toEqual(['g'.repeat(66), 'z'.repeat(200)]);

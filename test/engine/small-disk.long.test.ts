@@ -16,6 +16,12 @@ const limit = 200 * MiB;
 /** What a sandbox may take beyond its limit before it is ended. */
 const late = 64 * MiB;
 
+/** Copies everything, as a workspace is copied. */
+const whole = {
+  ...({ keeps: () => true, links: 'all', maxEntries: Number.POSITIVE_INFINITY } as const),
+  signal: new AbortController().signal,
+};
+
 let folder: string;
 let own: OwnEngine;
 let engine: Engine;
@@ -162,7 +168,7 @@ byRootOfEngine.describe('a file system of 2 GB under an engine of its own', () =
       await shell(to, 'mkdir /work');
       const before = free();
       const least = await leastFree(async () => {
-        const copied = from.copyTo(to, '/work/out', { maxBytes: 50 * MiB });
+        const copied = from.carryTo(to, '/work/out', { ...whole, maxBytes: 50 * MiB });
         await expect(copied).rejects.toMatchObject({ code: 'ENGINE_TOO_LARGE' });
       });
       // A margin of 64 MiB belongs to the limit of a copy, and what is written until it ends is late.
@@ -180,7 +186,7 @@ byRootOfEngine.describe('a file system of 2 GB under an engine of its own', () =
       await shell(to, 'mkdir /work');
       await shell(from, `mkdir -p /work/out && head -c ${half}m /dev/urandom > /work/out/big`);
       const least = await leastFree(async () => {
-        const copied = from.copyTo(to, '/work/out', { maxBytes: 10 * 2 ** 30 });
+        const copied = from.carryTo(to, '/work/out', { ...whole, maxBytes: 10 * 2 ** 30 });
         await expect(copied).rejects.toMatchObject({ code: 'DISK_FULL', kind: 'infrastructure' });
       });
       expect(least.bytes).toBeGreaterThan(95 * MiB);

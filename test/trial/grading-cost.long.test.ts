@@ -49,7 +49,7 @@ test('the workspace is read once after the harness, to compare and to grade it',
     createContainer: {
       value: async (...given: Parameters<Engine['createContainer']>) => {
         const container = await bench.engine.createContainer(...given);
-        const noted = ['archive', 'pack', 'copyTo', 'carryTo'] as const;
+        const noted = ['archive', 'pack', 'carryTo'] as const;
         const note =
           (name: string) =>
           (path: unknown, ...rest: unknown[]) => {

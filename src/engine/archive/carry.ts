@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { startDeadline } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { archives } from '../../bounds/sandbox.ts';
@@ -9,9 +9,9 @@ import { nameText, pathMax } from './names.ts';
 import { DeclaredBytes, unpackArchive } from './raw-archive.ts';
 import { typeOf } from './read.ts';
 import { HoleWatch, type MaybeSparse, tarInstead } from './sparse.ts';
-import { paddingOf, type TarHeader, tarEntries } from './tar-entries.ts';
+import type { TarHeader } from './tar-entries.ts';
 import type { TarProgram } from './tar-program.ts';
-import { archiveEnd, tarHeader } from './write-archive.ts';
+import { bytesAfter, rewritten } from './write-archive.ts';
 
 export interface CarryRequest {
   /**
@@ -19,7 +19,10 @@ export interface CarryRequest {
    * folder that is not copied is left out with everything below it.
    */
   keeps(path: string, type: ArchivedType): boolean;
-  /** `inside`: only links that lead to something below the copied path. */
+  /**
+   * `inside`: only links that lead to something below the copied path, and no pipes and no setuid and setgid
+   * bits.
+   */
   links: 'all' | 'inside';
   /** Bytes of all files. Holes count where no program can find them. */
   maxBytes: number;
@@ -35,11 +38,10 @@ export interface Carried {
 }
 
 /**
- * Copies a file or folder from one container to the same path of another, entry by entry. Only files, folders
- * and links are copied, without capabilities and without setuid and setgid bits. Nothing is unpacked here,
- * and no program of a container takes part. Existing files in the target stay unless they have the same name.
- * Holes of large files stay holes where GNU tar of Offsite's image can run beside both containers. Throws
- * `ENGINE_NOT_FOUND`, and `ENGINE_TOO_LARGE` for more than the request allows.
+ * Copies a file or folder from one container to the same path of another, entry by entry, without devices and
+ * capabilities. Nothing is unpacked here, and no program of a container takes part. Existing files in the target
+ * stay unless they have the same name. Holes of large files stay holes where GNU tar of Offsite's image can run
+ * beside both containers. Throws `ENGINE_NOT_FOUND`, and `ENGINE_TOO_LARGE` for more than the request allows.
  */
 export async function carryBetween(
   from: MaybeSparse,
@@ -50,9 +52,9 @@ export async function carryBetween(
   const { port, id } = from;
   const { signal } = request;
   const holes = await HoleWatch.of(from, signal);
-  const { archive: source } = await port.containers.getArchive(id, path, signal, { owners: true });
+  const source = await port.containers.getArchive(id, path, signal, { owners: true });
   const carried = nothingCarried();
-  const archive = Readable.from(kept(source, path, { ...request, holes }, carried), { objectMode: false });
+  const archive = kept(source, path, { ...request, holes }, carried);
   try {
     using deadline = startDeadline(port.clock, archives.time.transfer, signal);
     deadline.signal.addEventListener('abort', () => source.destroy(deadline.signal.reason), { once: true });
@@ -68,12 +70,12 @@ export async function carryBetween(
 }
 
 /** The same with GNU tar at both ends. */
-export async function carryWith(
+async function carryWith(
   tar: TarProgram,
   { holes }: MaybeSparse,
   to: string,
   path: string,
-  request: Omit<CarryRequest, 'signal'> & { signal?: AbortSignal | undefined },
+  request: CarryRequest,
 ): Promise<Carried> {
   const { signal } = request;
   const into = await holes?.tar(to);
@@ -89,12 +91,13 @@ function nothingCarried(): Carried {
   return { bytes: 0, entries: 0, leftOut: [] };
 }
 
-async function* kept(
+/** The archive with only what is copied, under names that are relative to the root. */
+function kept(
   source: Readable,
   root: string,
   { keeps, links, maxBytes, maxEntries, holes }: Omit<CarryRequest, 'signal'> & { holes?: HoleWatch },
   carried: Carried,
-): AsyncGenerator<Buffer> {
+): Readable {
   const declared = new DeclaredBytes(maxBytes, root);
   const room = new PathRoom();
   const notCarried = new Set<string>();
@@ -106,47 +109,42 @@ async function* kept(
   const isThere = (path: string) =>
     !notCarried.has(path) && foldersAbove(path).every((above) => keeps(above, 'folder'));
   let seen = 0;
-  for await (const { header, content } of tarEntries(source)) {
+  return rewritten(source, async (header) => {
     seen += 1;
     const path = below(header.name);
-    if (seen > maxEntries || !room.take(path.text)) throw tooMany(root);
     const type = typeOf(header);
-    const tooDeep = isTooDeep(path.bytes);
-    if (isLeft(path.text)) continue;
-    if (tooDeep || !keeps(path.text, type)) {
-      if (tooDeep) carried.leftOut.push(path.text);
+    if (seen > maxEntries) throw tooMany(root);
+    if (isLeft(path.text)) return undefined;
+    const leave = (isTold: boolean) => {
+      if (!room.take(path.text)) throw tooMany(root);
+      if (isTold) carried.leftOut.push(path.text);
       if (type === 'folder') leftFolder = path.text === '' ? '' : `${path.text}/`;
       else notCarried.add(path.text);
-      continue;
-    }
+      return undefined;
+    };
+    if (isTooDeep(path.bytes)) return leave(true);
+    if (!keeps(path.text, type)) return leave(false);
     const target = type === 'hardlink' ? below(header.linkName) : undefined;
     const mayCopy =
       type === 'file' ||
       type === 'folder' ||
+      (type === 'fifo' && links === 'all') ||
       (target && !isTooDeep(target.bytes) && isThere(target.text)) ||
       (type === 'symlink' && (links === 'all' || leadsInside(root, path.text, nameText(header.linkName))));
-    if (!mayCopy) {
-      notCarried.add(path.text);
-      carried.leftOut.push(path.text);
-      continue;
-    }
-    const size = type === 'file' ? header.size : 0;
+    if (!mayCopy) return leave(true);
+    const size = bytesAfter(header);
     await holes?.check(size);
     declared.add(size);
     carried.bytes += size;
     carried.entries += 1;
-    yield tarHeader({
+    return {
       ...header,
-      ...{ size, mode: header.mode & plainBits },
+      mode: links === 'all' ? header.mode : header.mode & plainBits,
       flag: header.flag === '7' ? '0' : header.flag,
       name: at(root, path.bytes),
       linkName: target ? at(root, target.bytes) : type === 'symlink' ? header.linkName : Buffer.alloc(0),
-    });
-    if (size === 0) continue;
-    yield* content();
-    yield Buffer.alloc(paddingOf(size));
-  }
-  yield archiveEnd;
+    };
+  });
 }
 
 /** Permissions and the sticky bit. */

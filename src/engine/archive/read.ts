@@ -47,7 +47,7 @@ export async function* readArchive(
   let failure: unknown;
   try {
     const holes = await HoleWatch.of(container, signal);
-    const { archive } = await container.port.containers.getArchive(container.id, path, signal, {
+    const archive = await container.port.containers.getArchive(container.id, path, signal, {
       owners: copy !== undefined,
     });
     for await (const entry of entriesOf(container, archive, { ...request, copy }, holes)) {

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import type { NewEntries, NewEntry } from './entries.ts';
-import { blockBytes, paddingOf, type TarHeader } from './tar-entries.ts';
+import { blockBytes, paddingOf, type TarHeader, tarEntries } from './tar-entries.ts';
 
 /** An entry of an archive that Offsite makes. Unless it says otherwise, it is of root, and from now. */
 export interface WrittenEntry extends Partial<Pick<TarHeader, 'mode' | 'uid' | 'gid' | 'modifiedAt'>> {
@@ -44,6 +44,40 @@ async function* archived(entries: Iterable<WrittenEntry> | AsyncIterable<Written
     if (paddingOf(size) > 0) yield Buffer.alloc(paddingOf(size));
   }
   yield archiveEnd;
+}
+
+/**
+ * The same archive with other headers; an entry without one is left out. Attributes that a `TarHeader` does not
+ * have are left out too, such as capabilities. If the given archive fails, so does the result; when the result
+ * closes, the given one is destroyed.
+ */
+export function rewritten(
+  source: Readable,
+  change: (header: TarHeader) => TarHeader | undefined | Promise<TarHeader | undefined>,
+): Readable {
+  const archive = Readable.from(rewrittenEntries(source, change), { objectMode: false });
+  // Whoever opened the given archive may destroy it, even before it is read.
+  source.once('error', (error) => archive.destroy(error));
+  archive.once('close', () => source.destroy());
+  return archive;
+}
+
+async function* rewrittenEntries(source: Readable, change: Parameters<typeof rewritten>[1]) {
+  for await (const { header, content } of tarEntries(source)) {
+    const changed = await change(header);
+    if (!changed) continue;
+    const size = bytesAfter(header);
+    yield tarHeader({ ...changed, size });
+    if (size === 0) continue;
+    yield* content();
+    if (paddingOf(size) > 0) yield Buffer.alloc(paddingOf(size));
+  }
+  yield archiveEnd;
+}
+
+/** Bytes of content that follow a header: only files have some, whatever other headers say. */
+export function bytesAfter({ flag, size }: TarHeader): number {
+  return flag === '0' || flag === '7' ? size : 0;
 }
 
 /**

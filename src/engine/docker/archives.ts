@@ -23,12 +23,9 @@ export function dockerArchives(client: DockerClient, first: FirstIds): ArchivePo
         `reading ${path} from a container`,
         (abortSignal) => of(id).getArchive({ path, abortSignal }),
         { signal },
-      )) as Readable & DescribedPath;
+      )) as Readable;
       const isMapped = first.uid !== 0 || first.gid !== 0;
-      return {
-        archive: isMapped ? withContainerIds(archive, first) : archive,
-        isFolder: factsIn(archive).isFolder,
-      };
+      return isMapped ? withContainerIds(archive, first) : archive;
     },
     isFolder: async (id, path, signal) => (await pathFacts(client, id, path, signal)).isFolder,
   };

@@ -1,6 +1,5 @@
-import { Readable } from 'node:stream';
-import { paddingOf, tarEntries } from '../archive/tar-entries.ts';
-import { archiveEnd, tarHeader } from '../archive/write-archive.ts';
+import type { Readable } from 'node:stream';
+import { rewritten } from '../archive/write-archive.ts';
 import type { Capabilities } from '../port/capabilities.ts';
 
 /**
@@ -32,22 +31,10 @@ export function inContainer(id: number, first: number): number {
 
 const nobody = 65_534;
 
-/** The archive with the container's ids. If the given archive fails, so does the result. */
+/** The archive with the container's ids. */
 export function withContainerIds(archive: Readable, first: FirstIds): Readable {
-  const changed = Readable.from(changedEntries(archive, first), { objectMode: false });
-  // The caller that opened the archive may destroy it. Then the reader of the result must get the error.
-  archive.once('error', (error) => changed.destroy(error));
-  changed.once('close', () => archive.destroy());
-  return changed;
-}
-
-async function* changedEntries(archive: Readable, first: FirstIds): AsyncGenerator<Buffer> {
-  for await (const { header, content } of tarEntries(archive)) {
-    const ids = { uid: inContainer(header.uid, first.uid), gid: inContainer(header.gid, first.gid) };
-    const size = header.flag === '5' ? 0 : header.size;
-    yield tarHeader({ ...header, ...ids, size });
-    yield* content();
-    yield Buffer.alloc(paddingOf(size));
-  }
-  yield archiveEnd;
+  return rewritten(archive, (header) => ({
+    ...header,
+    ...{ uid: inContainer(header.uid, first.uid), gid: inContainer(header.gid, first.gid) },
+  }));
 }

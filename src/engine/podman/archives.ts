@@ -1,11 +1,11 @@
 import { posix } from 'node:path';
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { ByteStore } from '../../base/byte-store.ts';
 import { startDeadline } from '../../base/deadline.ts';
 import { parseForeignJson } from '../../base/parse-json.ts';
 import { pathLists } from '../../bounds/sandbox.ts';
-import { paddingOf, type TarHeader, tarEntries } from '../archive/tar-entries.ts';
-import { archiveEnd, tarArchive, tarHeader } from '../archive/write-archive.ts';
+import type { TarHeader } from '../archive/tar-entries.ts';
+import { rewritten, tarArchive } from '../archive/write-archive.ts';
 import { longestPathList, tooManyPaths } from '../changes/path-room.ts';
 import type { DockerClient } from '../docker/client.ts';
 import { containerDamaged } from '../failure.ts';
@@ -25,14 +25,12 @@ export function podmanArchives(
   return {
     async getArchive(id, path, signal, { owners = false } = {}) {
       const stat = await statOf(client, id, path, signal);
-      if (isLink(stat)) return { archive: linkArchive(path, stat), isFolder: false };
+      if (isLink(stat)) return linkArchive(path, stat);
       // Podman gives all entries the container's own user as owner. It rounds their times, half of them up,
       // which git takes for changes.
       const known = owners ? await attributesAt(port(), id, path, signal) : undefined;
-      const { archive: given } = await same.getArchive(id, path, signal);
-      const folder = posix.basename(path);
-      const archive = isFolder(stat) && folder !== '' ? withFolderName(given, folder) : given;
-      return { archive: known ? withAttributes(archive, known) : archive, isFolder: isFolder(stat) };
+      const archive = await same.getArchive(id, path, signal);
+      return rewritten(archive, withNames(posix.basename(path), known));
     },
     isFolder: async (id, path, signal) => isFolder(await statOf(client, id, path, signal)),
   };
@@ -156,65 +154,18 @@ function readAttributes(bytes: Buffer, path: string, known: Map<string, Attribut
 }
 
 /**
- * The same archive with these owners and times; an entry that is not in `known` keeps those that the engine
- * gave. Capabilities of files are left out.
+ * Gives an entry its owner and times; one that is not in `known` keeps those that the engine gave. Podman leaves
+ * the folder's name out before every path of a volume in a container that does not run.
  */
-function withAttributes(source: Readable, known: AttributesByPath): Readable {
-  const change = (header: TarHeader): TarHeader => {
-    const parts = header.name.toString('latin1').split('/').filter(Boolean);
-    return { ...header, ...known.get(parts.slice(1).join('/')) };
-  };
-  return streamFrom(source, rewritten(source, change));
-}
-
-/**
- * The same archive with other headers. Attributes that a `TarHeader` does not have are left out, such as
- * capabilities.
- */
-async function* rewritten(
-  source: AsyncIterable<Buffer>,
-  change: (header: TarHeader) => TarHeader,
-): AsyncGenerator<Buffer> {
-  for await (const { header, content } of tarEntries(source)) {
-    const hasContent = header.flag === '0' || header.flag === '7';
-    yield tarHeader({ ...change(header), size: hasContent ? header.size : 0 });
-    if (!hasContent || header.size === 0) continue;
-    yield* content();
-    yield Buffer.alloc(paddingOf(header.size));
-  }
-  yield archiveEnd;
-}
-
-/** Turns what a generator makes of `source` into a stream. When that stream closes, `source` is destroyed. */
-function streamFrom(source: Readable, made: AsyncIterable<Buffer>): Readable {
-  const archive = Readable.from(made, { objectMode: false });
-  archive.on('close', () => source.destroy());
-  return archive;
-}
-
-const slash = Buffer.from('/');
-const startsAtRoot = (bytes: Buffer) => bytes[0] === slash[0];
-
-/**
- * The same archive with the folder's name before every path, if Podman left the name out. Podman does that
- * for a volume in a container that does not run. There the folder itself, which comes first, is called `/`.
- */
-function withFolderName(source: Readable, folder: string): Readable {
-  const name = Buffer.from(folder);
-  const under = (path: Buffer) => (startsAtRoot(path) ? Buffer.concat([name, path]) : path);
-  const change = (header: TarHeader): TarHeader => {
+function withNames(folder: string, known: AttributesByPath | undefined) {
+  const under = (path: Buffer) =>
+    path[0] === slash && folder !== '' ? Buffer.concat([Buffer.from(folder), path]) : path;
+  return (header: TarHeader): TarHeader => {
+    const name = under(header.name);
+    const parts = name.toString('latin1').split('/').filter(Boolean);
     const linkName = header.flag === '1' ? under(header.linkName) : header.linkName;
-    return { ...header, name: under(header.name), linkName };
+    return { ...header, name, linkName, ...known?.get(parts.slice(1).join('/')) };
   };
-  async function* named(): AsyncGenerator<Buffer> {
-    const pieces: AsyncIterator<Buffer> = source[Symbol.asyncIterator]();
-    const { value: first, done } = await pieces.next();
-    if (done) return;
-    async function* all() {
-      yield first;
-      yield* { [Symbol.asyncIterator]: () => pieces };
-    }
-    yield* startsAtRoot(first) ? rewritten(all(), change) : all();
-  }
-  return streamFrom(source, named());
 }
+
+const slash = 0x2f;

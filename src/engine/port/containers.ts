@@ -191,7 +191,7 @@ export interface ContainerPort {
     path: string,
     signal?: AbortSignal,
     options?: { owners?: boolean },
-  ): Promise<{ archive: Readable; isFolder: boolean }>;
+  ): Promise<Readable>;
   /** Whether a path is a folder. Follows links on the way, but not a link at the path. Reads no content. */
   isFolder(id: string, path: string, signal?: AbortSignal): Promise<boolean>;
   /**
