@@ -39,9 +39,10 @@ export interface Carried {
 
 /**
  * Copies a file or folder from one container to the same path of another, entry by entry, without devices and
- * capabilities. Nothing is unpacked here, and no program of a container takes part. Existing files in the target
- * stay unless they have the same name. Holes of large files stay holes where GNU tar of Offsite's image can run
- * beside both containers. Throws `ENGINE_NOT_FOUND`, and `ENGINE_TOO_LARGE` for more than the request allows.
+ * capabilities. Nothing is unpacked here, and no program of a container takes part. Existing files in the
+ * target stay unless they have the same name. Holes of large files stay holes where GNU tar of Offsite's
+ * image can run beside both containers. Throws `ENGINE_NOT_FOUND`, and `ENGINE_TOO_LARGE` for more than the
+ * request allows.
  */
 export async function carryBetween(
   from: MaybeSparse,

@@ -74,8 +74,8 @@ export async function unpackArchive(
 }
 
 /**
- * Adds up the sizes that the headers of an archive declare. A header comes before its content, so a sparse file
- * of terabytes is refused before it is read.
+ * Adds up the sizes that the headers of an archive declare. A header comes before its content, so a sparse
+ * file of terabytes is refused before it is read.
  */
 export class DeclaredBytes {
   readonly #most: number;

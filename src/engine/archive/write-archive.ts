@@ -47,9 +47,9 @@ async function* archived(entries: Iterable<WrittenEntry> | AsyncIterable<Written
 }
 
 /**
- * The same archive with other headers; an entry without one is left out. Attributes that a `TarHeader` does not
- * have are left out too, such as capabilities. If the given archive fails, so does the result; when the result
- * closes, the given one is destroyed.
+ * The same archive with other headers; an entry without one is left out. Attributes that a `TarHeader` does
+ * not have are left out too, such as capabilities. If the given archive fails, so does the result; when the
+ * result closes, the given one is destroyed.
  */
 export function rewritten(
   source: Readable,

@@ -154,8 +154,8 @@ function readAttributes(bytes: Buffer, path: string, known: Map<string, Attribut
 }
 
 /**
- * Gives an entry its owner and times; one that is not in `known` keeps those that the engine gave. Podman leaves
- * the folder's name out before every path of a volume in a container that does not run.
+ * Gives an entry its owner and times; one that is not in `known` keeps those that the engine gave. Podman
+ * leaves the folder's name out before every path of a volume in a container that does not run.
  */
 function withNames(folder: string, known: AttributesByPath | undefined) {
   const under = (path: Buffer) =>
