@@ -44,11 +44,6 @@ const late: Readonly<Record<string, readonly string[]>> = {
 
 /** Files of packages that Offsite does not use, by what stands in their place. */
 const unused: ReadonlyArray<[path: RegExp, contents: string]> = [
-  // Offsite opens no session of BuildKit, and reaches engines elsewhere through the system's own `ssh`.
-  [
-    /\/(dockerode\/lib\/(buildkit|session)|docker-modem\/lib\/ssh)\.js$/,
-    "module.exports = () => { throw new Error('this build of dockerode has neither BuildKit nor ssh'); };",
-  ],
   [/\/zod\/v4\/locales\/index\.js$/, "export { default as en } from './en.js';"],
 ];
 

@@ -20,7 +20,7 @@ async function engineThat(listener: RequestListener) {
     listener(request, response);
   });
   await new Promise<void>((resolve) => server.listen(socketPath, resolve));
-  const client = await openClient({ kind: 'socket', path: socketPath }, systemClock);
+  const client = openClient({ kind: 'socket', path: socketPath }, systemClock);
   return {
     port: dockerPort(client),
     asked,

@@ -23,7 +23,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'offsite-archive-'));
   server.listen(join(folder, 'engine.sock'));
   await once(server, 'listening');
-  client = await openClient({ kind: 'socket', path: join(folder, 'engine.sock') }, systemClock);
+  client = openClient({ kind: 'socket', path: join(folder, 'engine.sock') }, systemClock);
 });
 afterAll(async () => {
   client?.close();

@@ -19,7 +19,7 @@ async function answering(status: number, answer: object) {
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
-  const client = await openClient({ kind: 'http', host: '127.0.0.1', port }, systemClock);
+  const client = openClient({ kind: 'http', host: '127.0.0.1', port }, systemClock);
   return {
     asked,
     images: podmanImages({ docker: client, native: client }),

@@ -126,7 +126,7 @@ async function engineAnswer(pieces: Iterable<string>, ask: (port: EnginePort) =>
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const client = await openClient({ kind: 'http', host: '127.0.0.1', port }, systemClock);
+  const client = openClient({ kind: 'http', host: '127.0.0.1', port }, systemClock);
   try {
     return await ask(dockerPort(client));
   } catch (error) {

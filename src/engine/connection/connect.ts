@@ -94,7 +94,7 @@ async function connectTo(candidate: EngineCandidate, request: ConnectRequest): P
  * with `ending.ts`. It is complete when `offsite doctor --deep` and `npm test -- --engine NAME` pass.
  */
 async function openEngine(address: EngineAddress, clock: Clock, signal?: AbortSignal): Promise<OpenEngine> {
-  const client = await openClient(address, clock);
+  const client = openClient(address, clock);
   try {
     const { apiVersion, isPodman } = await introduce(client, signal);
     return await (isPodman ? openPodman : openDocker)(address, clock, apiVersion);

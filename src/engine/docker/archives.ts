@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import type { Readable } from 'node:stream';
 import { parseForeignJson } from '../../base/parse-json.ts';
 import { archives } from '../../bounds/sandbox.ts';
 import type { ContainerPort } from '../port/containers.ts';
@@ -9,26 +8,24 @@ import { type FirstIds, withContainerIds } from './first-ids.ts';
 type ArchivePort = Pick<ContainerPort, 'putArchive' | 'getArchive' | 'isFolder'>;
 
 export function dockerArchives(client: DockerClient, first: FirstIds): ArchivePort {
-  const of = (id: string) => client.docker.getContainer(id);
   return {
-    async putArchive(id, folder, archive, signal) {
-      await client.call(
-        'putting files into a container',
-        (abortSignal) => of(id).putArchive(archive, { path: folder, abortSignal }),
-        { signal, timeoutMs: archives.time.transfer },
-      );
+    async putArchive(id, folder, body, signal) {
+      const path = archivePath(id, folder);
+      const limits = { signal, timeoutMs: archives.time.transfer };
+      await client.ask('putting files into a container', { method: 'PUT', path, body }, limits);
     },
     async getArchive(id, path, signal) {
-      const archive = (await client.call(
-        `reading ${path} from a container`,
-        (abortSignal) => of(id).getArchive({ path, abortSignal }),
-        { signal },
-      )) as Readable;
+      const request = { method: 'GET' as const, path: archivePath(id, path) };
+      const archive = await client.askForStream(`reading ${path} from a container`, request, { signal });
       const isMapped = first.uid !== 0 || first.gid !== 0;
       return isMapped ? withContainerIds(archive, first) : archive;
     },
     isFolder: async (id, path, signal) => (await pathFacts(client, id, path, signal)).isFolder,
   };
+}
+
+export function archivePath(id: string, path: string): string {
+  return `/containers/${id}/archive?path=${encodeURIComponent(path)}`;
 }
 
 /** What the engine tells about a path of a container without reading its content. One round trip. */
@@ -38,19 +35,11 @@ export async function pathFacts(
   path: string,
   signal?: AbortSignal,
 ): Promise<PathFacts> {
-  const answer = await client.call(
-    `looking for ${path} in a container`,
-    (abortSignal) => client.docker.getContainer(id).infoArchive({ path, abortSignal }),
-    { signal },
-  );
+  const request = { method: 'HEAD' as const, path: archivePath(id, path) };
+  const answer = await client.askForStream(`looking for ${path} in a container`, request, { signal });
   // Even an answer without a body holds its connection until it is read.
-  (answer as unknown as IncomingMessage).resume();
-  return factsIn(answer as DescribedPath);
-}
-
-/** An answer of the engine that describes the requested path in a header. */
-interface DescribedPath {
-  headers?: Record<string, string | undefined>;
+  answer.resume();
+  return factsIn(answer);
 }
 
 /** The folder bit in Go's file modes, which the header uses. */
@@ -63,8 +52,8 @@ interface PathFacts {
 }
 
 /** The header's value is JSON in base64. */
-function factsIn({ headers }: DescribedPath): PathFacts {
-  const stat = headers?.['x-docker-container-path-stat'] ?? '';
+function factsIn({ headers }: IncomingMessage): PathFacts {
+  const stat = String(headers['x-docker-container-path-stat'] ?? '');
   const { mode = 0, size = 0 } = parseForeignJson(Buffer.from(stat, 'base64').toString() || '{}') as {
     mode?: number;
     size?: number;

@@ -16,15 +16,9 @@ export async function attachProgram(
   id: string,
   { onStderr, waitsForReader, signal }: AttachRequest,
 ): Promise<Duplex> {
-  const socket = await client.call(
-    'attaching to a container',
-    (abortSignal) =>
-      client.docker
-        .getContainer(id)
-        .attach({ stream: true, stdin: true, stdout: true, stderr: true, hijack: true, abortSignal }),
-    { signal },
-  );
-  return new ProgramStream(socket as Duplex, onStderr, waitsForReader);
+  const path = `/containers/${id}/attach?stream=true&stdin=true&stdout=true&stderr=true`;
+  const socket = await client.hijack('attaching to a container', { method: 'POST', path }, { signal });
+  return new ProgramStream(socket, onStderr, waitsForReader);
 }
 
 /**

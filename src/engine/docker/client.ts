@@ -1,13 +1,11 @@
-import { Agent as HttpAgent } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
-import type { Duplex, Readable } from 'node:stream';
-import { inspect } from 'node:util';
-import type Docker from 'dockerode';
+import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as overHttp } from 'node:http';
+import { Agent as HttpsAgent, request as overTls } from 'node:https';
+import { addAbortSignal, type Duplex, Readable } from 'node:stream';
 import type { Clock } from '../../base/clock.ts';
 import { startDeadline } from '../../base/deadline.ts';
 import type { EngineAddress } from '../connection/address.ts';
 import { Ending } from '../connection/ending.ts';
-import { boundedDial } from './bounded-answer.ts';
+import { bytesOf, documentOf, refused } from './bounded-answer.ts';
 import { engineMessage, engineStatus, type KindOf, requestFailure } from './failure.ts';
 
 /** Even quick requests get this much time: a busy engine on a slow disk needs it. */
@@ -22,80 +20,160 @@ export interface CallOptions {
   timeoutMs?: number;
 }
 
-/** One connection to one engine: dockerode, counted, with a deadline on every request. */
+/** Connections to one engine: its requests are counted, and each has a deadline. */
 export interface DockerClient {
-  readonly docker: Docker;
   readonly address: EngineAddress;
-  /** Holds its connections. */
-  readonly agent: HttpAgent;
   readonly clock: Clock;
   /** The API version, such as `1.41`; empty for the engine's default. */
   readonly apiVersion: string;
   /** Requests sent so far. One round trip is the unit of cost of everything here. */
   readonly roundTrips: number;
   /**
-   * Makes one request. `doing` continues "while" in the error text; `request` must pass the signal on
-   * as dockerode's `abortSignal`. Throws the caller's abort reason, or an `OffsiteError`.
+   * Makes one request, and resolves with the document that answers it. `doing` continues "while" in the error
+   * text. Throws the caller's abort reason, or an `OffsiteError`.
    */
-  call<T>(
-    doing: string,
-    request: (abortSignal: AbortSignal) => Promise<T>,
-    options?: CallOptions,
-  ): Promise<T>;
-  /**
-   * Sends a request for which dockerode has no method, or whose answer that method drops. Throws as `call`
-   * does.
-   */
-  ask<T>(doing: string, request: DialRequest, options?: CallOptions): Promise<T>;
-  /** The same, but returns the answer's body as a stream. */
-  askForStream(doing: string, request: DialRequest, options?: CallOptions): Promise<Readable>;
-  /** The same as `ask`, but sends an archive as the request's body. */
-  upload<T>(doing: string, request: Upload, options?: CallOptions): Promise<T>;
+  ask<T>(doing: string, request: EngineRequest, options?: CallOptions): Promise<T>;
+  /** The same, but returns the answer with its headers, whose body is a stream. */
+  askForStream(doing: string, request: EngineRequest, options?: CallOptions): Promise<IncomingMessage>;
+  /** The same, but returns the connection, which belongs to a program once the engine has upgraded it. */
+  hijack(doing: string, request: EngineRequest, options?: CallOptions): Promise<Duplex>;
   /** Call this when the Offsite process starts to end: from then on, a silent engine soon counts as gone. */
   beginEnding(): void;
-  /** Closes idle connections. */
+  /** Closes all connections. */
   close(): void;
 }
 
-export interface DialRequest {
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+export interface EngineRequest {
+  method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
   /** With its query string, if any. */
   path: string;
+  /** An archive as a stream, or what is sent as JSON. */
   body?: unknown;
-  /** The statuses that mean success; default: 200. */
-  expected?: number[];
+  headers?: Record<string, string>;
+  /** A status that means success, besides 200 to 299. */
+  expected?: number;
 }
 
-export interface Upload extends Omit<DialRequest, 'body'> {
-  archive: Readable;
-}
-
-/** Does not connect yet: dockerode connects with the first request. `apiVersion` looks like `1.41`. */
-export async function openClient(
+/** Does not connect yet: the first request does. `apiVersion` looks like `1.41`. */
+export function openClient(
   address: EngineAddress,
   clock: Clock,
   apiVersion?: string,
   kindOf?: KindOf,
-): Promise<DockerClient> {
-  // Loaded late: half of the CLI's commands never talk to an engine.
-  const { default: Dockerode } = await import('dockerode');
+): DockerClient {
   const agent =
     address.kind === 'https'
       ? new HttpsAgent({ keepAlive: true, ...address.tls })
       : new HttpAgent({ keepAlive: true });
-  // docker-modem inspects its options for a debug line at every request, printed or not. Inspecting the agent
-  // with all its sockets took 15 ms per request with eight trials in flight.
-  Object.defineProperty(agent, inspect.custom, { value: () => 'agent' });
-  const options: Docker.DockerOptions & { agent: HttpAgent } = {
-    ...clientOptions(address),
-    agent,
-    // If left out, docker-modem reads it from DOCKER_CLIENT_TIMEOUT, which would cut idle waits.
-    timeout: undefined,
-    ...(apiVersion === undefined ? {} : { version: `v${apiVersion}` }),
-  };
-  const docker = new Dockerode(options);
   const close = trackSockets(agent);
-  return wrapClient(docker, { address, agent, clock, apiVersion: apiVersion ?? '', kindOf, close });
+  const ending = new Ending(clock);
+  const sender = { address, agent, prefix: apiVersion === undefined ? '' : `/v${apiVersion}` };
+  let roundTrips = 0;
+  const call = async <T>(
+    doing: string,
+    request: (signal: AbortSignal) => Promise<T>,
+    { signal, timeoutMs = requestTimeoutMs }: CallOptions = {},
+  ): Promise<T> => {
+    signal?.throwIfAborted();
+    if (ending.gone.aborted) throw requestFailure(doing, ending.gone.reason);
+    using deadline = startDeadline(clock, timeoutMs, [signal, ending.gone]);
+    using _waiting = ending.request();
+    const counted = () => {
+      roundTrips += 1;
+      return request(deadline.signal);
+    };
+    try {
+      const answer = await unpaused(counted, clock, deadline.signal);
+      ending.answered();
+      return answer;
+    } catch (thrown) {
+      if (engineStatus(thrown) !== undefined) ending.answered();
+      if (signal?.aborted) throw signal.reason;
+      throw requestFailure(doing, deadline.signal.aborted ? deadline.signal.reason : thrown, kindOf);
+    }
+  };
+  return {
+    ...{ address, clock, apiVersion: apiVersion ?? '' },
+    get roundTrips() {
+      return roundTrips;
+    },
+    ask: <T>(doing: string, request: EngineRequest, options?: CallOptions) =>
+      call(
+        doing,
+        async (signal) => {
+          const answer = addAbortSignal(signal, await answerTo(sender, request, signal));
+          return documentOf(await bytesOf(answer)) as T;
+        },
+        options,
+      ),
+    askForStream: (doing, request, options) =>
+      call(doing, (signal) => answerTo(sender, request, signal), options),
+    hijack: (doing, request, options) => call(doing, (signal) => upgraded(sender, request, signal), options),
+    beginEnding: () => ending.begin(),
+    close() {
+      ending[Symbol.dispose]();
+      close();
+    },
+  };
+}
+
+interface Sender {
+  address: EngineAddress;
+  agent: HttpAgent;
+  /** Of every path. */
+  prefix: string;
+}
+
+/** Sends a request, and resolves with its answer. Rejects with a {@link refusal}. */
+async function answerTo(
+  sender: Sender,
+  request: EngineRequest,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  const sent = send(sender, request, signal);
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    sent.on('response', resolve);
+    sent.on('error', reject);
+  });
+  const { statusCode = 0 } = answer;
+  if ((statusCode >= 200 && statusCode < 300) || statusCode === request.expected) return answer;
+  throw await refused(answer);
+}
+
+function upgraded(sender: Sender, request: EngineRequest, signal: AbortSignal): Promise<Duplex> {
+  const headers = { Connection: 'Upgrade', Upgrade: 'tcp' };
+  return new Promise((resolve, reject) => {
+    const sent = send(sender, { ...request, headers }, signal);
+    sent.on('upgrade', (_, socket, head) => {
+      if (head.length > 0) socket.unshift(head);
+      resolve(socket);
+    });
+    sent.on('response', (answer) => refused(answer).then(reject, reject));
+    sent.on('error', reject);
+  });
+}
+
+function send(
+  { address, agent, prefix }: Sender,
+  { method, path, body, headers }: EngineRequest,
+  signal: AbortSignal,
+): ClientRequest {
+  const isArchive = body instanceof Readable;
+  const type = isArchive ? 'application/tar' : 'application/json';
+  const options = {
+    ...(address.kind === 'socket'
+      ? { socketPath: address.path }
+      : { host: address.host, port: address.port }),
+    ...(address.kind === 'https' && address.tls),
+    ...{ method, path: `${prefix}${path}`, agent, signal },
+    headers: { ...(body !== undefined && { 'Content-Type': type }), ...headers },
+  };
+  const request = (address.kind === 'https' ? overTls : overHttp)(options);
+  if (isArchive) {
+    body.on('error', (error) => request.destroy(error));
+    body.pipe(request);
+  } else request.end(body === undefined ? undefined : JSON.stringify(body));
+  return request;
 }
 
 /**
@@ -116,84 +194,6 @@ function trackSockets(agent: HttpAgent): () => void {
   };
 }
 
-function clientOptions(address: EngineAddress): Docker.DockerOptions {
-  switch (address.kind) {
-    case 'socket':
-      // `host` must be present: otherwise DOCKER_HOST wins over the socket path.
-      return { socketPath: address.path, host: undefined, port: undefined, protocol: 'http' };
-    case 'http':
-      return { host: address.host, port: address.port, protocol: 'http' };
-    case 'https':
-      // Present even if undefined: dockerode reads missing ones from DOCKER_CERT_PATH.
-      return {
-        host: address.host,
-        port: address.port,
-        protocol: 'https',
-        ca: address.tls.ca,
-        cert: address.tls.cert,
-        key: address.tls.key,
-      };
-  }
-}
-
-interface Wrapping extends Pick<DockerClient, 'address' | 'agent' | 'clock' | 'apiVersion' | 'close'> {
-  kindOf: KindOf | undefined;
-}
-
-function wrapClient(docker: Docker, { kindOf, ...wrapping }: Wrapping): DockerClient {
-  const { clock } = wrapping;
-  let roundTrips = 0;
-  const dial = boundedDial(docker.modem.dial.bind(docker.modem));
-  docker.modem.dial = (options, callback) => {
-    roundTrips += 1;
-    dial(options, callback);
-  };
-  const ending = new Ending(clock);
-  const call: DockerClient['call'] = async (doing, request, options = {}) => {
-    const { signal, timeoutMs = requestTimeoutMs } = options;
-    signal?.throwIfAborted();
-    if (ending.gone.aborted) throw requestFailure(doing, ending.gone.reason);
-    using deadline = startDeadline(clock, timeoutMs, [signal, ending.gone]);
-    using _waiting = ending.request();
-    try {
-      const answer = await unpaused(() => request(deadline.signal), clock, deadline.signal);
-      ending.answered();
-      return answer;
-    } catch (thrown) {
-      if (engineStatus(thrown) !== undefined) ending.answered();
-      if (signal?.aborted) throw signal.reason;
-      throw requestFailure(doing, deadline.signal.aborted ? deadline.signal.reason : thrown, kindOf);
-    }
-  };
-  return {
-    ...wrapping,
-    docker,
-    get roundTrips() {
-      return roundTrips;
-    },
-    call,
-    ask: <T>(doing: string, request: DialRequest, options?: CallOptions) =>
-      call(doing, (abortSignal) => dialed(docker, request, { abortSignal }) as Promise<T>, options),
-    askForStream: (doing, request, options) =>
-      call(
-        doing,
-        (abortSignal) => dialed(docker, request, { abortSignal, isStream: true }) as Promise<Readable>,
-        options,
-      ),
-    upload: <T>(doing: string, { archive, ...request }: Upload, options?: CallOptions) =>
-      call(
-        doing,
-        (abortSignal) => dialed(docker, request, { abortSignal, file: archive }) as Promise<T>,
-        options,
-      ),
-    beginEnding: () => ending.begin(),
-    close() {
-      ending[Symbol.dispose]();
-      wrapping.close();
-    },
-  };
-}
-
 /**
  * Asks again while the container is paused, as it is for a moment when Offsite measures what it wrote, and if
  * somebody else pauses it. Engines refuse commands then. They take archives, which could not be sent again.
@@ -209,23 +209,4 @@ async function unpaused<T>(request: () => Promise<T>, clock: Clock, signal: Abor
       await clock.sleep(pausedPollMs, signal);
     }
   }
-}
-
-function dialed(
-  docker: Docker,
-  { method, path, body = {}, expected = [200] }: DialRequest,
-  more: { abortSignal: AbortSignal; isStream?: true; file?: Readable },
-): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    docker.modem.dial(
-      {
-        path,
-        method,
-        statusCodes: Object.fromEntries(expected.map((status) => [status, true])),
-        options: { _query: {}, _body: body },
-        ...more,
-      },
-      (error, answer) => (error ? reject(error) : resolve(answer)),
-    );
-  });
 }

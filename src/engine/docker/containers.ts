@@ -1,6 +1,5 @@
-import type { Duplex, Readable } from 'node:stream';
+import type { Duplex } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
-import type Docker from 'dockerode';
 import { ByteStore } from '../../base/byte-store.ts';
 import { listenTo } from '../../base/foreign-traffic.ts';
 import { parseForeignJson } from '../../base/parse-json.ts';
@@ -12,7 +11,7 @@ import { dockerArchives } from './archives.ts';
 import { attachProgram } from './attach.ts';
 import type { DockerClient } from './client.ts';
 import { createContainer } from './create.ts';
-import { openExec, refusedStart } from './exec.ts';
+import { createExec, inspectExec, openExec, refusedStart, startExec } from './exec.ts';
 import { engineStatus, requestFailure } from './failure.ts';
 import { type FirstIds, inContainer } from './first-ids.ts';
 import { containerState } from './state.ts';
@@ -23,23 +22,26 @@ export function dockerContainers(client: DockerClient, first: FirstIds): Contain
   return {
     create: (request, signal) => createContainer(client, request, signal),
     async start(id, signal) {
-      const start = (abortSignal: AbortSignal) => client.docker.getContainer(id).start({ abortSignal });
-      await client.call('starting a container', start, { signal });
+      await client.ask(
+        'starting a container',
+        { method: 'POST', path: `/containers/${id}/start` },
+        { signal },
+      );
     },
     kill: (id) => killContainer(client, id),
     state: (id, signal) => containerState(client, id, signal),
     processes: (id, column) => listProcesses(client, id, column, first),
     async limitProcesses(id, { pids, memoryBytes }) {
-      const path = `/containers/${id}/update?`;
+      const path = `/containers/${id}/update`;
       // The engine passes the runtime 0 for a limit that is left out; runc ignores that, and crun sets it.
       const body = { PidsLimit: pids, Memory: memoryBytes, MemorySwap: memoryBytes };
       await client.ask('changing the limit on processes', { method: 'POST', path, body });
     },
     async disconnect(id, network, signal) {
-      const path = `/networks/${encodeURIComponent(network)}/disconnect?`;
+      const path = `/networks/${encodeURIComponent(network)}/disconnect`;
       await client.ask(
         'taking a container off its network',
-        { method: 'POST', path, expected: [200, 204], body: { Container: id, Force: true } },
+        { method: 'POST', path, body: { Container: id, Force: true } },
         { signal },
       );
     },
@@ -54,7 +56,7 @@ export function dockerContainers(client: DockerClient, first: FirstIds): Contain
       const path = `/commit?${query}`;
       const { Id } = await client.ask<{ Id: string }>(
         'making an image of a container',
-        { method: 'POST', path, expected: [200, 201], body: { Labels: labels } },
+        { method: 'POST', path, body: { Labels: labels } },
         { signal },
       );
       return Id;
@@ -64,14 +66,13 @@ export function dockerContainers(client: DockerClient, first: FirstIds): Contain
 }
 
 async function killContainer(client: DockerClient, id: string): Promise<void> {
-  const container = client.docker.getContainer(id);
   try {
-    await client.call('killing a container', (abortSignal) => container.kill({ abortSignal }));
+    await client.ask('killing a container', { method: 'POST', path: `/containers/${id}/kill` });
   } catch (thrown) {
     // On a conflict, the container's init has already ended.
     if (!isEngineFailure(thrown, 'conflict')) throw thrown;
   }
-  await client.call('waiting for a killed container', (abortSignal) => container.wait({ abortSignal }));
+  await client.ask('waiting for a killed container', { method: 'POST', path: `/containers/${id}/wait` });
 }
 
 /** If the engine's machine has no `ps`, the engine answers 500. */
@@ -82,11 +83,12 @@ async function listProcesses(
   first: FirstIds,
 ): Promise<EngineProcess[] | undefined> {
   try {
-    const answer = await client.call('listing processes', (abortSignal) =>
-      client.docker.getContainer(id).top({ ps_args: `-eo pid,uid,stat,${column}`, abortSignal }),
-    );
+    const { Processes } = await client.ask<{ Processes: string[][] | null }>('listing processes', {
+      method: 'GET',
+      path: `/containers/${id}/top?ps_args=${encodeURIComponent(`-eo pid,uid,stat,${column}`)}`,
+    });
     // Null if the container ends meanwhile.
-    return ((answer.Processes as string[][] | null) ?? []).map(([pid, uid, state = '', command = '']) => ({
+    return (Processes ?? []).map(([pid, uid, state = '', command = '']) => ({
       pid: Number(pid),
       uid: inContainer(Number(uid), first.uid),
       state,
@@ -105,7 +107,7 @@ const listingChanges = 'listing what a container changed';
 async function* listChanges(client: DockerClient, id: string): AsyncGenerator<FilesystemChange> {
   const answer = await client.askForStream(listingChanges, {
     method: 'GET',
-    path: `/containers/${id}/changes?`,
+    path: `/containers/${id}/changes`,
   });
   try {
     for await (const change of streamedObjects(answer)) {
@@ -166,27 +168,12 @@ async function openTerminal(
   containerId: string,
   { argv, env = {}, cwd, user, size, signal }: TerminalCommand,
 ): Promise<OpenedTerminal> {
-  let created: Docker.Exec;
+  let id: string;
   let stream: Duplex;
   try {
-    created = await client.call(
-      'preparing a terminal',
-      (abortSignal) =>
-        client.docker.getContainer(containerId).exec({
-          Cmd: [...argv],
-          Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
-          ...{ AttachStdin: true, AttachStdout: true, AttachStderr: true, Tty: true },
-          ...(cwd === undefined ? {} : { WorkingDir: cwd }),
-          ...(user === undefined ? {} : { User: user }),
-          abortSignal,
-        }),
-      { signal },
-    );
-    stream = await client.call(
-      'starting a command on a terminal',
-      (abortSignal) => created.start({ hijack: true, stdin: true, Detach: false, Tty: true, abortSignal }),
-      { signal },
-    );
+    const streams = { stdin: true, isTerminal: true };
+    id = await createExec(client, containerId, { argv, env, cwd, user, signal }, streams);
+    stream = await startExec(client, id, streams, signal);
   } catch (thrown) {
     const refusal = refusedStart(thrown);
     if (refusal === undefined) throw thrown;
@@ -194,40 +181,30 @@ async function openTerminal(
   }
   // An error may come before anybody listens; 'close' reports it too.
   listenTo(stream, {}, () => stream.destroy());
-  await sendFirstSize(client, created, size);
+  await sendFirstSize(client, id, size);
   return {
     started: true,
     terminal: {
       stream,
       async resize(to) {
-        await resized(client, created, to);
+        await resized(client, id, to);
       },
-      async inspect() {
-        const state = await client.call('asking how a command ended', (abortSignal) =>
-          created.inspect({ abortSignal }),
-        );
-        return { running: state.Running, exitCode: state.ExitCode, neverStarted: state.Pid === 0 };
-      },
+      inspect: () => inspectExec(client, id),
       [Symbol.dispose]: () => void stream.destroy(),
     },
   };
 }
 
-async function sendFirstSize(client: DockerClient, exec: Docker.Exec, size: TerminalSize): Promise<void> {
-  for (let attempt = 1; !(await resized(client, exec, size)) && attempt < firstSize.tries; attempt++)
+async function sendFirstSize(client: DockerClient, id: string, size: TerminalSize): Promise<void> {
+  for (let attempt = 1; !(await resized(client, id, size)) && attempt < firstSize.tries; attempt++)
     await client.clock.sleep(firstSize.waitMs);
 }
 
 /** Returns whether the engine took the size. It does not while the command starts, and once it has ended. */
-async function resized(
-  client: DockerClient,
-  exec: Docker.Exec,
-  { rows, columns }: TerminalSize,
-): Promise<boolean> {
+async function resized(client: DockerClient, id: string, { rows, columns }: TerminalSize): Promise<boolean> {
   try {
-    await client.call('resizing a terminal', (abortSignal) =>
-      exec.resize({ h: rows, w: columns, abortSignal }),
-    );
+    const path = `/exec/${id}/resize?h=${rows}&w=${columns}`;
+    await client.ask('resizing a terminal', { method: 'POST', path });
     return true;
   } catch {
     return false;
@@ -257,9 +234,8 @@ async function* containerEvents(
   signal: AbortSignal,
 ): AsyncGenerator<ContainerEvent> {
   const filters = JSON.stringify({ container: [id], event: Object.keys(eventKinds) });
-  const stream = (await client.call(readingEvents, (abortSignal) =>
-    client.docker.getEvents({ since: 1, filters, abortSignal }),
-  )) as Readable;
+  const path = `/events?since=1&filters=${encodeURIComponent(filters)}`;
+  const stream = await client.askForStream(readingEvents, { method: 'GET', path });
   const end = () => stream.destroy();
   signal.addEventListener('abort', end, { once: true });
   try {

@@ -13,7 +13,6 @@ export async function createContainer(
     {
       method: 'POST',
       path: name === undefined ? '/containers/create?' : `/containers/create?name=${name}`,
-      expected: [200, 201],
       body: {
         Image: request.imageId,
         Entrypoint: request.command,

@@ -1,7 +1,6 @@
 import type { Duplex } from 'node:stream';
-import type Docker from 'dockerode';
 import { listenTo } from '../../base/foreign-traffic.ts';
-import type { ExecCommand, OpenExec, OpenedExec } from '../port/exec.ts';
+import type { ExecCommand, ExecState, OpenExec, OpenedExec } from '../port/exec.ts';
 import { execLost } from '../port/failure.ts';
 import type { DockerClient } from './client.ts';
 import { engineMessage, engineStatus } from './failure.ts';
@@ -16,36 +15,58 @@ export async function openExec(
   containerId: string,
   command: ExecCommand,
 ): Promise<OpenedExec> {
-  const { signal } = command;
-  const wantsInput = command.stdin !== undefined;
+  const streams = { stdin: command.stdin !== undefined, isTerminal: false };
   try {
-    const created = await client.call(
-      'preparing a command',
-      (abortSignal) =>
-        client.docker.getContainer(containerId).exec({
-          Cmd: [...command.argv],
-          Env: Object.entries(command.env ?? {}).map(([name, value]) => `${name}=${value}`),
-          AttachStdin: wantsInput,
-          AttachStdout: true,
-          AttachStderr: true,
-          ...(command.cwd === undefined ? {} : { WorkingDir: command.cwd }),
-          ...(command.user === undefined ? {} : { User: command.user }),
-          abortSignal,
-        }),
-      { signal },
-    );
-    const socket = await client.call(
-      'starting a command',
-      (abortSignal) =>
-        created.start({ hijack: true, stdin: wantsInput, Detach: false, Tty: false, abortSignal }),
-      { signal },
-    );
-    return { started: true, exec: attachedExec(client, created, socket, command) };
+    const id = await createExec(client, containerId, command, streams);
+    const socket = await startExec(client, id, streams, command.signal);
+    return { started: true, exec: attachedExec(client, id, socket, command) };
   } catch (thrown) {
     const refusal = refusedStart(thrown);
     if (refusal === undefined) throw thrown;
     return { started: false, message: refusal };
   }
+}
+
+interface ExecStreams {
+  stdin: boolean;
+  isTerminal: boolean;
+}
+
+/** Resolves with the id of a command that is not started yet. */
+export async function createExec(
+  client: DockerClient,
+  containerId: string,
+  { argv, env = {}, cwd, user, signal }: Pick<ExecCommand, 'argv' | 'env' | 'cwd' | 'user' | 'signal'>,
+  { stdin, isTerminal }: ExecStreams,
+): Promise<string> {
+  const body = {
+    Cmd: argv,
+    Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+    ...{ AttachStdin: stdin, AttachStdout: true, AttachStderr: true, Tty: isTerminal },
+    ...{ WorkingDir: cwd, User: user },
+  };
+  const request = { method: 'POST' as const, path: `/containers/${containerId}/exec`, body };
+  return (await client.ask<{ Id: string }>('preparing a command', request, { signal })).Id;
+}
+
+export function startExec(
+  client: DockerClient,
+  id: string,
+  { isTerminal }: ExecStreams,
+  signal: AbortSignal | undefined,
+): Promise<Duplex> {
+  const body = { Detach: false, Tty: isTerminal };
+  const request = { method: 'POST' as const, path: `/exec/${id}/start`, body };
+  return client.hijack('starting a command', request, { signal });
+}
+
+/** If older engines cannot start a command, they report the reason as its output, and it has no process. */
+export async function inspectExec(client: DockerClient, id: string): Promise<ExecState> {
+  const state = await client.ask<{ Running: boolean; ExitCode: number | null; Pid: number }>(
+    'asking how a command ended',
+    { method: 'GET', path: `/exec/${id}/json` },
+  );
+  return { running: state.Running, exitCode: state.ExitCode, neverStarted: state.Pid === 0 };
 }
 
 /**
@@ -56,12 +77,7 @@ export function refusedStart(thrown: unknown): string | undefined {
   return engineStatus(thrown) === 400 ? engineMessage(thrown) : undefined;
 }
 
-function attachedExec(
-  client: DockerClient,
-  created: Docker.Exec,
-  socket: Duplex,
-  command: ExecCommand,
-): OpenExec {
+function attachedExec(client: DockerClient, id: string, socket: Duplex, command: ExecCommand): OpenExec {
   const streamEnded = pump(socket, command);
   // A caller that races this promise against a deadline may never await it again.
   streamEnded.catch(() => undefined);
@@ -69,15 +85,9 @@ function attachedExec(
   if (typeof stdin === 'string' || Buffer.isBuffer(stdin)) socket.end(stdin);
   else stdin?.pipe(socket);
   return {
-    id: created.id,
+    id,
     streamEnded,
-    async inspect() {
-      const state = await client.call('asking how a command ended', (abortSignal) =>
-        created.inspect({ abortSignal }),
-      );
-      // If older engines cannot start a command, they report the reason as its output, and it has no process.
-      return { running: state.Running, exitCode: state.ExitCode, neverStarted: state.Pid === 0 };
-    },
+    inspect: () => inspectExec(client, id),
     [Symbol.dispose]() {
       if (stdin !== undefined && typeof stdin !== 'string' && !Buffer.isBuffer(stdin)) stdin.destroy();
       socket.destroy();

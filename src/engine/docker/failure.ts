@@ -13,15 +13,9 @@ export function engineStatus(thrown: unknown): number | undefined {
   return typeof status === 'number' ? status : undefined;
 }
 
-/** dockerode's prefix of the engine's message. */
-const wrapping = /^\(HTTP code \d+\) [^-]*- /;
-
 /** The engine's own message. */
 export function engineMessage(thrown: unknown): string {
-  const answer = thrown instanceof OffsiteError ? thrown.cause : thrown;
-  const body = (answer as { json?: { message?: unknown } } | undefined)?.json;
-  if (typeof body?.message === 'string') return body.message;
-  return messageOf(answer).replace(wrapping, '').trim();
+  return messageOf(thrown instanceof OffsiteError ? thrown.cause : thrown).trim();
 }
 
 /** Returns the kind of a refusal from its status and body; undefined if the status alone decides it. */

@@ -44,16 +44,29 @@ export async function pullImage(
 
 /** The engine sends its headers together with the first line, once the registry has answered. */
 async function firstWord(
-  { docker, clock }: DockerClient,
+  client: DockerClient,
   name: string,
   { login, ms, signal }: { login: RegistryLogin | undefined; ms: number; signal: AbortSignal },
 ): Promise<Readable> {
   signal.throwIfAborted();
   // The request listens to its signal while its answer streams. A disposed deadline no longer aborts it.
-  using deadline = startDeadline(clock, ms, signal);
+  using deadline = startDeadline(client.clock, ms, signal);
   try {
-    const options = { abortSignal: deadline.signal, ...(login && { authconfig: login }) };
-    return (await docker.pull(name, options)) as Readable;
+    const [, repository = name, digest, tag = 'latest'] = /^(.*?)(?:@(.*)|:([^/:@]*))$/.exec(name) ?? [];
+    const path = `/images/create?${new URLSearchParams({ fromImage: repository, tag: digest ?? tag })}`;
+    const headers: Record<string, string> = login
+      ? {
+          'X-Registry-Auth': Buffer.from(JSON.stringify(login))
+            .toString('base64')
+            .replaceAll('+', '-')
+            .replaceAll('/', '_'),
+        }
+      : {};
+    return await client.askForStream(
+      `pulling ${name}`,
+      { method: 'POST', path, headers },
+      { signal: deadline.signal },
+    );
   } catch (cause) {
     signal.throwIfAborted();
     const reason = deadline.expired() ? `no registry answered within ${ms / 1000} s` : engineMessage(cause);
@@ -72,7 +85,7 @@ function pullFailure(message: string, cause?: unknown): OffsiteError {
 }
 
 export async function buildImage(
-  { docker }: DockerClient,
+  client: DockerClient,
   {
     dockerfile,
     name,
@@ -83,17 +96,13 @@ export async function buildImage(
 ): Promise<void> {
   const { signal, target, args, labels, dockerfilePath, onOutput } = request;
   const purpose = `build ${name}`;
-  // Typed as an old-style stream, but it is the HTTP answer.
-  const answer = (await docker.buildImage(context, {
-    t: name,
-    rm: true,
-    forcerm: true,
-    ...(target !== undefined && { target }),
-    ...(args && { buildargs: { ...args } }),
-    ...(labels && { labels: { ...labels } }),
-    ...(dockerfilePath !== undefined && { dockerfile: dockerfilePath }),
-    abortSignal: signal,
-  })) as Readable;
+  const query = new URLSearchParams({ t: name, rm: 'true', forcerm: 'true' });
+  if (target !== undefined) query.set('target', target);
+  if (args) query.set('buildargs', JSON.stringify(args));
+  if (labels) query.set('labels', JSON.stringify(labels));
+  if (dockerfilePath !== undefined) query.set('dockerfile', dockerfilePath);
+  const asked = { method: 'POST' as const, path: `/build?${query}`, body: context };
+  const answer = await client.askForStream(`building ${name}`, asked, { signal, timeoutMs: silenceMs });
   let succeeded = false;
   for await (const line of engineLines(answer, { purpose, silenceMs, signal, failure: notBuilt })) {
     onOutput?.(line.stream ?? line.status ?? '');
@@ -121,22 +130,19 @@ function notBuilt(message: string): OffsiteError {
 }
 
 export async function importImage(
-  { docker }: DockerClient,
+  client: DockerClient,
   { root, name, env, command, labels, signal }: ImportRequest,
 ): Promise<void> {
   const purpose = `import ${name} as an image`;
   const [repo, tag] = name.split(':');
   try {
-    const answer = (await docker.importImage(root, {
-      repo,
-      tag,
-      changes: [
-        ...Object.entries(env).map(([key, value]) => `ENV ${key}=${value}`),
-        `CMD ${JSON.stringify(command)}`,
-        ...Object.entries(labels).map(([key, value]) => `LABEL ${key}=${value}`),
-      ],
-      abortSignal: signal,
-    })) as Readable;
+    const query = new URLSearchParams({ fromSrc: '-', repo: repo ?? '', tag: tag ?? '' });
+    for (const [key, value] of Object.entries(env)) query.append('changes', `ENV ${key}=${value}`);
+    query.append('changes', `CMD ${JSON.stringify(command)}`);
+    for (const [key, value] of Object.entries(labels)) query.append('changes', `LABEL ${key}=${value}`);
+    const request = { method: 'POST' as const, path: `/images/create?${query}`, body: root };
+    const limits = { signal, timeoutMs: importSilenceMs };
+    const answer = await client.askForStream(`importing ${name} as an image`, request, limits);
     for await (const _ of engineLines(answer, { purpose, silenceMs: importSilenceMs, signal })) {
       // There is one line, the new image's id. The caller finds the image by its name.
     }

@@ -17,11 +17,8 @@ export function dockerImages(client: DockerClient): ImagePort {
     async tag(image, name, signal) {
       const colon = name.lastIndexOf(':');
       const [repo, tag] = [name.slice(0, colon), name.slice(colon + 1)];
-      await client.call(
-        'naming an image',
-        (abortSignal) => client.docker.getImage(image).tag({ repo, tag, abortSignal }),
-        { signal },
-      );
+      const path = `/images/${image}/tag?${new URLSearchParams({ repo, tag })}`;
+      await client.ask('naming an image', { method: 'POST', path }, { signal });
     },
     pull: (name, options) => pullImage(client, name, options),
     import: (request) => importImage(client, request),
@@ -31,10 +28,10 @@ export function dockerImages(client: DockerClient): ImagePort {
       // The engine may first write all of it to its own disk.
       return client.askForStream('saving images', request, { signal, timeoutMs: archives.time.transfer });
     },
-    async load(archive, signal) {
-      const request = { method: 'POST', path: '/images/load?quiet=1', archive } as const;
+    async load(body, signal) {
+      const request = { method: 'POST', path: '/images/load?quiet=1', body } as const;
       const limits = { signal, timeoutMs: archives.time.transfer };
-      const answer = JSON.stringify(await client.upload<unknown>('loading images', request, limits)) ?? '';
+      const answer = JSON.stringify(await client.ask<unknown>('loading images', request, limits)) ?? '';
       return [...answer.matchAll(/Loaded image[^"]*?(sha256:[0-9a-f]{64})/g)].map(([, id = '']) => id);
     },
     build: (request) => buildImage(client, request),

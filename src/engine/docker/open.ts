@@ -14,7 +14,7 @@ export async function openDocker(
   clock: Clock,
   apiVersion: string,
 ): Promise<OpenEngine> {
-  const client = await openClient(address, clock, apiVersion);
+  const client = openClient(address, clock, apiVersion);
   return { port: dockerPort(client), beginEnding: client.beginEnding, close: client.close };
 }
 

@@ -77,7 +77,7 @@ async function measured(
 async function pause(client: DockerClient, id: string): Promise<AsyncDisposable> {
   const post = async (doing: string, verb: 'pause' | 'unpause') => {
     try {
-      await client.ask(doing, { method: 'POST', path: `/containers/${id}/${verb}`, expected: [204] });
+      await client.ask(doing, { method: 'POST', path: `/containers/${id}/${verb}` });
       return true;
     } catch (thrown) {
       if (isEngineFailure(thrown, 'conflict') || isEngineFailure(thrown, 'not-found')) return false;

@@ -7,12 +7,12 @@ import { pathLists } from '../../bounds/sandbox.ts';
 import type { TarHeader } from '../archive/tar-entries.ts';
 import { rewritten, tarArchive } from '../archive/write-archive.ts';
 import { longestPathList, tooManyPaths } from '../changes/path-room.ts';
+import { archivePath } from '../docker/archives.ts';
 import type { DockerClient } from '../docker/client.ts';
 import { containerDamaged } from '../failure.ts';
 import type { ContainerPort } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { engineFailure } from '../port/failure.ts';
-import { head } from './bare-request.ts';
 
 type ArchivePort = Pick<ContainerPort, 'getArchive' | 'isFolder'>;
 
@@ -48,15 +48,14 @@ const isFolder = (stat: Stat) => hasBit(stat, goBits.folder);
 const isLink = (stat: Stat) => hasBit(stat, goBits.link);
 
 async function statOf(client: DockerClient, id: string, path: string, signal: AbortSignal | undefined) {
-  const query = `/containers/${id}/archive?path=${encodeURIComponent(path)}`;
   const doing = `looking for ${path} in a container`;
-  const { status, headers } = await client.call(doing, (abortSignal) => head(client, query, abortSignal), {
-    signal,
-  });
-  const stat = headers['x-docker-container-path-stat'];
+  const request = { method: 'HEAD' as const, path: archivePath(id, path), expected: 404 };
+  const answer = await client.askForStream(doing, request, { signal });
+  // Even an answer without a body holds its connection until it is read.
+  answer.resume();
+  const stat = answer.headers['x-docker-container-path-stat'];
   if (typeof stat === 'string') return parseForeignJson(Buffer.from(stat, 'base64').toString()) as Stat;
-  const message = `The engine refused (${status}) while ${doing}`;
-  throw engineFailure(status === 404 ? 'not-found' : 'refused', message, undefined);
+  throw engineFailure('not-found', `The engine refused (404) while ${doing}`, undefined);
 }
 
 /** An archive of the link alone, as other engines give it. */

@@ -1,7 +1,5 @@
-import type { Duplex } from 'node:stream';
 import { engineAnswers } from '../../bounds/sandbox.ts';
 import { readArchive } from '../archive/read.ts';
-import { ProgramStream } from '../docker/attach.ts';
 import type { DockerClient } from '../docker/client.ts';
 import { dockerContainers } from '../docker/containers.ts';
 import { openExec as openAsDocker } from '../docker/exec.ts';
@@ -9,7 +7,6 @@ import { engineMessage, engineStatus } from '../docker/failure.ts';
 import { storageOf } from '../docker/state.ts';
 import { plainRuntimes } from '../port/capabilities.ts';
 import type {
-  AttachRequest,
   CommandColumn,
   ContainerEvent,
   ContainerPort,
@@ -19,7 +16,6 @@ import type {
 import type { EnginePort } from '../port/engine-port.ts';
 import type { ExecCommand, OpenedExec, OutputPiece } from '../port/exec.ts';
 import { podmanArchives } from './archives.ts';
-import { hijack } from './bare-request.ts';
 import { createContainer, kernelMounts, type PodmanService } from './create.ts';
 import { filterFiles } from './filters.ts';
 import { imageId } from './names.ts';
@@ -41,11 +37,10 @@ export function podmanContainers(
     async limitProcesses(id, { pids }) {
       const path = `/libpod/containers/${id}/update`;
       const body = { pids: { limit: pids } };
-      const request = { method: 'POST' as const, path, expected: [201], body };
+      const request = { method: 'POST' as const, path, body };
       await native.ask('changing the limit on processes', request);
     },
     exec: (id, command) => openExec(docker, id, command),
-    attach: (id, request) => attachProgram(docker, id, request),
     ...podmanArchives(docker, same, port),
     async commit(id, { repository, tag, labels }, signal) {
       const query = new URLSearchParams({ container: id, pause: 'false', format: 'docker' });
@@ -56,7 +51,7 @@ export function podmanContainers(
       }
       const { Id } = await native.ask<{ Id: string }>(
         'making an image of a container',
-        { method: 'POST', path: `/libpod/commit?${query}`, expected: [200, 201] },
+        { method: 'POST', path: `/libpod/commit?${query}` },
         { signal },
       );
       return imageId(Id);
@@ -115,21 +110,6 @@ function layerOf({ GraphDriver, OCIRuntime = '', Mounts }: Inspected): string | 
     plainRuntimes.includes(OCIRuntime) &&
     !(Mounts ?? []).some(({ Destination, RW }) => RW && !kernelMounts.includes(Destination));
   return isWhole ? GraphDriver.Data?.UpperDir : undefined;
-}
-
-/** Connects to the standard streams of a container's program. One round trip. */
-async function attachProgram(
-  client: DockerClient,
-  id: string,
-  { onStderr, waitsForReader, signal }: AttachRequest,
-): Promise<Duplex> {
-  const path = `/containers/${id}/attach?stream=true&stdin=true&stdout=true&stderr=true`;
-  const socket = await client.call(
-    'attaching to a container',
-    (abortSignal) => hijack(client, path, abortSignal),
-    { signal },
-  );
-  return new ProgramStream(socket, onStderr, waitsForReader);
 }
 
 /**

@@ -32,7 +32,6 @@ export async function createContainer(
     {
       method: 'POST',
       path: '/libpod/containers/create',
-      expected: [201],
       body: { ...specOf(request, service), seccomp_profile_path: filter },
     },
     { signal },

@@ -80,6 +80,6 @@ async function importImage(
     ...Object.entries(labels).map(([key, value]) => `LABEL ${key}=${JSON.stringify(value)}`),
   ];
   for (const change of changes) query.append('changes', change);
-  const request = { method: 'POST' as const, path: `/libpod/images/import?${query}`, archive: root };
-  await client.upload(`importing ${name} as an image`, request, { signal, timeoutMs: importMs });
+  const request = { method: 'POST' as const, path: `/libpod/images/import?${query}`, body: root };
+  await client.ask(`importing ${name} as an image`, request, { signal, timeoutMs: importMs });
 }
