@@ -1,5 +1,6 @@
 import { commandOutput } from '../bounds/sandbox.ts';
 import type { Container } from '../engine/container.ts';
+import { printedBy } from '../engine/exec/exec-request.ts';
 import { TrialFailure } from './failure.ts';
 import type { TrialSpec } from './spec.ts';
 
@@ -43,8 +44,7 @@ async function userOf(container: Container, name: string, signal: AbortSignal): 
   if (result.ended === 'exited' && /^\d+$/.test(uid) && /^\d+$/.test(gid))
     return { uid: Number(uid), gid: Number(gid), home: home.startsWith('/') ? home : '/tmp' };
   const message = `the sandbox has no user ${JSON.stringify(name)}, as which the agent is to run`;
-  const output = result.ended === 'not-started' ? result.message : result.stderr.text;
-  throw new TrialFailure({ kind: 'task', phase: 'sandbox', message, output });
+  throw new TrialFailure({ kind: 'task', phase: 'sandbox', message, output: printedBy(result, 'stderr') });
 }
 
 /** Prints ids and home of the user. Needs nothing but a shell and `id`. */

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import type { Container } from '../engine/container.ts';
+import { howItEnded, isSuccess } from '../engine/exec/exec-request.ts';
 import { gradingEnvironment } from './environment.ts';
 import { TrialFailure } from './failure.ts';
 import type { TrialSpec } from './spec.ts';
@@ -25,11 +26,10 @@ export async function requireHealth(
       signal,
     });
     signal.throwIfAborted();
-    if (result.ended === 'exited' && result.exitCode === 0) return;
+    if (isSuccess(result)) return;
     if (clock.now() - begun >= startPeriod) failures += 1;
     if (failures >= retries) {
-      const how = result.ended === 'exited' ? `exited with ${result.exitCode}` : `ended: ${result.ended}`;
-      const message = `the healthcheck failed ${failures} times, and ${how} the last time`;
+      const message = `the healthcheck failed ${failures} times, and ${howItEnded(result, timeout)} the last time`;
       const output = result.stdout.text;
       throw new TrialFailure({ kind: 'task', phase: 'sandbox', message, output });
     }

@@ -1,5 +1,6 @@
 import { startUps } from '../bounds/sandbox.ts';
 import type { Container } from '../engine/container.ts';
+import { howItEnded, isSuccess } from '../engine/exec/exec-request.ts';
 import { gradingEnvironment } from './environment.ts';
 import { TrialFailure } from './failure.ts';
 import { sandboxPaths } from './sandbox-paths.ts';
@@ -34,9 +35,9 @@ export async function startProgram(
     signal,
   });
   signal.throwIfAborted();
-  if (result.ended === 'exited' && result.exitCode === 0) return;
+  if (isSuccess(result)) return;
   const { place = '' } = environment.image ?? environment.build ?? {};
-  const how = result.ended === 'exited' ? 'ended' : `could not be started: ${result.ended}`;
+  const how = result.ended === 'exited' ? 'ended' : howItEnded(result, startUps.time.starting);
   const message = `${place}: the program that the environment starts ${how}: ${program.join(' ').slice(0, 200)}`;
   throw new TrialFailure({ kind: 'task', phase: 'sandbox', message, output: result.stdout.text });
 }

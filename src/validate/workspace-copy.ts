@@ -3,6 +3,7 @@ import { commandOutput } from '../bounds/sandbox.ts';
 import type { ArchiveCopy } from '../engine/archive/archive-copy.ts';
 import type { ArchivedType } from '../engine/archive/entries.ts';
 import type { Container } from '../engine/container.ts';
+import { isSuccess, printedBy } from '../engine/exec/exec-request.ts';
 
 export type WorkspaceCopy = { kind: 'copied' } | { kind: 'refused'; why: string };
 
@@ -81,8 +82,8 @@ export async function emptyWorkspace(fresh: Container, signal: AbortSignal): Pro
   const argv = ['/bin/sh', '-c', empty, 'sh', fresh.workingDir];
   const result = await fresh.exec({ argv, cwd: '/', timeoutMs: commandOutput.time.workspaceCopy, signal });
   signal.throwIfAborted();
-  if (result.ended === 'exited' && result.exitCode === 0) return;
-  const said = result.ended === 'not-started' ? result.message : result.stderr.text.trim();
+  if (isSuccess(result)) return;
+  const said = printedBy(result, 'stderr').trim();
   throw new OffsiteError(`The workspace of a fresh sandbox could not be emptied: ${said || result.ended}`, {
     code: 'WORKSPACE_NOT_EMPTIED',
     kind: 'infrastructure',

@@ -52,3 +52,29 @@ export type ExecResult = ExecFacts &
     /** The engine could not start it: no such program, folder or user. */
     | { ended: 'not-started'; exitCode?: undefined; message: string }
   );
+
+/** Whether a command ran to its end, with exit code 0. */
+export function isSuccess(result: ExecResult): boolean {
+  return result.ended === 'exited' && result.exitCode === 0;
+}
+
+/** How a command ended, in words that follow what it is. */
+export function howItEnded(result: ExecResult, timeoutMs: number): string {
+  switch (result.ended) {
+    case 'exited':
+      return `exited with ${result.exitCode}`;
+    case 'timed-out':
+      return `was stopped after ${timeoutMs / 1000} s`;
+    case 'canceled':
+      return 'was canceled';
+    case 'out-of-disk':
+      return 'was stopped because it wrote more than the sandbox allows';
+    case 'not-started':
+      return `could not be started: ${result.message}`;
+  }
+}
+
+/** What a command printed, or why it was not started. */
+export function printedBy(result: ExecResult, stream: 'stdout' | 'stderr' = 'stdout'): string {
+  return result.ended === 'not-started' ? result.message : result[stream].text;
+}

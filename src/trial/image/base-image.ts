@@ -8,7 +8,7 @@ import type { CaseExtras, Sandbox } from '../../suite/plan.ts';
 import { missingLabel } from '../../suite/quantities.ts';
 import { containerSpec, defaultContext, engineNetwork } from '../container-spec.ts';
 import type { ObserveBuild } from './build-event.ts';
-import { obtainImage, ownImage, type PullParts } from './obtain-image.ts';
+import { obtainImage, ownImage, type PullParts, whyMissing } from './obtain-image.ts';
 
 /**
  * The image that a sandbox names, found in one round trip or pulled. Throws `IMAGE_MISSING` if there is none.
@@ -17,13 +17,12 @@ export async function baseImage(parts: PullParts, sandbox: Sandbox, signal: Abor
   const { image, name } = sandbox;
   const obtained = await obtainImage(parts, image, signal);
   if (obtained.kind === 'found') return obtained.image;
-  const why = obtained.kind === 'missing' ? '' : `, and it cannot be pulled: ${obtained.why}`;
   const isOurs = ownImage.test(image);
   const flavour = Object.entries(baseImageRecipes).find(([, { tag }]) => image === `offsite/base:${tag}`);
   const python = flavour && flavour[1] !== baseImageRecipe ? ` --python ${flavour[0]}` : '';
   throw new SandboxRefused(
     { sandbox: name, setting: 'image' },
-    `the engine has no image ${image}, which the sandbox "${name}" names${why}`,
+    `the engine has no image ${image}, which the sandbox "${name}" names${whyMissing(obtained)}`,
     {
       code: 'IMAGE_MISSING',
       // The configuration names this image. Only the user can provide it, even if the problem is that a

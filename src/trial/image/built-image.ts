@@ -14,10 +14,10 @@ import type { PlannedBuild } from '../../suite/environment.ts';
 import { unchangedContext } from '../../suite/load-environment.ts';
 import { trustVariables } from '../environment.ts';
 import { TrialFailure } from '../failure.ts';
-import { relayImage } from '../model-port.ts';
+import { relayImage, relayImageOf } from '../model-port.ts';
 import type { TrialSpec } from '../spec.ts';
 import type { ImageParts, PreparationOptions } from './image-parts.ts';
-import { blameFor, noImage, obtainImage, usedImage } from './obtain-image.ts';
+import { requireImage, usedImage } from './obtain-image.ts';
 import type { Prepared } from './preparation.ts';
 import { sharedStep } from './shared-step.ts';
 
@@ -82,12 +82,13 @@ async function baseImages(parts: ImageParts, build: PlannedBuild, signal: AbortS
   return Promise.all(
     usedImages(build.dockerfile, build.args).map(async ({ name, line }) => {
       const used = build.images[name] ?? name;
-      const obtained = await obtainImage(parts, used, signal);
-      if (obtained.kind === 'found') return { name: used, image: obtained.image };
-      const message = `${build.file}:${line}: ${noImage(obtained, name, used)}`;
-      const failure = new TrialFailure({ kind: blameFor(obtained), phase: 'build', message });
-      reportMissing(parts, name, failure);
-      throw failure;
+      const named = { name, used, place: `${build.file}:${line}`, phase: 'build' as const };
+      try {
+        return { name: used, image: await requireImage(parts, named, signal) };
+      } catch (error) {
+        if (error instanceof TrialFailure) reportMissing(parts, name, error);
+        throw error;
+      }
     }),
   );
 }
@@ -129,13 +130,7 @@ function keyOf(build: PlannedBuild, bases: readonly BaseImage[], { capabilities 
 }
 
 async function lockImage(engine: Engine, [base]: BaseImage[], signal: AbortSignal): Promise<string> {
-  const id = (await engine.findImage(relayImage, signal))?.id ?? base?.image.id;
-  if (id !== undefined) return id;
-  throw new OffsiteError(`the engine has no image ${relayImage}`, {
-    code: 'IMAGE_MISSING',
-    kind: 'infrastructure',
-    hint: 'Build it: offsite engine base-image',
-  });
+  return (await engine.findImage(relayImage, signal))?.id ?? base?.image.id ?? relayImageOf(engine, signal);
 }
 
 interface BuildRun {

@@ -13,7 +13,7 @@ import { baseEnvironment } from '../environment.ts';
 import { relayImage } from '../model-port.ts';
 import type { TrialSpec } from '../spec.ts';
 import type { ImageParts, PreparationOptions } from './image-parts.ts';
-import { obtainImage } from './obtain-image.ts';
+import { obtainImage, whyMissing } from './obtain-image.ts';
 import { type Preparation, prepareContainer } from './preparation.ts';
 import { sharedStep } from './shared-step.ts';
 
@@ -145,9 +145,8 @@ async function installImage(
     images.set(image.id, image);
     return image;
   }
-  const why = obtained.kind === 'missing' ? '' : `, and it cannot be pulled: ${obtained.why}`;
   throw new OffsiteError(
-    `the engine has no image ${harnessImage}, in which the sandbox "${sandbox}" installs harnesses${why}`,
+    `the engine has no image ${harnessImage}, in which the sandbox "${sandbox}" installs harnesses${whyMissing(obtained)}`,
     {
       code: 'IMAGE_MISSING',
       kind: 'infrastructure',

@@ -4,6 +4,7 @@ import type { Engine } from '../../engine/engine.ts';
 import type { Image, PullProgress } from '../../engine/port/images.ts';
 import { isRefusal, pullObstacle } from '../../engine/pull/obtain-image.ts';
 import type { UsedImage } from '../../record/environment.ts';
+import { TrialFailure } from '../failure.ts';
 import type { ObserveBuild } from './build-event.ts';
 
 /**
@@ -87,8 +88,25 @@ export async function imageOfBuild(engine: Engine, id: string, signal: AbortSign
   });
 }
 
+/**
+ * The image that a case names, found or pulled. Throws a {@link TrialFailure} that says who is to blame: a
+ * registry that did not answer may answer later.
+ *
+ * @param used what the configuration maps the name to
+ */
+export async function requireImage(
+  parts: PullParts,
+  { name, used, place, phase }: { name: string; used: string; place: string; phase: 'build' | 'sandbox' },
+  signal: AbortSignal,
+): Promise<Image> {
+  const obtained = await obtainImage(parts, used, signal);
+  if (obtained.kind === 'found') return obtained.image;
+  const kind = obtained.kind === 'unreachable' ? 'infrastructure' : 'task';
+  throw new TrialFailure({ kind, phase, message: `${place}: ${noImage(obtained, name, used)}` });
+}
+
 /** The message for an image that is missing. */
-export function noImage(obtained: Exclude<Obtained, { kind: 'found' }>, name: string, used: string): string {
+function noImage(obtained: Exclude<Obtained, { kind: 'found' }>, name: string, used: string): string {
   const what = used === name ? name : `${used}, which \`images\` maps ${name} to`;
   const map = 'map it in `advanced.images` of offsite.yaml';
   if (obtained.kind === 'missing')
@@ -99,9 +117,9 @@ export function noImage(obtained: Exclude<Obtained, { kind: 'found' }>, name: st
   return `the engine has no image ${what}, and cannot pull it: ${why}. If it cannot be pulled here, ${map}.`;
 }
 
-/** Who is to blame for a missing image. A registry that did not answer may answer later. */
-export function blameFor({ kind }: Exclude<Obtained, { kind: 'found' }>): 'infrastructure' | 'task' {
-  return kind === 'unreachable' ? 'infrastructure' : 'task';
+/** Why an image is missing, to continue a message. */
+export function whyMissing(obtained: Exclude<Obtained, { kind: 'found' }>): string {
+  return obtained.kind === 'missing' ? '' : `, and it cannot be pulled: ${obtained.why}`;
 }
 
 /** What a result says about an image that its environment was made of. */

@@ -4,7 +4,7 @@ import { printedText } from '../../bounds/anyone.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
 import type { NewEntry } from '../../engine/archive/entries.ts';
 import type { Container } from '../../engine/container.ts';
-import type { ExecResult } from '../../engine/exec/exec-request.ts';
+import { howItEnded } from '../../engine/exec/exec-request.ts';
 import type { PlacedFile } from '../../suite/environment.ts';
 import type { PlannedSource } from '../../suite/git/git-source.ts';
 import { sourceEntries } from '../../suite/git/source-entries.ts';
@@ -140,21 +140,6 @@ async function run(
     message: `${phase} ${howItEnded(result, timeoutMs)}${memory}${unreachableText(output)}`,
     output,
   });
-}
-
-function howItEnded(result: ExecResult, timeoutMs: number): string {
-  switch (result.ended) {
-    case 'exited':
-      return `exited with ${result.exitCode}`;
-    case 'timed-out':
-      return `was stopped after ${timeoutMs / 1000} s`;
-    case 'canceled':
-      return 'was canceled';
-    case 'out-of-disk':
-      return 'was stopped because it wrote more than the sandbox allows';
-    case 'not-started':
-      return `could not be started: ${result.message}`;
-  }
 }
 
 interface SourceToPut {

@@ -1,5 +1,6 @@
 import type { Engine } from '../../engine/engine.ts';
-import type { ExecResult } from '../../engine/exec/exec-request.ts';
+import { type ExecResult, isSuccess } from '../../engine/exec/exec-request.ts';
+import type { Mount } from '../../engine/port/containers.ts';
 import { harnessNode } from '../../harness/npm-cli.ts';
 import { containerSpec } from '../container-spec.ts';
 import { TrialFailure } from '../failure.ts';
@@ -42,7 +43,11 @@ export async function requireRunnable(
   };
   refuseKnown();
   if (known.has(key)) return;
-  const obstacle = await obstacleIn(engine, spec, start, { ...installed, node: program.node }, signal);
+  const { node } = program;
+  // An install without a Node of its own brings a program that needs none.
+  const argv = ['sh', '-c', `[ ! -e ${node} ] || exec ${node} --version`];
+  const result = await ranIn(engine, spec, start, { argv, mounts: [installed.mount] }, signal);
+  const obstacle = isSuccess(result) ? undefined : obstacleOf(result);
   known.set(key, '');
   if (obstacle === undefined) return;
   // Another trial may have told it meanwhile.
@@ -61,29 +66,19 @@ export async function requireRunnable(
   throw thrown;
 }
 
-async function obstacleIn(
+/** Runs a command in a container of the image, beside nothing else. */
+export async function ranIn(
   engine: Engine,
   { sandbox, batchId }: TrialSpec,
   start: StartImage,
-  { mount, node }: Pick<InstalledVolume, 'mount'> & Pick<InstalledProgram, 'node'>,
+  { argv, mounts }: { argv: string[]; mounts?: Mount[] },
   signal: AbortSignal,
-): Promise<string | undefined> {
+): Promise<ExecResult> {
   const labels = { 'offsite.batch': batchId };
   const made = containerSpec(sandbox, start, { network: 'none', labels });
-  await using container = await engine.createContainer(
-    { ...made, imageId: start.id, mounts: [mount] },
-    signal,
-  );
+  await using container = await engine.createContainer({ ...made, imageId: start.id, mounts }, signal);
   await container.start(signal);
-  const argv = [
-    'sh',
-    '-c',
-    // An install without a Node of its own brings a program that needs none.
-    `[ ! -e ${node} ] || exec ${node} --version`,
-  ];
-  const result = await container.exec({ argv, timeoutMs: startMs, signal });
-  if (result.ended === 'exited' && result.exitCode === 0) return undefined;
-  return obstacleOf(result);
+  return await container.exec({ argv, timeoutMs: startMs, signal });
 }
 
 /** Why a Node did not start, from what the shell and the loader of libraries print. */

@@ -1,3 +1,4 @@
+import { buffer } from 'node:stream/consumers';
 import { messageOf } from '../../base/offsite-error.ts';
 import { suiteFiles } from '../../bounds/suite.ts';
 import { assertEnforceable } from '../../engine/capabilities.ts';
@@ -10,10 +11,10 @@ import { workdirObstacle } from '../../suite/environment.ts';
 import type { Sandbox } from '../../suite/plan.ts';
 import { type CommandContext, containerSpec, defaultContext } from '../container-spec.ts';
 import { baseEnvironment } from '../environment.ts';
-import { TrialFailure, unusable } from '../failure.ts';
+import { unusable } from '../failure.ts';
 import type { TrialSpec } from '../spec.ts';
 import { baseImage } from './base-image.ts';
-import { blameFor, imageOfBuild, noImage, obtainImage, type PullParts, usedImage } from './obtain-image.ts';
+import { imageOfBuild, type PullParts, requireImage, usedImage } from './obtain-image.ts';
 
 /** The image that a trial's environment begins with, and how commands run in it. */
 export interface StartImage extends CommandContext {
@@ -68,8 +69,16 @@ export async function startImage(
     }
     return start;
   }
+  const named = {
+    name: environment.image?.name ?? '',
+    used: sandbox.image,
+    place,
+    phase: 'sandbox',
+  } as const;
   const found =
-    built === undefined ? await named(parts, spec, place, signal) : await imageOfBuild(engine, built, signal);
+    built === undefined
+      ? await requireImage(parts, named, signal)
+      : await imageOfBuild(engine, built, signal);
   const start = startOf(found, { sandbox, environment });
   const obstacle = workdirObstacle(start.workspace, isEmptied(spec) ? 'emptied' : 'kept');
   if (obstacle !== undefined) {
@@ -91,18 +100,6 @@ export async function startImage(
 
 function noUser(user: string | undefined): string {
   return `has no user ${user}: create it, or set another user`;
-}
-
-async function named(
-  parts: PullParts,
-  { sandbox, environment }: StartSpec,
-  place: string,
-  signal: AbortSignal,
-): Promise<Image> {
-  const obtained = await obtainImage(parts, sandbox.image, signal);
-  if (obtained.kind === 'found') return obtained.image;
-  const message = `${place}: ${noImage(obtained, environment.image?.name ?? '', sandbox.image)}`;
-  throw new TrialFailure({ kind: blameFor(obtained), phase: 'sandbox', message });
 }
 
 /** The container to start. Throws if the engine cannot give it what the case asks for. */
@@ -211,12 +208,12 @@ async function hasEntry(
   signal: AbortSignal,
 ): Promise<boolean> {
   if ((await container.kindOf(path, signal)) !== 'other') return false;
-  const pieces: Buffer[] = [];
+  let text = '';
   for await (const { type, content } of container.archive(path, signal, suiteFiles.bytes.file)) {
     if (type !== 'file') return true;
-    for await (const piece of content()) pieces.push(Buffer.from(piece));
+    text = (await buffer(content())).toString('utf8');
   }
-  const lines = Buffer.concat(pieces).toString('utf8').split('\n');
+  const lines = text.split('\n');
   return lines.some((line) => line.startsWith(`${name}:`));
 }
 

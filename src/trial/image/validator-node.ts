@@ -1,15 +1,11 @@
-import type { Engine } from '../../engine/engine.ts';
+import { isSuccess } from '../../engine/exec/exec-request.ts';
 import type { Mount } from '../../engine/port/containers.ts';
-import { containerSpec } from '../container-spec.ts';
 import { sandboxPaths } from '../sandbox-paths.ts';
 import type { TrialSpec } from '../spec.ts';
 import { type InstalledVolume, installedVolume } from './harness-volume.ts';
 import type { ImageParts, PreparationOptions } from './image-parts.ts';
-import { requireRunnable } from './runnable-harness.ts';
+import { ranIn, requireRunnable } from './runnable-harness.ts';
 import type { StartImage } from './start-image.ts';
-
-/** Only a program that hangs takes this long. */
-const startMs = 60_000;
 
 /** What the Node of a validator must be able to do: it runs TypeScript as it is. */
 const isEnough = 'process.exit(process.features.typescript ? 0 : 1)';
@@ -63,20 +59,9 @@ async function runsModules(
 ): Promise<boolean> {
   if (!start.hasNode) return false;
   const key = `validators run in ${start.id}`;
-  const runs = known.get(key) ?? String(await startsIn(engine, spec, start, signal));
+  const runs =
+    known.get(key) ??
+    String(isSuccess(await ranIn(engine, spec, start, { argv: ['node', '-e', isEnough] }, signal)));
   known.set(key, runs);
   return runs === 'true';
-}
-
-async function startsIn(
-  engine: Engine,
-  { sandbox, batchId }: TrialSpec,
-  start: StartImage,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const made = containerSpec(sandbox, start, { network: 'none', labels: { 'offsite.batch': batchId } });
-  await using container = await engine.createContainer({ ...made, imageId: start.id }, signal);
-  await container.start(signal);
-  const result = await container.exec({ argv: ['node', '-e', isEnough], timeoutMs: startMs, signal });
-  return result.ended === 'exited' && result.exitCode === 0;
 }

@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { NewEntry } from '../../engine/archive/entries.ts';
 import type { Container } from '../../engine/container.ts';
+import { howItEnded, isSuccess, printedBy } from '../../engine/exec/exec-request.ts';
 import type { Cause } from '../../record/cause.ts';
 import { asUser } from '../as-user.ts';
 import { gradingEnvironment } from '../environment.ts';
@@ -183,13 +184,7 @@ async function runSetup(
     signal,
   });
   signal.throwIfAborted();
-  if (result.ended === 'exited' && result.exitCode === 0) return;
-  const how =
-    result.ended === 'exited'
-      ? `exited with ${result.exitCode}`
-      : result.ended === 'timed-out'
-        ? `was stopped after ${timeoutMs / 1000} s`
-        : `ended: ${result.ended}`;
-  const output = result.ended === 'not-started' ? result.message : result.stdout.text;
-  throw new TrialFailure({ kind: 'task', phase: 'sandbox', message: `${setup} ${how}`, output });
+  if (isSuccess(result)) return;
+  const message = `${setup} ${howItEnded(result, timeoutMs)}`;
+  throw new TrialFailure({ kind: 'task', phase: 'sandbox', message, output: printedBy(result) });
 }

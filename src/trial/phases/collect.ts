@@ -6,6 +6,7 @@ import { ArchiveCopy } from '../../engine/archive/archive-copy.ts';
 import type { Manifest } from '../../engine/archive/manifest.ts';
 import { pathMax } from '../../engine/archive/names.ts';
 import type { Container } from '../../engine/container.ts';
+import { howItEnded, isSuccess } from '../../engine/exec/exec-request.ts';
 import type { FileChange } from '../../record/files.ts';
 import type { HarnessEvent } from '../../record/harness.ts';
 import type { CollectCommand } from '../../suite/case-tests.ts';
@@ -221,8 +222,8 @@ async function runCollectCommands(
       signal,
     });
     signal.throwIfAborted();
-    if (result.ended === 'exited' && result.exitCode === 0) continue;
-    const how = result.ended === 'exited' ? `exited with ${result.exitCode}` : `ended: ${result.ended}`;
+    if (isSuccess(result)) continue;
+    const how = howItEnded(result, timeoutMs);
     const output = result.stdout.text.slice(0, printedText.bytes.line);
     notes.push({ kind: 'note', at: clock.now(), text: `the collect command ${how}: ${command}\n${output}` });
   }

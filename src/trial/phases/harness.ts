@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
 import type { Container } from '../../engine/container.ts';
+import { isSuccess, printedBy } from '../../engine/exec/exec-request.ts';
 import type { BudgetLeft } from '../../gateway/gateway.ts';
 import type { CommandSource, Runner, TimeLeft } from '../../harness/runner.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
@@ -168,10 +169,9 @@ export async function copySkills(
     signal,
   });
   signal.throwIfAborted();
-  if (result.ended === 'exited' && result.exitCode === 0) return;
+  if (isSuccess(result)) return;
   const message = `the skills in ${from} could not be copied to ${to}`;
-  const output = result.ended === 'not-started' ? result.message : result.stdout.text;
-  throw new TrialFailure({ kind: 'task', phase: 'harness', message, output });
+  throw new TrialFailure({ kind: 'task', phase: 'harness', message, output: printedBy(result) });
 }
 
 const copy = 'exec 2>&1; mkdir -p "$HOME/$2" && cp -R "$1/." "$HOME/$2/"';

@@ -12,7 +12,7 @@ import { baseEnvironment } from '../environment.ts';
 import { TrialFailure, unusable } from '../failure.ts';
 import { builtImage } from '../image/built-image.ts';
 import type { ImageParts, PreparationOptions } from '../image/image-parts.ts';
-import { blameFor, imageOfBuild, noImage, obtainImage, usedImage } from '../image/obtain-image.ts';
+import { imageOfBuild, requireImage, usedImage } from '../image/obtain-image.ts';
 import type { TrialSpec } from '../spec.ts';
 
 /** A service with its image, ready to be started. */
@@ -56,25 +56,14 @@ export async function serviceImages(
     const environment = { ...spec.environment, build };
     const built = await builtImage(parts, { ...spec, environment }, passed, signal, options);
     if (built) steps.push(built.step);
-    const name = image?.mappedTo ?? image?.name ?? '';
+    const named = { name: image?.name ?? '', place: image?.place ?? place, phase: 'sandbox' as const };
     const found = built
       ? await imageOfBuild(parts.engine, built.step.image, signal)
-      : await named(parts, { name, given: image?.name ?? '', place: image?.place ?? place }, signal);
-    images.push(...(built?.bases ?? [usedImage(name, found)]));
+      : await requireImage(parts, { ...named, used: image?.mappedTo ?? named.name }, signal);
+    images.push(...(built?.bases ?? [usedImage(image?.mappedTo ?? named.name, found)]));
     services.push(await usable(parts.engine, spec, service, found, signal));
   }
   return { services, images, steps };
-}
-
-async function named(
-  parts: ImageParts,
-  { name, given, place }: { name: string; given: string; place: string },
-  signal: AbortSignal,
-): Promise<Image> {
-  const obtained = await obtainImage(parts, name, signal);
-  if (obtained.kind === 'found') return obtained.image;
-  const message = `${place}: ${noImage(obtained, given, name)}`;
-  throw new TrialFailure({ kind: blameFor(obtained), phase: 'sandbox', message });
 }
 
 async function usable(

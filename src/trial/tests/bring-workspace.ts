@@ -4,6 +4,7 @@ import { carriedArtifacts } from '../../bounds/sandbox.ts';
 import { taskRows } from '../../bounds/tasks.ts';
 import type { ArchivedType } from '../../engine/archive/entries.ts';
 import type { Container } from '../../engine/container.ts';
+import { isSuccess, printedBy } from '../../engine/exec/exec-request.ts';
 import type { BroughtWorkspace } from '../../suite/case-tests.ts';
 import { patchedFiles, wholePatch } from '../../tasks/swe-bench/patched-files.ts';
 import { copiedRepository, gitSettings } from '../../validate/git-settings.ts';
@@ -97,9 +98,9 @@ export async function bringWorkspace(
       signal,
     });
     signal.throwIfAborted();
-    if (result.ended === 'exited' && result.exitCode === 0) return result.stdout;
-    const said = result.ended === 'not-started' ? result.message : result.stderr.text.trim();
-    throw failed('the test patch cannot be applied in the image', said || result.ended);
+    if (isSuccess(result)) return result.stdout;
+    const said = printedBy(result, 'stderr').trim() || result.ended;
+    throw failed('the test patch cannot be applied in the image', said);
   };
   const isNew = after.filter((path) => !before.includes(path));
   const args = [String(before.length), ...before, ...isNew];

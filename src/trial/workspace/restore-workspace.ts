@@ -2,6 +2,7 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
 import type { NewEntry } from '../../engine/archive/entries.ts';
 import type { Container } from '../../engine/container.ts';
+import { isSuccess } from '../../engine/exec/exec-request.ts';
 import type { FileChange } from '../../record/files.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 
@@ -106,7 +107,7 @@ async function run(
     signal,
   });
   signal.throwIfAborted();
-  if (result.ended === 'exited' && result.exitCode === 0) return result.stdout.text;
+  if (isSuccess(result)) return result.stdout.text;
   throw new OffsiteError(`the workspace cannot be restored: ${result.stderr.text.trim() || result.ended}`, {
     code: 'WORKSPACE_NOT_RESTORED',
     kind: 'infrastructure',

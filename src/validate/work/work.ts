@@ -5,6 +5,7 @@ import type { Clock } from '../../base/clock.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { workForValidator } from '../../bounds/grading.ts';
 import type { Container } from '../../engine/container.ts';
+import { isSuccess } from '../../engine/exec/exec-request.ts';
 import type { RunOptions, RunResult } from '../sandboxed/api.ts';
 import { execUser, users } from '../validator-folder.ts';
 
@@ -74,7 +75,7 @@ export class Work {
       }));
       await sandbox.container.put(folders, '/', signal);
     }
-    const { ended, exitCode, stderr } = await sandbox.container.exec({
+    const result = await sandbox.container.exec({
       argv: ['/bin/sh', '-c', isNobody ? giveToNobody : openToAll, 'sh', workspace],
       user: sandbox.user === 'nobody' ? '0:0' : sandbox.user.own,
       cwd: '/',
@@ -82,8 +83,9 @@ export class Work {
       signal,
     });
     signal.throwIfAborted();
-    if (ended === 'exited' && exitCode === 0) return;
-    throw new OffsiteError(`the workspace could not be given to the work's user: ${stderr.text.trim()}`, {
+    if (isSuccess(result)) return;
+    const said = result.stderr.text.trim();
+    throw new OffsiteError(`the workspace could not be given to the work's user: ${said}`, {
       code: 'GRADING_WORKSPACE',
       kind: 'infrastructure',
     });
