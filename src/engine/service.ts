@@ -1,9 +1,6 @@
 import { startDeadline } from '../base/deadline.ts';
 import { serviceOutput } from '../bounds/sandbox.ts';
-import type { NewEntry } from './archive/entries.ts';
-import type { PathKind } from './archive/read.ts';
 import type { ContainerSpec, ServiceProgram } from './container/container-spec.ts';
-import type { DiskWatch } from './container/disk-watch.ts';
 import type { Container } from './container.ts';
 import { type CapturedOutput, OutputCapture } from './exec/output-capture.ts';
 import type { EnginePort } from './port/engine-port.ts';
@@ -23,12 +20,8 @@ export interface Checked {
  * A container with a server that Offsite starts and watches, and never restarts. Disposing removes it. All
  * methods throw infrastructure errors if the engine fails.
  */
-export interface Service extends AsyncDisposable {
-  readonly id: string;
-  /** Puts files into it before it starts. */
-  put(entries: Iterable<NewEntry>, signal: AbortSignal): Promise<void>;
-  kindOf(path: string, signal: AbortSignal): Promise<PathKind>;
-  readonly archive: Container['archive'];
+export interface Service
+  extends Pick<Container, 'id' | 'put' | 'kindOf' | 'archive' | 'watchDisk' | typeof Symbol.asyncDispose> {
   start(signal: AbortSignal): Promise<void>;
   /** Both of its streams, as they arrived. */
   log(): CapturedOutput;
@@ -38,8 +31,6 @@ export interface Service extends AsyncDisposable {
   check(argv: readonly string[], timeoutMs: number, signal: AbortSignal): Promise<Checked>;
   /** How its server ended; undefined while it runs. One round trip. */
   exitCode(signal?: AbortSignal): Promise<number | undefined>;
-  /** Watches what it takes on the engine's disk. */
-  watchDisk(limit: number): DiskWatch;
   /** Ends its server for good. Its log stays. */
   kill(): Promise<void>;
 }
@@ -50,10 +41,7 @@ export function serviceOf(port: EnginePort, spec: ServiceSpec, container: Contai
   const { id } = container;
   const log = new OutputCapture(serviceOutput.bytes.log);
   return {
-    id,
-    put: (entries, signal) => container.put(entries, '/', signal),
-    kindOf: (path, signal) => container.kindOf(path, signal),
-    archive: container.archive,
+    ...container,
     async start(signal) {
       const stdout = await container.attach({ onStderr: (bytes) => log.push(bytes), signal });
       stdout.on('data', (bytes: Buffer) => log.push(bytes));
@@ -76,9 +64,7 @@ export function serviceOf(port: EnginePort, spec: ServiceSpec, container: Contai
       const { isRunning, exitCode } = await containers.state(id, signal);
       return isRunning ? undefined : exitCode;
     },
-    watchDisk: (limit) => container.watchDisk(limit),
     kill: () => containers.kill(id),
-    [Symbol.asyncDispose]: () => container[Symbol.asyncDispose](),
   };
 }
 

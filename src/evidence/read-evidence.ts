@@ -205,9 +205,7 @@ function requireRoom(contents: readonly Content[], byteSize: number, refuse: Ref
 }
 
 async function whole({ content }: TarEntry): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  for await (const piece of content()) pieces.push(piece);
-  return Buffer.concat(pieces);
+  return Buffer.concat(await Array.fromAsync(content()));
 }
 
 async function readContent(

@@ -332,9 +332,7 @@ class ProgramCalls {
       left -= size;
       if (left < 0) return undefined;
       hold(size);
-      const chunks: Buffer[] = [];
-      for await (const chunk of content()) chunks.push(chunk);
-      given.set(path, Buffer.concat(chunks));
+      given.set(path, Buffer.concat(await Array.fromAsync(content())));
     }
     return given;
   }

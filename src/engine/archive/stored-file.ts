@@ -75,9 +75,7 @@ async function foundFiles(
   for await (const entry of readArchive(helper, folder)) {
     const file = files.find((one) => entry.type === 'file' && entry.path.startsWith(beginningOf(one)));
     if (!file || found.has(file)) continue;
-    const chunks: Buffer[] = [];
-    for await (const chunk of entry.content()) chunks.push(chunk);
-    if (Buffer.concat(chunks).equals(file.content))
+    if (Buffer.concat(await Array.fromAsync(entry.content())).equals(file.content))
       found.set(file, { name: entry.path, writtenAt: entry.modifiedAt });
   }
   return found;

@@ -1,33 +1,24 @@
-import type { MemoryFolder, Mount } from '../port/containers.ts';
+import type { ContainerRequest } from '../port/containers.ts';
 
-export interface ServiceProgram {
-  command: readonly string[];
-  env: Readonly<Record<string, string>>;
-  memoryFolders: readonly MemoryFolder[];
-}
+/** A server, as a container has it. */
+export type ServiceProgram = Required<Pick<ContainerRequest, 'command' | 'env' | 'memoryFolders'>>;
 
-/** What a container is made of, and its limits. */
-export interface ContainerSpec {
-  /** The id, not a name: names move. */
-  imageId: string;
+/** What a container is made of, and its limits. What it shares with a {@link ContainerRequest} is the same. */
+export interface ContainerSpec
+  extends Pick<
+      ContainerRequest,
+      'imageId' | 'network' | 'memoryBytes' | 'pids' | 'user' | 'hostName' | 'mounts'
+    >,
+    Pick<ContainerRequest, 'runtime'> {
   /** The caller's labels; `engine/` adds its own. */
-  labels?: Readonly<Record<string, string>>;
-  /**
-   * `none`: nothing but its own loopback. `open`: the engine's default bridge. Or the network namespace of
-   * another running container.
-   */
-  network: 'none' | 'open' | { sharedWith: string };
+  labels?: ContainerRequest['labels'];
   /**
    * `compatible`: root with the five capabilities that package managers, chown and su need. `strict`: no
    * capability at all, and a user that is not root.
    */
   security: 'compatible' | 'strict';
-  /** Memory and swap together. */
-  memoryBytes: number;
   /** Processors' worth of time, fractions allowed. */
   cpus: number;
-  /** Processes and threads. */
-  pids: number;
   /** Open files of one process; default: the engine's. It cannot exceed what the engine itself may open. */
   nofile?: number;
   /** Bytes that all its files may take; checked once a second while a command runs. Default: unlimited. */
@@ -41,8 +32,6 @@ export interface ContainerSpec {
   env?: Readonly<Record<string, string>>;
   /** Absolute; created if missing. */
   workingDir: string;
-  /** Name or id; default: the image's own. */
-  user?: string | undefined;
   /**
    * A program that runs instead of the idle init. The container ends with it. Its stdin stays open until the
    * attached client leaves. The container's files are read-only.
@@ -59,8 +48,6 @@ export interface ContainerSpec {
    * reach.
    */
   networkAdmin?: { processesOf: string | undefined } | undefined;
-  /** Its own host name. Default: that of all sandboxes. */
-  hostName?: string | undefined;
   /** Addresses by name, for `/etc/hosts`. */
   hosts?: Readonly<Record<string, string>> | undefined;
   /**
@@ -68,10 +55,6 @@ export interface ContainerSpec {
    * the engine cannot, the container gets whatever filter the engine gives it.
    */
   filter?: 'required' | 'if-available' | undefined;
-  /** Volumes at absolute paths; missing paths are created. No snapshot includes the content of volumes. */
-  mounts?: readonly Mount[] | undefined;
-  /** An OCI runtime the engine knows, such as `runsc`; default: the engine's. */
-  runtime?: string | undefined;
 }
 
 /**

@@ -147,9 +147,9 @@ function isNumber(user: string): boolean {
 async function userIds(port: EnginePort, id: string): Promise<Map<string, number>> {
   const ids = new Map([['root', 0]]);
   for await (const entry of readArchive({ port, id }, '/etc/passwd', undefined, engineAnswers.bytes.users)) {
-    const chunks: Buffer[] = [];
-    for await (const chunk of entry.content()) chunks.push(chunk);
-    for (const line of Buffer.concat(chunks).toString().split('\n')) {
+    for (const line of Buffer.concat(await Array.fromAsync(entry.content()))
+      .toString()
+      .split('\n')) {
       const [name = '', , uid = ''] = line.split(':');
       if (!ids.has(name) && /^\d+$/.test(uid)) ids.set(name, Number(uid));
     }

@@ -1,4 +1,3 @@
-import { buffer } from 'node:stream/consumers';
 import { messageOf } from '../../base/offsite-error.ts';
 import { suiteFiles } from '../../bounds/suite.ts';
 import { assertEnforceable } from '../../engine/capabilities.ts';
@@ -211,7 +210,7 @@ async function hasEntry(
   let text = '';
   for await (const { type, content } of container.archive(path, signal, suiteFiles.bytes.file)) {
     if (type !== 'file') return true;
-    text = (await buffer(content())).toString('utf8');
+    text = Buffer.concat(await Array.fromAsync(content())).toString('utf8');
   }
   const lines = text.split('\n');
   return lines.some((line) => line.startsWith(`${name}:`));

@@ -171,10 +171,10 @@ class RunningService implements AsyncDisposable {
       signal,
     );
     this.#service = service;
-    if (files.length > 0) await service.put(files, signal);
+    if (files.length > 0) await service.put(files, '/', signal);
     for (const path of volumes)
       if ((await service.kindOf(path, signal)) === 'nothing')
-        await service.put([{ path, folder: true, mode: 0o777 }], signal);
+        await service.put([{ path, folder: true, mode: 0o777 }], '/', signal);
     try {
       await service.start(signal);
     } catch (error) {

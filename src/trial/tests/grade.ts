@@ -257,9 +257,7 @@ async function fileAt(
   try {
     for await (const { type, content } of container.archive(path, signal, maxBytes)) {
       if (type !== 'file') throw new NotReadable(`${name} is not a regular file`);
-      const pieces: Buffer[] = [];
-      for await (const piece of content()) pieces.push(Buffer.from(piece));
-      return Buffer.concat(pieces);
+      return Buffer.concat(await Array.fromAsync(content()));
     }
   } catch (error) {
     if (!(error instanceof OffsiteError)) throw error;

@@ -15,9 +15,7 @@ type Visit = (entry: ArchivedEntry) => Promise<void>;
 export function smallFiles(found: (path: string, content: Buffer) => void, next?: Visit): Visit {
   return async (entry) => {
     if (entry.type !== 'file' || entry.size > workspaceFiles.bytes.text) return next?.(entry);
-    const chunks: Buffer[] = [];
-    for await (const chunk of entry.content()) chunks.push(chunk);
-    const content = Buffer.concat(chunks);
+    const content = Buffer.concat(await Array.fromAsync(entry.content()));
     found(entry.path, content);
     await next?.({ ...entry, content: () => once(content) });
   };

@@ -120,9 +120,7 @@ async function firstEntry(container: Container, path: string, signal: AbortSigna
       if (type !== 'file') return { type, linkTarget, text: '' };
       if (size > workForValidator.bytes.file)
         throw new Error(`${path} has more than ${workForValidator.bytes.file} bytes`);
-      const chunks: Buffer[] = [];
-      for await (const chunk of content()) chunks.push(chunk);
-      return { type, linkTarget, text: Buffer.concat(chunks).toString() };
+      return { type, linkTarget, text: Buffer.concat(await Array.fromAsync(content())).toString() };
     }
   } catch (error) {
     if (!(error instanceof OffsiteError) || error.code !== 'ENGINE_NOT_FOUND') throw error;
