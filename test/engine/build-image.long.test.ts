@@ -7,8 +7,7 @@ const layer = `sha256:${'0a'.repeat(32)}`;
 /** A build that the engine answers with this error. */
 function building(message: string): Promise<void> {
   const answer = Readable.from([JSON.stringify({ errorDetail: { message } })]);
-  const docker = { buildImage: async () => answer };
-  return buildImage({ docker } as never, { dockerfile: 'FROM a', name: 'b:c' });
+  return buildImage({ askForStream: async () => answer } as never, { dockerfile: 'FROM a', name: 'b:c' });
 }
 
 test.each([

@@ -89,7 +89,7 @@ describe.concurrent('commands that a case runs before anything is collected', { 
     const notes = (result.events ?? []).flatMap((event) => (event.kind === 'note' ? [event.text] : []));
     expect(notes).toEqual([
       'the collect command exited with 4: echo why; exit 4\nwhy\n',
-      'the collect command ended: timed-out: sleep 600\n',
+      'the collect command was stopped after 0.5 s: sleep 600\n',
     ]);
   });
 

@@ -8,7 +8,7 @@ import type { ArchivedType } from './entries.ts';
 import { nameText, pathMax } from './names.ts';
 import { DeclaredBytes, unpackArchive } from './raw-archive.ts';
 import { typeOf } from './read.ts';
-import { HoleWatch, type MaybeSparse, tarInstead } from './sparse.ts';
+import { type MaybeSparse, tarInstead, watchHoles } from './sparse.ts';
 import type { TarHeader } from './tar-entries.ts';
 import type { TarProgram } from './tar-program.ts';
 import { bytesAfter, rewritten } from './write-archive.ts';
@@ -52,10 +52,10 @@ export async function carryBetween(
 ): Promise<Carried> {
   const { port, id } = from;
   const { signal } = request;
-  const holes = await HoleWatch.of(from, signal);
+  const beforeFile = await watchHoles(from, signal);
   const source = await port.containers.getArchive(id, path, signal, { owners: true });
   const carried = nothingCarried();
-  const archive = kept(source, path, { ...request, holes }, carried);
+  const archive = kept(source, path, { ...request, beforeFile }, carried);
   try {
     using deadline = startDeadline(port.clock, archives.time.transfer, signal);
     deadline.signal.addEventListener('abort', () => source.destroy(deadline.signal.reason), { once: true });
@@ -96,7 +96,13 @@ function nothingCarried(): Carried {
 function kept(
   source: Readable,
   root: string,
-  { keeps, links, maxBytes, maxEntries, holes }: Omit<CarryRequest, 'signal'> & { holes?: HoleWatch },
+  {
+    keeps,
+    links,
+    maxBytes,
+    maxEntries,
+    beforeFile,
+  }: CarryRequest & { beforeFile?: (size: number) => Promise<void> },
   carried: Carried,
 ): Readable {
   const declared = new DeclaredBytes(maxBytes, root);
@@ -134,7 +140,7 @@ function kept(
       (type === 'symlink' && (links === 'all' || leadsInside(root, path.text, nameText(header.linkName))));
     if (!mayCopy) return leave(true);
     const size = bytesAfter(header);
-    await holes?.check(size);
+    await beforeFile?.(size);
     declared.add(size);
     carried.bytes += size;
     carried.entries += 1;

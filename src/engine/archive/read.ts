@@ -9,7 +9,7 @@ import type { ArchiveCopy } from './archive-copy.ts';
 import type { ArchivedEntry, ArchivedType } from './entries.ts';
 import { nameText } from './names.ts';
 import { DeclaredBytes } from './raw-archive.ts';
-import { HoleWatch, type MaybeSparse, tarInstead, withHoles } from './sparse.ts';
+import { type MaybeSparse, tarInstead, watchHoles, withHoles } from './sparse.ts';
 import { type TarEntry, type TarHeader, tarEntries } from './tar-entries.ts';
 
 /** By type flag. `7` is a contiguous file; systems without these treat it as a plain file. */
@@ -46,11 +46,11 @@ export async function* readArchive(
   let canBeginAgain = true;
   let failure: unknown;
   try {
-    const holes = await HoleWatch.of(container, signal);
+    const beforeFile = await watchHoles(container, signal);
     const archive = await container.port.containers.getArchive(container.id, path, signal, {
       owners: copy !== undefined,
     });
-    for await (const entry of entriesOf(container, archive, { ...request, copy }, holes)) {
+    for await (const entry of entriesOf(container, archive, { ...request, copy }, beforeFile)) {
       canBeginAgain &&= room.take(entry.path);
       if (canBeginAgain) passed.add(entry.path);
       yield entry;
@@ -79,7 +79,7 @@ async function* entriesOf(
   { port }: MaybeSparse,
   source: Readable,
   { path, signal, maxBytes, copy }: ReadRequest,
-  holes?: HoleWatch,
+  beforeFile?: (size: number) => Promise<void>,
 ): AsyncGenerator<ArchivedEntry> {
   const doing = `reading ${path} from a container`;
   using deadline = startDeadline(port.clock, archives.time.transfer, signal);
@@ -90,7 +90,7 @@ async function* entriesOf(
     let isFirst = true;
     for await (const entry of tarEntries(copy?.passing(source) ?? source)) {
       const { size, sparseSize = size } = entry.header;
-      if (!isFirst) await holes?.check(size);
+      if (!isFirst) await beforeFile?.(size);
       isFirst = false;
       declared.add(size);
       const beginContent = () => declared.add(Math.max(0, sparseSize - size));
@@ -99,7 +99,7 @@ async function* entriesOf(
   } catch (thrown) {
     throw broken(thrown);
   } finally {
-    if (holes) source.destroy();
+    if (beforeFile) source.destroy();
   }
 }
 

@@ -8,34 +8,22 @@ import type { TarProgram } from './tar-program.ts';
 export type MaybeSparse = Pick<RunningContainer, 'port' | 'id'> & Partial<Pick<RunningContainer, 'holes'>>;
 
 /**
- * Looks at the files of an engine's archive, which has zeros in place of holes, and throws before the first
- * large one if the container has holes and there is a better archive: see {@link tarInstead}.
+ * Resolves with what to call before a file of a length is read from the engine's archive, which has zeros in
+ * place of holes. That throws before the first large file if the container has holes and there is a better
+ * archive: see {@link tarInstead}. Call this before the archive is opened: an engine answers nothing about a
+ * container while it reads it.
  */
-export class HoleWatch {
-  readonly #container: MaybeSparse;
-  readonly #signal: AbortSignal | undefined;
-  #hasLooked = false;
-
-  private constructor(container: MaybeSparse, signal: AbortSignal | undefined) {
-    this.#container = container;
-    this.#signal = signal;
-  }
-
-  /**
-   * Call this before the archive is opened: an engine answers nothing about a container while it reads it.
-   */
-  static async of(container: MaybeSparse, signal: AbortSignal | undefined): Promise<HoleWatch> {
-    await container.holes?.prepare(signal);
-    return new HoleWatch(container, signal);
-  }
-
-  /** Call this before a file of this length is read. */
-  async check(size: number): Promise<void> {
-    if (this.#hasLooked || size <= archives.bytes.dense) return;
-    this.#hasLooked = true;
-    const { id, holes } = this.#container;
-    if (holes && (await holes.tar(id)) && (await holes.areThere(this.#signal))) throw new HolesFound();
-  }
+export async function watchHoles(
+  { id, holes }: MaybeSparse,
+  signal: AbortSignal | undefined,
+): Promise<(size: number) => Promise<void>> {
+  await holes?.prepare(signal);
+  let hasLooked = false;
+  return async (size) => {
+    if (hasLooked || size <= archives.bytes.dense) return;
+    hasLooked = true;
+    if (holes && (await holes.tar(id)) && (await holes.areThere(signal))) throw new HolesFound();
+  };
 }
 
 class HolesFound extends OffsiteError {

@@ -3,7 +3,7 @@ import type { ContainerRequest } from '../port/containers.ts';
 /** A server, as a container has it. */
 export type ServiceProgram = Required<Pick<ContainerRequest, 'command' | 'env' | 'memoryFolders'>>;
 
-/** What a container is made of, and its limits. What it shares with a {@link ContainerRequest} is the same. */
+/** What a container is made of, and its limits. */
 export interface ContainerSpec
   extends Pick<
       ContainerRequest,

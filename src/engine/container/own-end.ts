@@ -1,6 +1,4 @@
-import { startDeadline } from '../../base/deadline.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
-import { processEnds } from '../../bounds/sandbox.ts';
 import { containerDamaged } from '../failure.ts';
 import { watchEnd } from './end-watch.ts';
 import { isNotedAsEnded, type RunningContainer } from './running-container.ts';
@@ -104,14 +102,6 @@ async function ownEndOf(container: RunningContainer): Promise<OwnEnd | undefined
 /** Whether a request to the engine may have ended the container. Takes a wait. */
 async function wasRequested({ port, id, reportsEvents }: RunningContainer): Promise<boolean> {
   if (!reportsEvents) return false;
-  using deadline = startDeadline(port.clock, processEnds.time.containerNoted);
-  let hasEnded = false;
-  let wasAsked = false;
-  for await (const { kind } of port.containers.events(id, deadline.signal)) {
-    if (kind === 'started') [hasEnded, wasAsked] = [false, false];
-    else if (kind === 'kill-requested') wasAsked = true;
-    else if (kind === 'ended') hasEnded = true;
-  }
-  // An engine that was restarted has lost its events.
-  return wasAsked || !hasEnded;
+  using watch = watchEnd(port, id);
+  return !(await watch.endedByItself());
 }

@@ -1,6 +1,4 @@
-import type { Duplex } from 'node:stream';
-import { StringDecoder } from 'node:string_decoder';
-import { ByteStore } from '../../base/byte-store.ts';
+import type { Duplex, Readable } from 'node:stream';
 import { listenTo } from '../../base/foreign-traffic.ts';
 import { parseForeignJson } from '../../base/parse-json.ts';
 import { engineAnswers } from '../../bounds/sandbox.ts';
@@ -14,6 +12,7 @@ import { createContainer } from './create.ts';
 import { createExec, inspectExec, openExec, refusedStart, startExec } from './exec.ts';
 import { engineStatus, requestFailure } from './failure.ts';
 import { type FirstIds, inContainer } from './first-ids.ts';
+import { textLines } from './image-streams.ts';
 import { containerState } from './state.ts';
 import { writtenBytesMeter } from './written-bytes.ts';
 
@@ -110,7 +109,7 @@ async function* listChanges(client: DockerClient, id: string): AsyncGenerator<Fi
     path: `/containers/${id}/changes`,
   });
   try {
-    for await (const change of streamedObjects(answer)) {
+    for await (const change of flatObjects(answer)) {
       const { Path, Kind } = change as { Path: string; Kind: 0 | 1 | 2 };
       yield { path: Path, kind: changeKinds[Kind] };
     }
@@ -121,38 +120,24 @@ async function* listChanges(client: DockerClient, id: string): AsyncGenerator<Fi
   }
 }
 
-const [quote, backslash, open, close] = Buffer.from('"\\{}');
+/** An object as JSON that contains no other one. */
+const flatObject = /\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}/g;
 
 /**
  * Yields the objects of a JSON array as they arrive, each parsed separately, so an array of a million is
- * never in memory as a whole. The objects must not contain objects. Throws an `Error` if one is too large.
+ * never in memory as a whole. Throws an `Error` if one is too large.
  */
-async function* streamedObjects(source: AsyncIterable<Buffer>): AsyncGenerator<unknown> {
-  const object = new ByteStore();
-  let isInside = false;
-  let isText = false;
-  let isEscaped = false;
-  for await (const chunk of source) {
-    let from = 0;
-    for (let at = 0; at < chunk.length; at += 1) {
-      const byte = chunk[at];
-      if (isEscaped) isEscaped = false;
-      else if (isText) {
-        if (byte === backslash) isEscaped = true;
-        else if (byte === quote) isText = false;
-      } else if (byte === quote) isText = true;
-      else if (byte === open && !isInside) {
-        isInside = true;
-        from = at;
-      } else if (byte === close && isInside) {
-        object.add(chunk.subarray(from, at + 1));
-        isInside = false;
-        yield JSON.parse(object.take().toString());
-      }
+async function* flatObjects(source: Readable): AsyncGenerator<unknown> {
+  let rest = '';
+  for await (const chunk of source.setEncoding('utf8')) {
+    rest += chunk;
+    let end = 0;
+    for (const { index, 0: object } of rest.matchAll(flatObject)) {
+      end = index + object.length;
+      yield JSON.parse(object);
     }
-    if (!isInside) continue;
-    object.add(chunk.subarray(from));
-    if (object.size > engineAnswers.bytes.object)
+    rest = rest.slice(end);
+    if (rest.length > engineAnswers.bytes.object)
       throw new Error('the engine sent an object that is too large');
   }
 }
@@ -240,7 +225,9 @@ async function* containerEvents(
   signal.addEventListener('abort', end, { once: true });
   try {
     if (signal.aborted) return;
-    for await (const { Action, Actor } of eventsOf(stream)) {
+    for await (const line of textLines(stream)) {
+      if (line.trim() === '') continue;
+      const { Action, Actor } = parseForeignJson(line) as EngineEvent;
       // An exec's action has its command after a colon.
       const kind = eventKinds[Action.split(':', 1)[0] ?? ''];
       if (kind === 'exec-started') yield { kind, execId: Actor?.Attributes?.execID ?? '' };
@@ -251,16 +238,5 @@ async function* containerEvents(
   } finally {
     signal.removeEventListener('abort', end);
     stream.destroy();
-  }
-}
-
-/** One JSON object per line. */
-async function* eventsOf(stream: AsyncIterable<unknown>): AsyncGenerator<EngineEvent> {
-  const decoder = new StringDecoder('utf8');
-  let rest = '';
-  for await (const chunk of stream) {
-    const lines = (rest + decoder.write(chunk as Buffer)).split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) if (line.trim() !== '') yield parseForeignJson(line) as EngineEvent;
   }
 }

@@ -238,7 +238,8 @@ export async function* engineLines(
   }
 }
 
-async function* textLines(stream: Readable): AsyncGenerator<string> {
+/** The lines of a stream as they arrive, and at last what follows the last one. */
+export async function* textLines(stream: Readable): AsyncGenerator<string> {
   stream.setEncoding('utf8');
   let rest = '';
   for await (const chunk of stream) {

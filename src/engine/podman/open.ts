@@ -15,7 +15,7 @@ import { podmanContainers } from './containers.ts';
 import type { PodmanService } from './create.ts';
 import { podmanImages } from './images.ts';
 import { imageId, machineName } from './names.ts';
-import { isBusy, listedAgain, triedAgain } from './tried-again.ts';
+import { listedAgain } from './tried-again.ts';
 
 /** The version of Podman's own API that is used. Podman 5 understands it too. */
 const nativeVersion = '4.0.0';
@@ -177,10 +177,7 @@ const rounds = 5;
 async function removeContainer(native: DockerClient, id: string, signal?: AbortSignal): Promise<void> {
   const path = `/libpod/containers/${id}?force=true&volumes=true&timeout=0&ignore=true&`;
   const request = { method: 'DELETE' as const, path, expected: 404 };
-  const { clock } = native;
-  await triedAgain(() => native.ask('removing a container', request, { signal }), {
-    ...{ isPassing: isBusy, clock, signal },
-  });
+  await native.ask('removing a container', request, { signal });
 }
 
 /** The ids of containers because of which Podman refuses to remove one. */
