@@ -1,19 +1,16 @@
 import { steadyClock } from '../base/clock.ts';
 import type { ModelAccount } from '../gateway/gateway.ts';
 import type { PhaseName } from '../record/cause.ts';
-import { recordVersion, type TrialRecord } from '../record/trial-record.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
 import { agentUsage } from '../record/usage.ts';
 import type { PlannedSource } from '../suite/git/git-source.ts';
-import { profileVersion } from '../suite/planned-variant.ts';
 import { causeOf } from './failure.ts';
-import { definitionDigest, fingerprintOf } from './fingerprint.ts';
 import { GradingSandboxes } from './grading-sandboxes.ts';
-import { mappedImages } from './image/mapped-images.ts';
-import { keptPaths } from './kept-paths.ts';
 import { keeping } from './left/keep-left.ts';
-import { hostsOf, openModels, type TrialModels } from './models.ts';
+import { openModels, type TrialModels } from './models.ts';
 import { PhaseTimer } from './phase-timer.ts';
 import type { Found } from './phases/phase.ts';
+import { recordOf } from './record-of.ts';
 import { missedCause, replayOf } from './replayed.ts';
 import { runSteps } from './run-steps.ts';
 import type { TrialServices } from './services/trial-services.ts';
@@ -76,58 +73,22 @@ export async function runTrial(
     // If the agent broke its sandbox, the trial is failed, not void.
     found = { ...found, verdict: cause.kind === 'agent' ? 'failed' : 'void', cause };
   }
-  const mapped = mappedImages(
-    spec.environment,
-    ...[spec, ...(spec.steps?.list ?? [])].map(({ testsIn }) => testsIn?.environment),
-  );
   const account = await models?.session.account();
   const missed = missedCause(models?.session, timer.current);
   if (missed && found.cause?.kind !== 'replay') found = { ...found, verdict: 'void', cause: missed };
-  const { carry, packed, protectedChanged, verifyTampered, failedAsk, ...result } = found;
   const ended = given.clock.steady?.();
   return {
-    subject: subjectOf(spec),
-    fingerprint: fingerprintOf(spec, { ...found, models: account }),
-    definition: definitionDigest(spec, found),
+    ...recordOf(spec, found, { account, startedAt, finishedAt: clock.now(), phases: timer.timings }),
     ...(sandboxes.engineName !== undefined && { engine: sandboxes.engineName }),
-    ...(mapped.length > 0 && { mappedImages: mapped }),
     ...(spec.environment.source && { source: sourceOf(spec.environment.source) }),
-    verdict: 'void',
-    ...result,
-    version: recordVersion,
-    ...keptPaths(found),
-    startedAt,
-    finishedAt: clock.now(),
     ...(begun && ended && { steady: { of: begun.of, startedAt: begun.at, finishedAt: ended.at } }),
-    phases: timer.timings,
-    models: account,
     ...(account && { replay: replayOf(account, spec.replay) }),
     disagreements: account && disagreements(found, account),
-    // Model traffic outside the gateway can only be ruled out if the sandbox has no other way out.
-    modelUnmeasured: spec.sandbox.network === 'open',
   };
 }
 
 function sourceOf({ url, ref, commit }: PlannedSource) {
   return { url, commit, ...(ref !== undefined && { ref }) };
-}
-
-/** What was tried, for people who look at the result later. */
-export function subjectOf(trial: TrialSpec) {
-  const { steps, caseName, ordinal, model, harness, profile, sandbox, ...spec } = trial;
-  const { image, network } = sandbox;
-  const { verify } = spec;
-  const hosts = hostsOf(sandbox);
-  const ofTests = [...new Set((steps?.list ?? [trial]).flatMap(({ testsHosts }) => testsHosts ?? []))];
-  const prompt = steps ? steps.list.map((step) => step.prompt).join('\n\n') : spec.prompt;
-  return {
-    ...{ caseName, ordinal, model, harness, image, network, prompt, verify },
-    profile: profile.name,
-    profileVersion: profileVersion(profile),
-    ...(profile.tellDeadline && { tellDeadline: true as const }),
-    ...(hosts.length > 0 && { hosts }),
-    ...(ofTests.length > 0 && { testsHosts: ofTests }),
-  };
 }
 
 const compared = ['inputTokens', 'outputTokens'] as const;

@@ -1,18 +1,15 @@
 import { steadyClock } from '../../base/clock.ts';
 import type { KeptWorkspace, Workspaces } from '../../ledger/workspaces.ts';
 import type { Cause, PhaseName } from '../../record/cause.ts';
-import { recordVersion, type TrialRecord } from '../../record/trial-record.ts';
+import type { TrialRecord } from '../../record/trial-record.ts';
 import type { PlannedReplay } from '../../suite/plan.ts';
 import { causeOf } from '../failure.ts';
-import { definitionDigest, fingerprintOf } from '../fingerprint.ts';
 import { grade } from '../grading.ts';
 import { GradingSandboxes } from '../grading-sandboxes.ts';
-import { mappedImages } from '../image/mapped-images.ts';
-import { keptPaths } from '../kept-paths.ts';
 import { openModels } from '../models.ts';
 import { PhaseTimer } from '../phase-timer.ts';
 import type { Found, Phase, PhaseInput } from '../phases/phase.ts';
-import { subjectOf } from '../run-trial.ts';
+import { recordOf } from '../record-of.ts';
 import { withServices } from '../services/with-services.ts';
 import { wholeSolution } from '../solution.ts';
 import type { TrialSpec } from '../spec.ts';
@@ -116,24 +113,10 @@ export async function regradeTrial(
     signal.throwIfAborted();
     found = { verdict: 'void', cause: causeOf(error, timer.current) };
   }
-  const { carry, packed, protectedChanged, verifyTampered, failedAsk, ...result } = found;
-  const mapped = mappedImages(spec.environment, spec.testsIn?.environment);
   const account = await models?.session.account();
+  const times = { account, startedAt, finishedAt: clock.now(), phases: timer.timings };
   return {
-    subject: subjectOf(spec),
-    fingerprint: fingerprintOf(spec, { ...found, models: account }),
-    definition: definitionDigest(spec, found),
-    ...(mapped.length > 0 && { mappedImages: mapped }),
-    ...facts,
-    verdict: 'void',
-    ...ofGrading(result),
-    version: recordVersion,
-    ...keptPaths(found),
-    startedAt,
-    finishedAt: clock.now(),
-    phases: timer.timings,
-    models: account,
-    modelUnmeasured: false,
+    ...recordOf(spec, { ...facts, ...without(ofAgent, found) }, times),
     regrade: { of: left.recordBlob, ...(left.suite !== undefined && { suite: left.suite }), notes },
   };
 }
@@ -157,33 +140,30 @@ function sessionOf(spec: TrialSpec, parts: RegradeParts) {
   return models && { ...models, [Symbol.asyncDispose]: () => models.session[Symbol.asyncDispose]() };
 }
 
+/** What the agent did, which grading reads, and which is in the record of the trial. */
+const ofAgent = [
+  'harness',
+  'trajectory',
+  'derivedTrajectory',
+  'harnessTellsCommands',
+  'commandsCut',
+  'finalMessage',
+  'models',
+] as const;
+
 /** The parts of the trial's record that grading reads. */
-function doneBy({ cause, ...record }: TrialRecord): Found {
-  const { harness, trajectory, derivedTrajectory, harnessTellsCommands, commandsCut } = record;
-  const { finalMessage, models } = record;
-  return {
-    ...{ harness, trajectory, derivedTrajectory, harnessTellsCommands, commandsCut, finalMessage, models },
-    cause: endingOf(cause),
-  };
+function doneBy(record: TrialRecord): Found {
+  const done = ofAgent.map((name) => [name, record[name]]);
+  return { ...Object.fromEntries(done), cause: endingOf(record.cause) };
+}
+
+function without(names: readonly string[], found: Found): Found {
+  return Object.fromEntries(Object.entries(found).filter(([name]) => !names.includes(name)));
 }
 
 /** The cause, if it arose before the grading. */
 function endingOf(cause: Cause | undefined): Cause | undefined {
   return cause?.phase === 'harness' ? cause : undefined;
-}
-
-/** The result without what the agent did, which is in the record of the trial. */
-function ofGrading({
-  harness,
-  trajectory,
-  derivedTrajectory,
-  harnessTellsCommands,
-  commandsCut,
-  finalMessage,
-  models,
-  ...rest
-}: Partial<TrialRecord>): Partial<TrialRecord> {
-  return rest;
 }
 
 const startedAnew = 'its services were newly started, without what the agent did to them';
