@@ -5,7 +5,7 @@ import { resourceFromAttributes } from '@opentelemetry/resources';
 import { clamped } from '../base/intervals.ts';
 import type { ExportedTrial } from '../record/exported-trial.ts';
 import { failuresOf, reachesThreshold } from '../record/failures.ts';
-import { commandsOf, hasFailed } from '../record/timeline.ts';
+import { commandsOf, hasFailed, type TimelineKind, timelineOf } from '../record/timeline.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { usageOf } from '../record/usage.ts';
 
@@ -101,16 +101,12 @@ export function trialSpans(trial: ExportedTrial): Span[] {
     const begun = record.phases.findLastIndex((phase) => phase.name === name && phase.startedAt <= at);
     return phases[begun] ?? phases[record.phases.findIndex((phase) => phase.name === name)] ?? root;
   };
-  const within = (phase: string, facts: SpanFacts[]) =>
-    facts.map((each) => spanOf(trace, parentOf(phase, each.startedAt), each));
   return [
     root,
     ...phases,
-    ...within('harness', [...commandFacts(record, key), ...toolFacts(record, key)]),
-    ...exchangeFacts(record, key).map(({ phase, facts }) =>
+    ...entryFacts(record, key).map(({ phase, facts }) =>
       spanOf(trace, parentOf(phase, facts.startedAt), facts),
     ),
-    ...within('verify', verifyFacts(record, key)),
     // The last one is the trial itself.
     ...trial.attempts.slice(0, -1).map((attempt) => spanOf(trace, root, attemptFacts(attempt, key))),
   ];
@@ -143,79 +139,56 @@ function usageAttributes(usage: NonNullable<ReturnType<typeof usageOf>>): Attrib
   };
 }
 
-function commandFacts(record: TrialRecord, key: string): SpanFacts[] {
-  let last = record.phases.find(({ name }) => name === 'harness')?.startedAt ?? record.startedAt;
-  return (commandsOf(record) ?? []).map((command, index) => {
-    last = command.startedAtMillis ?? last;
-    return {
-      name: 'execute_tool shell',
-      key: `${key}/command/${index}`,
-      startedAt: last,
-      finishedAt: command.finishedAtMillis ?? last,
-      attributes: {
-        'gen_ai.operation.name': 'execute_tool',
-        'gen_ai.tool.name': 'shell',
-        'process.exit.code': command.exitCode,
-      },
-      failure: command.exitCode ? `exited ${command.exitCode}` : undefined,
-    };
+/** What happened in the phases that is a span: commands, tools, requests to models, and verify steps. */
+function entryFacts(record: TrialRecord, key: string): { phase: string; facts: SpanFacts }[] {
+  return timelineOf(record).flatMap(({ kind, index, at, until = at }) => {
+    const described = describe(kind, index, record);
+    if (!described) return [];
+    const { phase, ...facts } = described;
+    return [{ phase, facts: { key: `${key}/${kind}/${index}`, startedAt: at, finishedAt: until, ...facts } }];
   });
 }
 
-function toolFacts(record: TrialRecord, key: string): SpanFacts[] {
-  return (record.events ?? []).flatMap((event, index) =>
-    event.kind !== 'tool'
-      ? []
-      : [
-          {
-            name: `execute_tool ${event.name}`,
-            key: `${key}/tool/${index}`,
-            startedAt: event.at,
-            finishedAt: event.finishedAt ?? event.at,
-            attributes: { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': event.name },
-            failure: event.failed ? 'the tool failed' : undefined,
-          },
-        ],
-  );
-}
+type Described = Pick<SpanFacts, 'name' | 'kind' | 'attributes' | 'failure'> & { phase: string };
 
-function exchangeFacts(record: TrialRecord, key: string): { phase: string; facts: SpanFacts }[] {
-  return (record.models?.exchanges ?? []).map((exchange, index) => ({
-    phase: exchange.role === 'judge' ? 'validate' : 'harness',
-    facts: {
-      name: `chat ${exchange.model}`,
-      key: `${key}/exchange/${index}`,
-      kind: SpanKind.CLIENT,
-      startedAt: exchange.startedAt,
-      finishedAt: exchange.finishedAt,
-      attributes: {
-        'gen_ai.operation.name': 'chat',
-        'gen_ai.provider.name': exchange.wire,
-        'gen_ai.request.model': exchange.model,
-        'gen_ai.response.model': exchange.answeredBy,
-        'http.response.status_code': exchange.status,
-        ...usageAttributes(exchange.usage),
-        'offsite.model.role': exchange.role,
-        'offsite.model.failed_tries': exchange.failedTries.length,
-        'offsite.model.first_byte_ms':
-          exchange.firstByteAt === undefined ? undefined : exchange.firstByteAt - exchange.startedAt,
-      },
-      failure: exchange.failure,
+function describe(kind: TimelineKind, index: number, record: TrialRecord): Described | undefined {
+  const tool = { 'gen_ai.operation.name': 'execute_tool' };
+  const exited = (code = 0) => (code === 0 ? undefined : `exited ${code}`);
+  if (kind === 'command') {
+    const exitCode = commandsOf(record)?.[index]?.exitCode;
+    const attributes = { ...tool, 'gen_ai.tool.name': 'shell', 'process.exit.code': exitCode };
+    return { phase: 'harness', name: 'execute_tool shell', attributes, failure: exited(exitCode) };
+  }
+  if (kind === 'verify') {
+    const exitCode = record.verifySteps?.[index]?.exitCode;
+    const attributes = { 'process.exit.code': exitCode };
+    return { phase: 'verify', name: `verify step ${index + 1}`, attributes, failure: exited(exitCode) };
+  }
+  const event = record.events?.[index];
+  if (kind === 'tool' && event?.kind === 'tool')
+    return {
+      ...{ phase: 'harness', name: `execute_tool ${event.name}` },
+      attributes: { ...tool, 'gen_ai.tool.name': event.name },
+      failure: event.failed ? 'the tool failed' : undefined,
+    };
+  const exchange = record.models?.exchanges[index];
+  if (kind !== 'exchange' || !exchange) return undefined;
+  const { role, model, startedAt, firstByteAt, failure } = exchange;
+  return {
+    ...{ phase: role === 'judge' ? 'validate' : 'harness', name: `chat ${model}`, kind: SpanKind.CLIENT },
+    attributes: {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': exchange.wire,
+      'gen_ai.request.model': model,
+      'gen_ai.response.model': exchange.answeredBy,
+      'http.response.status_code': exchange.status,
+      ...usageAttributes(exchange.usage),
+      'offsite.model.role': role,
+      'offsite.model.failed_tries': exchange.failedTries.length,
+      'offsite.model.first_byte_ms': firstByteAt === undefined ? undefined : firstByteAt - startedAt,
     },
-  }));
-}
-
-function verifyFacts(record: TrialRecord, key: string): SpanFacts[] {
-  const { verifySteps = [], phases } = record;
-  const start = phases.find(({ name }) => name === 'verify')?.startedAt ?? record.startedAt;
-  return verifySteps.map(({ exitCode, startedAt = start, durationMs = 0 }, index) => ({
-    name: `verify step ${index + 1}`,
-    key: `${key}/verify/${index}`,
-    startedAt,
-    finishedAt: startedAt + durationMs,
-    attributes: { 'process.exit.code': exitCode },
-    failure: exitCode === 0 ? undefined : `exited ${exitCode}`,
-  }));
+    failure,
+  };
 }
 
 function attemptFacts(attempt: ExportedTrial['attempts'][number], key: string): SpanFacts {

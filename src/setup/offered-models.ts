@@ -1,6 +1,7 @@
 import { serverFacts } from '../bounds/model.ts';
 import type { ServerLook } from '../gateway/probe/look-at-server.ts';
 import { usualWire } from '../gateway/wires/wire-table.ts';
+import { hostedServices } from './models/gather-model.ts';
 
 /** A model that the configuration will have, and a harness that suits it. */
 export interface OfferedModel {
@@ -13,54 +14,17 @@ export interface OfferedModel {
   harness: string;
 }
 
-/** Variable with a key -> a model of that provider. The value of the variable is never read. */
-const providers: readonly (Omit<OfferedModel, 'found'> & { variable: string })[] = [
-  {
-    variable: 'ANTHROPIC_API_KEY',
-    name: 'claude',
-    config: {
-      wire: 'anthropic-messages',
-      baseUrl: 'https://api.anthropic.com/v1',
-      model: 'claude-sonnet-4-5',
-    },
-    harness: 'claude-code',
-  },
-  {
-    variable: 'OPENAI_API_KEY',
-    name: 'gpt',
-    config: { wire: 'openai-responses', baseUrl: 'https://api.openai.com/v1', model: 'gpt-5' },
-    harness: 'codex',
-  },
-  {
-    variable: 'GEMINI_API_KEY',
-    name: 'gemini',
-    config: {
-      wire: 'gemini',
-      baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
-      model: 'gemini-2.5-pro',
-    },
-    harness: 'gemini-cli',
-  },
-  {
-    variable: 'OPENROUTER_API_KEY',
-    name: 'openrouter',
-    config: { wire: 'openai-chat', baseUrl: 'https://openrouter.ai/api/v1', model: 'qwen/qwen3-coder' },
-    harness: 'qwen-code',
-  },
-];
-
 /** A name goes into a file and onto the screen, so unusual ones are left out. */
 const plainName = /^[\w@][\w.:/@+-]{0,199}$/;
 
 /** The models that this machine can probably use: of the keys in its environment, and of its own servers. */
 export function offeredModels(env: NodeJS.ProcessEnv, servers: readonly ServerLook[]): OfferedModel[] {
-  const hosted = providers
-    .filter(({ variable }) => Boolean(env[variable]))
-    .map(({ variable, config, ...offered }) => ({
-      ...offered,
-      found: `${variable} is set`,
-      config: { ...config, apiKeyEnv: variable },
-    }));
+  // The value of the variable is never read.
+  const hosted = hostedServices.flatMap(({ usual, wires: [wire], baseUrl, apiKeyEnv }): OfferedModel[] => {
+    if (!usual || !env[apiKeyEnv]) return [];
+    const { name, harness, model } = usual;
+    return [{ name, harness, found: `${apiKeyEnv} is set`, config: { wire, baseUrl, model, apiKeyEnv } }];
+  });
   const local = servers.flatMap(({ baseUrl, models, wires: [wire = usualWire.name] }) =>
     [...new Set(models.map(({ id }) => id))]
       .filter((id) => plainName.test(id))

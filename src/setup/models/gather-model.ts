@@ -302,6 +302,8 @@ interface HostedService {
   wires: readonly [Wire, ...Wire[]];
   /** The variable that its own programs read the key from. */
   apiKeyEnv: string;
+  /** What a first configuration has of it, and a harness that suits it. */
+  usual?: { name: string; model: string; harness: string };
   /** The header that carries the key, if it is not that of the wire. */
   auth?: HttpModel['auth'];
   /** For a service whose customers each have a host of their own. */
@@ -313,30 +315,34 @@ interface HostedService {
 }
 
 /** The services list their models only for callers with a key, so this table has the other facts. */
-const hostedServices: readonly HostedService[] = [
-  {
-    title: 'OpenAI',
-    baseUrl: 'https://api.openai.com/v1',
-    wires: ['openai-responses', 'openai-chat'],
-    apiKeyEnv: 'OPENAI_API_KEY',
-  },
+export const hostedServices: readonly HostedService[] = [
   {
     title: 'Anthropic',
     baseUrl: 'https://api.anthropic.com/v1',
     wires: ['anthropic-messages'],
     apiKeyEnv: 'ANTHROPIC_API_KEY',
+    usual: { name: 'claude', model: 'claude-sonnet-4-5', harness: 'claude-code' },
+  },
+  {
+    title: 'OpenAI',
+    baseUrl: 'https://api.openai.com/v1',
+    wires: ['openai-responses', 'openai-chat'],
+    apiKeyEnv: 'OPENAI_API_KEY',
+    usual: { name: 'gpt', model: 'gpt-5', harness: 'codex' },
   },
   {
     title: 'Google Gemini',
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
     wires: ['gemini'],
     apiKeyEnv: 'GEMINI_API_KEY',
+    usual: { name: 'gemini', model: 'gemini-2.5-pro', harness: 'gemini-cli' },
   },
   {
     title: 'OpenRouter',
     baseUrl: 'https://openrouter.ai/api/v1',
     wires: ['openai-chat'],
     apiKeyEnv: 'OPENROUTER_API_KEY',
+    usual: { name: 'openrouter', model: 'qwen/qwen3-coder', harness: 'qwen-code' },
   },
   {
     title: 'Azure OpenAI',

@@ -176,11 +176,6 @@ export const printedTestParsers: Readonly<Record<'pytest' | 'swebench', (output:
   swebench: parseSweBench,
 };
 
-/** Whether a task is solved: there are results, and all tests passed. */
-export function allPassed(tests: ReadonlyMap<string, TestStatus>): boolean {
-  return tests.size > 0 && [...tests.values()].every((status) => status === 'passed');
-}
-
 const summary = /^=+\s*short test summary info\s*=+$/;
 const result = /^(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\s+(.+)$/;
 

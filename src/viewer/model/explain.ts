@@ -25,10 +25,6 @@ const faults: Record<Cause['kind'], string> = {
   unknown: 'It is not known whose fault this is.',
 };
 
-export function faultOf(kind: Cause['kind']): string {
-  return faults[kind];
-}
-
 export function explain(record: TrialRecord): Explanation {
   const { verdict, cause } = record;
   if (verdict === 'passed') return { isAgents: false, reasons: [] };
