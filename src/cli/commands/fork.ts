@@ -13,16 +13,14 @@ import type { KnownKeys } from '../../redaction/known-keys.ts';
 import type { Config } from '../../suite/config-file.ts';
 import type { PlannedVariant, SuitePlan } from '../../suite/plan.ts';
 import { findModel, type HarnessOffer, plannedVariant, unknownModel } from '../../suite/planned-variant.ts';
-import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { passedEnvironment } from '../../trial/host-environment.ts';
 import { checkModels } from '../../trial/models.ts';
 import { CommandContext } from '../context.ts';
-import { exitCodeOfRates } from '../exit-codes.ts';
 import { numberFromZero, withService } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
-import { seeWhy, summaryTable } from '../output/summary-table.ts';
+import { printResults, wantedDetail } from '../results/print-results.ts';
 import type { CommonOptions } from '../settings.ts';
 import { trialNeeded } from '../show/open-trial.ts';
 
@@ -51,7 +49,7 @@ interface ForkOptions extends CommonOptions {
 async function fork(reference: string, options: ForkOptions): Promise<number> {
   const { at, model, harness, profile, report } = options;
   await using context = CommandContext.open(options, { isLocal: report !== true });
-  const { err, out, env, clock } = context;
+  const { err, env, clock } = context;
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
   const { signal } = context.interruption();
@@ -67,16 +65,9 @@ async function fork(reference: string, options: ForkOptions): Promise<number> {
   context.noteLimits();
   const { batches } = await runSet(plan, { ...workshop, revisions }, signal, progress.event);
   progress[Symbol.dispose]();
-  const detail = options.json === true ? 'paths' : 'numbers';
-  const [summary] = batches.map((one) => finishedSummary(one, workshop, detail));
+  const [summary] = batches.map((one) => finishedSummary(one, workshop, wantedDetail(options, env)));
   if (!summary) throw new Error('the fork finished without a batch');
-  if (options.json) out.json(summary);
-  else {
-    out.print(text`\n${summaryTable(summary)}\n`);
-    const see = seeWhy([summary], options.dataFolder);
-    if (see) progress.note(see);
-  }
-  return exitCodeOfRates(summary, undefined);
+  return printResults([{ summary, batches: [summary] }], { context, workshop, progress, options, signal });
 }
 
 interface Fork {

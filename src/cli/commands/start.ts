@@ -1,5 +1,4 @@
 import { Command, Option } from '@commander-js/extra-typings';
-import type { FinishedBatch } from '../../agent/finished-batch.ts';
 import { ciRun } from '../../api/ci-run.ts';
 import { suiteOptions } from '../../api/plan-suite.ts';
 import { checkedHere, chosenPlan, type Started, startHere, startThere } from '../../api/start.ts';
@@ -17,9 +16,9 @@ import { CommandContext } from '../context.ts';
 import { exitCodeOfRates, exitCodes } from '../exit-codes.ts';
 import { stoppingTrials } from '../interruption.ts';
 import { rate, wholeNumber, withAllowOutside, withService } from '../options.ts';
-import { openProgress, type Progress } from '../output/progress.ts';
+import { openProgress } from '../output/progress.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
-import { seeWhy, summaryTable } from '../output/summary-table.ts';
+import { printResults, wantedDetail } from '../results/print-results.ts';
 import type { CommonOptions } from '../settings.ts';
 
 export function startCommand() {
@@ -97,7 +96,12 @@ async function start(file: string, options: StartOptions): Promise<number> {
       );
     if (left.length > 0) progress.note(`left out: ${left.map(({ path }) => path).join(', ')}`);
   }
-  if (started.kind === 'finished') return printFinished(started.batch, context, progress, options);
+  if (started.kind === 'finished') {
+    progress[Symbol.dispose]();
+    const workshop = { ledger: context.ledger(), service: platformService };
+    const summary = finishedSummary(started.batch, workshop, wantedDetail(options, env));
+    return printResults([{ summary, batches: [summary] }], { context, workshop, progress, options, signal });
+  }
 
   const { batch, next } = started;
   const trials = plural(batch.runs.length * plan.trials, 'trial');
@@ -135,31 +139,6 @@ function thresholdWithoutResults(): OffsiteError {
     kind: 'input',
     hint: 'Remove one of the two.',
   });
-}
-
-/** Prints the results of a batch that this process ran. Returns the exit code. */
-function printFinished(
-  batch: FinishedBatch,
-  context: CommandContext,
-  progress: Progress,
-  { json, failUnder, dataFolder }: StartOptions,
-): number {
-  const { out } = context;
-  progress[Symbol.dispose]();
-  const summary = finishedSummary(
-    batch,
-    { ledger: context.ledger(), service: platformService },
-    json === true ? 'paths' : 'numbers',
-  );
-  if (json) out.json(summary);
-  else {
-    out.print(text`\n${summaryTable(summary)}\n`);
-    const see = seeWhy([summary], dataFolder);
-    if (see) progress.note(see);
-  }
-  if (summary.unreported > 0)
-    progress.note(`${plural(summary.unreported, 'result')} could not be recorded yet: offsite data outbox`);
-  return exitCodeOfRates(summary, failUnder);
 }
 
 /** The results of a batch that a service ran. */

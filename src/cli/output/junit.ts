@@ -78,21 +78,22 @@ export function xmlText(document: { testsuites: Record<string, unknown> }): stri
   return builder.build({ '?xml': { '@version': '1.0', '@encoding': 'UTF-8' }, ...document });
 }
 
-function problemOf(
-  { verdict, cause, failures, failedOutput }: JunitTrial,
-  plain: (content: Content) => string,
-): Record<string, unknown> {
-  if (verdict === 'passed') return {};
+/** Why a trial did not pass: in one line, and in full with what the failed checks printed. */
+export function whyNot({ verdict, cause, failures, failedOutput }: JunitTrial) {
   const why = cause ? [`${cause.kind}, in ${cause.phase}: ${cause.message}`] : [];
   const all = [...why, ...failures];
+  const [first = verdict] = all[0]?.split('\n', 1) ?? [];
+  return { first, all: [...all, ...(failedOutput === undefined ? [] : ['', ...failedOutput.split('\n')])] };
+}
+
+function problemOf(trial: JunitTrial, plain: (content: Content) => string): Record<string, unknown> {
+  if (trial.verdict === 'passed') return {};
+  const { first, all } = whyNot(trial);
   const problem = {
-    '@message': plain(text`${all[0]?.split('\n', 1)[0] ?? verdict}`),
-    '@type': cause?.kind ?? 'verdict',
-    '#text': plain(
-      stack([...all, ...(failedOutput === undefined ? [] : ['', ...failedOutput.split('\n')])].map(lines)),
-    ),
+    ...{ '@message': plain(text`${first}`), '@type': trial.cause?.kind ?? 'verdict' },
+    '#text': plain(stack(all.map(lines))),
   };
-  return verdict === 'failed' ? { failure: problem } : { error: problem };
+  return trial.verdict === 'failed' ? { failure: problem } : { error: problem };
 }
 
 function seconds(ms: number): string {

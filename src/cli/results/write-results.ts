@@ -6,7 +6,7 @@ import { plainText } from '../../text/output.ts';
 import { lines, type Redact, text } from '../../text/printable.ts';
 import type { CommandContext } from '../context.ts';
 import { exportPage } from '../export-page.ts';
-import { type JunitBatch, type JunitTrial, junitXml } from '../output/junit.ts';
+import { type JunitBatch, type JunitTrial, junitXml, whyNot } from '../output/junit.ts';
 import { type BatchSummary, elapsedOf, type MergedSummary } from '../output/summary.ts';
 import { writeText } from '../write-text.ts';
 import type { ResultOptions } from './options.ts';
@@ -88,6 +88,10 @@ function together(summaries: readonly AnySummary[]): JunitBatch {
  */
 export function ctrfJson(batch: JunitBatch, { redact, now }: { redact?: Redact; now: number }): string {
   const plain = (content: string) => plainText(text`${content}`, redact);
+  const problemOf = (trial: JunitTrial) => {
+    const { first, all } = whyNot(trial);
+    return { message: plain(first), trace: plainText(lines(all.join('\n')), redact) };
+  };
   const tests = batch.runs.flatMap((run) => {
     const suite = [plain(run.case), plain(run.variant)];
     const named = (ordinal: number) => ({ name: `${suite.join(' · ')} #${ordinal}`, suite });
@@ -95,7 +99,7 @@ export function ctrfJson(batch: JunitBatch, { redact, now }: { redact?: Redact; 
       ...run.trials.map((trial) => ({
         ...named(trial.ordinal),
         ...{ status: statusOf(trial), duration: Math.round(trial.durationMs), rawStatus: trial.verdict },
-        ...problemOf(trial, plain, redact),
+        ...(trial.verdict !== 'passed' && problemOf(trial)),
       })),
       ...(run.unfinished ?? []).map(({ ordinal, why }) => ({
         ...named(ordinal),
@@ -123,19 +127,4 @@ export function ctrfJson(batch: JunitBatch, { redact, now }: { redact?: Redact; 
 
 function statusOf({ verdict }: JunitTrial): string {
   return verdict === 'passed' || verdict === 'failed' ? verdict : 'other';
-}
-
-function problemOf(
-  { verdict, cause, failures, failedOutput }: JunitTrial,
-  plain: (content: string) => string,
-  redact?: Redact,
-) {
-  if (verdict === 'passed') return {};
-  const why = cause ? [`${cause.kind}, in ${cause.phase}: ${cause.message}`] : [];
-  const all = [...why, ...failures];
-  const trace = [...all, ...(failedOutput === undefined ? [] : ['', failedOutput])].join('\n');
-  return {
-    message: plain(all[0]?.split('\n', 1)[0] ?? verdict),
-    trace: plainText(lines(trace), redact),
-  };
 }
