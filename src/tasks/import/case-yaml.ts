@@ -5,18 +5,7 @@ import type { CaseOracle, CaseTests, FreshTests, TestReading, Thresholds } from 
 import type { PlacedFile } from '../../suite/environment.ts';
 import type { PlannedCase } from '../../suite/plan.ts';
 import { environmentYaml } from './environment-yaml.ts';
-import {
-  duration,
-  fileYaml,
-  given,
-  healthcheckYaml,
-  NotCarried,
-  nonEmpty,
-  nonEmptyList,
-  refuseOthers,
-  type Writing,
-  writingIn,
-} from './words.ts';
+import { asWritten, fileYaml, NotCarried, type Writing, writingIn } from './words.ts';
 
 /** A case as a suite file says it, and the files beside the suite that it needs. */
 export interface ImportedCase {
@@ -28,12 +17,9 @@ export interface ImportedCase {
   contexts: { from: string; to: string }[];
 }
 
-/** Settings of a case that tasks do not have. They have their usual values. */
-const usual = ['protected', 'runsIn', 'verifyPlace', 'onError', 'userTurns', 'solution'];
-
 /**
  * A planned case as a part of a suite file. Throws {@link NotCarried} for a case with something that is not
- * written: nothing is left out silently.
+ * written: nothing is left out silently. What a suite has no key for, its schema refuses.
  *
  * @param folder the case's folder, relative to the suite
  * @param shared folders of the host that are written once for all cases, and where, relative to the suite
@@ -43,19 +29,7 @@ export function caseYaml(
   folder: string,
   shared: ReadonlyMap<string, string>,
 ): ImportedCase {
-  refuseOthers(request, ['id', 'name', 'tags', 'variables'], '');
   const { artifacts, artifactsExcept = [], environment, agent = {}, tests, oracle, steps } = local;
-  const known = [
-    'artifacts',
-    'artifactsExcept',
-    'environment',
-    'agent',
-    'tests',
-    'oracle',
-    'steps',
-    'answers',
-  ];
-  refuseOthers(local, [...known, ...usual], '');
   const files: ImportedCase['files'] = [];
   const contexts: ImportedCase['contexts'] = [];
   const writing: Writing = {
@@ -70,33 +44,29 @@ export function caseYaml(
       return posix.join(folder, to);
     },
   };
-  const { id, name, tags } = request;
-  return {
-    yaml: given({
-      id,
-      name: name === id ? undefined : name,
-      tags,
-      variables: variablesYaml({ request, local }),
-      environment: environmentYaml(environment, writing),
-      tests: tests && testsYaml(tests, writing),
-      ...(steps && stepsYaml(steps, { agent, artifacts, artifactsExcept }, writing)),
-      solution: oracle && oracleYaml(oracle, writing),
-      agent: nonEmpty(agentYaml(agent)),
-      artifacts: nonEmptyList(artifacts),
-      artifactsExcept: nonEmptyList(artifactsExcept),
-    }),
-    files,
-    contexts,
-  };
+  const { id, name, ...asked } = request;
+  const yaml = asWritten({
+    id,
+    name: name === id ? undefined : name,
+    ...asked,
+    variables: variablesYaml({ request, local }),
+    environment: environmentYaml(environment, writing),
+    tests: tests && testsYaml(tests, writing),
+    ...(steps && stepsYaml(steps, { agent, artifacts, artifactsExcept }, writing)),
+    solution: oracle && oracleYaml(oracle, writing),
+    ...(Object.keys(agent).length > 0 && { agent: agentYaml(agent) }),
+    ...{ artifacts, artifactsExcept },
+  });
+  return { yaml: yaml as ImportedCase['yaml'], files, contexts };
 }
 
 /** The variables without the instruction if the case has steps, because each step has its own. */
 function variablesYaml({ request: { variables = {} }, local: { steps } }: PlannedCase) {
-  if (!steps) return nonEmpty(variables);
+  if (!steps) return variables;
   const { instruction, ...others } = variables;
   if (instruction !== instructionOf(steps.list))
     throw new NotCarried('its instruction is not that of its steps');
-  return nonEmpty(others);
+  return others;
 }
 
 /** What a case says for all of its steps. */
@@ -107,64 +77,37 @@ interface CommonParts {
 }
 
 /** The steps of a case as a suite file says them. Throws {@link NotCarried}. */
-function stepsYaml(
-  { list, strategy, thresholds, ...rest }: CaseSteps,
-  common: CommonParts,
-  writing: Writing,
-) {
-  refuseOthers(rest, [], 'steps.');
-  const overall = given({
-    rewards: strategy === 'mean' ? undefined : strategy,
-    threshold: thresholdYaml(thresholds),
-  });
+function stepsYaml({ list, strategy, thresholds }: CaseSteps, common: CommonParts, writing: Writing) {
   return {
     steps: list.map((step, index) => {
       const folder = `${index + 1}-${step.name.replaceAll(/[^\w-]+/g, '_').slice(0, 50)}`;
       return stepYaml(step, common, writingIn(`steps/${folder}`, writing));
     }),
-    overall: nonEmpty(overall),
+    overall: {
+      rewards: strategy === 'mean' ? undefined : strategy,
+      threshold: thresholdYaml(thresholds),
+    },
   };
 }
 
-function stepYaml(
-  {
-    name,
-    instruction,
-    emptied,
-    files,
-    setup,
-    healthcheck,
-    agent,
-    timeoutMs,
-    tests,
-    oracle,
-    ...step
-  }: CaseStep,
-  common: CommonParts,
-  writing: Writing,
-): Record<string, unknown> {
-  const { artifacts, artifactsExcept = [], ...rest } = step;
-  refuseOthers(rest, [], 'steps.');
-  return given({
-    name,
-    instruction,
-    empties: nonEmptyList(emptied),
-    folders: files.length > 0 ? { '.': writing.put('workdir', inWorkspace(files)) } : undefined,
-    setup,
-    healthcheck: healthcheck && healthcheckYaml(healthcheck),
+function stepYaml(step: CaseStep, common: CommonParts, writing: Writing): Record<string, unknown> {
+  const { emptied, files, agent, timeoutMs, tests, artifacts, artifactsExcept = [], oracle, ...rest } = step;
+  return {
+    ...rest,
+    empties: emptied,
+    ...(files.length > 0 && { folders: { '.': writing.put('workdir', inWorkspace(files)) } }),
     agent: isDeepStrictEqual(agentYaml(agent), agentYaml(common.agent)) ? undefined : agentYaml(agent),
-    timeout: timeoutMs === undefined ? undefined : duration(timeoutMs),
+    timeout: timeoutMs,
     tests: testsYaml(tests, writing, stepThresholdYaml),
-    artifacts: nonEmptyList(beyond(common.artifacts, artifacts)),
-    artifactsExcept: nonEmptyList(beyond(common.artifactsExcept, artifactsExcept)),
+    artifacts: beyond(common.artifacts, artifacts),
+    artifactsExcept: beyond(common.artifactsExcept, artifactsExcept),
     solution: oracle && oracleYaml(oracle, writing),
-  });
+  };
 }
 
 /** An agent of a case, or of a step, as a suite file says it. */
 function agentYaml({ network, ...agent }: CaseAgent): Record<string, unknown> {
-  refuseOthers(agent, ['user', 'mcpServers', 'skills'], 'agent.');
-  return given({ ...agent, hosts: network?.hosts });
+  return { ...agent, hosts: network?.hosts };
 }
 
 function inWorkspace(files: PlacedFile[]): PlacedFile[] {
@@ -189,23 +132,16 @@ function testsYaml(
   writing: Writing,
   thresholds: (given: Thresholds) => unknown = thresholdYaml,
 ): Record<string, unknown> {
-  const { files, emptied, command, env, user, timeoutMs, reading, collect = [], network, fresh } = tests;
-  const known = ['files', 'emptied', 'command', 'env', 'user', 'timeoutMs', 'reading', 'thresholds'];
-  refuseOthers(tests, [...known, 'collect', 'network', 'fresh'], 'tests.');
-  return given({
+  const { files, emptied, timeoutMs, reading, collect = [], network, fresh, ...rest } = tests;
+  return {
     ...(fresh && freshYaml(fresh, emptied, writing)),
     folders: foldersYaml(files, emptied, 'tests', writing),
-    command,
-    env: nonEmpty(env),
-    user,
-    timeout: duration(timeoutMs),
-    collect: nonEmptyList(
-      collect.map(({ timeoutMs, ...each }) => given({ ...each, timeout: duration(timeoutMs) })),
-    ),
+    ...{ ...rest, thresholds: undefined, timeout: timeoutMs },
+    collect: collect.map(({ timeoutMs: timeout, ...each }) => ({ ...each, timeout })),
     ...readingYaml(reading, writing),
     hosts: network?.hosts,
     threshold: thresholds(tests.thresholds),
-  });
+  };
 }
 
 function freshYaml({ environment, brought }: FreshTests, emptied: string[], writing: Writing) {
@@ -220,7 +156,7 @@ function freshYaml({ environment, brought }: FreshTests, emptied: string[], writ
   }
   const { testPatch, base, restored } = brought;
   const patch = { source: fileYaml('tests.patch', testPatch, writing), base };
-  return { ...place, brings: 'workspace', patch, restored: nonEmptyList(restored) };
+  return { ...place, brings: 'workspace', patch, restored };
 }
 
 function readingYaml(reading: TestReading, writing: Writing): Record<string, unknown> {
@@ -236,22 +172,18 @@ function readingYaml(reading: TestReading, writing: Writing): Record<string, unk
           ? list
           : fileYaml(file, `${JSON.stringify(list, undefined, 2)}\n`, writing);
       return {
-        named: given({
-          parser,
-          report,
-          failToPass: names(failToPass, 'fail-to-pass.json'),
-          passToPass: passToPass.length > 0 ? names(passToPass, 'pass-to-pass.json') : undefined,
-        }),
+        named: {
+          ...{ parser, report, failToPass: names(failToPass, 'fail-to-pass.json') },
+          passToPass: names(passToPass, 'pass-to-pass.json'),
+        },
       };
     }
   }
 }
 
-function oracleYaml(oracle: CaseOracle, writing: Writing): Record<string, unknown> {
-  const { files, command, env } = oracle;
-  refuseOthers(oracle, ['files', 'command', 'env'], 'solution.');
+function oracleYaml({ files, ...rest }: CaseOracle, writing: Writing): Record<string, unknown> {
   const tops = files.map(({ path }) => `/${path.split('/')[1]}`);
-  return given({ command, folders: foldersYaml(files, tops, 'solution', writing), env: nonEmpty(env) });
+  return { ...rest, folders: foldersYaml(files, tops, 'solution', writing) };
 }
 
 /** Each folder of the sandbox with the folder of the case that has its files. */
@@ -260,7 +192,7 @@ function foldersYaml(
   roots: readonly string[],
   name: string,
   { put }: Writing,
-): Record<string, string> | undefined {
+): Record<string, string> {
   const distinct = [...new Set(roots)];
   const folders: Record<string, string> = {};
   const left = new Set(files);
@@ -274,20 +206,20 @@ function foldersYaml(
   }
   const [other] = left;
   if (other) throw new NotCarried(`it puts a file at ${other.path}`);
-  return nonEmpty(folders);
+  return folders;
 }
 
 /** What the rewards of a trial must reach. */
 function thresholdYaml({ default: usualThreshold, byName, required }: Thresholds): unknown {
   if (required || usualThreshold === undefined) throw new NotCarried('its thresholds are those of a step');
-  const names = nonEmpty(byName);
-  if (names && usualThreshold !== 1)
+  const hasNames = Object.keys(byName).length > 0;
+  if (hasNames && usualThreshold !== 1)
     throw new NotCarried('its thresholds are by name, with a default other than 1');
-  return names ?? (usualThreshold === 1 ? undefined : usualThreshold);
+  return hasNames ? byName : usualThreshold === 1 ? undefined : usualThreshold;
 }
 
 /** What the rewards of a step must reach for the next one to run. */
 function stepThresholdYaml({ default: usual, byName, required }: Thresholds): unknown {
   if (!required || usual !== undefined) throw new NotCarried('the thresholds of a step are those of a trial');
-  return nonEmpty(byName);
+  return Object.keys(byName).length === 0 ? undefined : byName;
 }

@@ -1,6 +1,5 @@
 import { posix, relative, sep } from 'node:path';
-import type { CaseEnvironment } from '../../suite/environment.ts';
-import type { Healthcheck, PlacedFile, PlannedBuild } from '../../suite/environment-parts.ts';
+import type { PlacedFile, PlannedBuild } from '../../suite/environment.ts';
 
 /** A part of a case that a suite file cannot express. */
 export class NotCarried extends Error {}
@@ -27,14 +26,8 @@ export function fileYaml(path: string, text: string, { put }: Writing): { file: 
   return { file: posix.join(put(posix.dirname(path), [entry]), entry.path) };
 }
 
-export function buildYaml(build: PlannedBuild, to: string, { copy }: Writing): Record<string, unknown> {
-  const { context, file, target, args } = build;
-  return {
-    context: copy(context.folder, to),
-    dockerfile: insideOf(context.folder, file),
-    ...(target !== undefined && { target }),
-    ...(Object.keys(args).length > 0 && { args }),
-  };
+export function buildYaml({ context, file, target, args }: PlannedBuild, to: string, { copy }: Writing) {
+  return { context: copy(context.folder, to), dockerfile: insideOf(context.folder, file), target, args };
 }
 
 /** The way from a folder to a file in it. */
@@ -44,52 +37,40 @@ function insideOf(folder: string, file: string): string {
   return posix.normalize(way.split(sep).join('/'));
 }
 
-/** Throws {@link NotCarried} for a key that has a value and that is not written. */
-export function refuseOthers(value: object, known: readonly string[], where: string): void {
-  const other = Object.entries(value).find(([key, each]) => saysSomething(each) && !known.includes(key));
-  if (other) throw new NotCarried(`import does not write ${where}${other[0]}; run it with --tasks`);
+/** Keys whose numbers are milliseconds. */
+const times = new Set(['timeout', 'interval', 'startPeriod', 'build', 'harness']);
+
+/** Keys whose numbers are bytes. */
+const sizes = new Set(['memory', 'disk']);
+
+/** Keys of lists that say something when they are empty: no host, no argument. */
+const emptyLists = new Set(['hosts', 'command', 'entrypoint', 'args', 'sealed', 'failToPass']);
+
+/** Maps that do: the image's own program, an agent that gets nothing of its case's. */
+const emptyMaps = new Set(['startUp', 'agent']);
+
+/** A value as a suite file has it: times and sizes with their units, and no keys that say nothing. */
+export function asWritten(value: unknown, key = ''): unknown {
+  // Rewards have any names.
+  if (key === 'threshold') return value;
+  if (typeof value === 'number' && times.has(key)) return duration(value);
+  if (typeof value === 'number' && sizes.has(key))
+    return value % 1024 ** 2 === 0 ? `${value / 1024 ** 2}m` : value;
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((each) => asWritten(each));
+  const members = Object.entries(value).map(([name, each]) => [name, asWritten(each, name)] as const);
+  return Object.fromEntries(members.filter(([name, each]) => !saysNothing(name, each)));
 }
 
-/** Whether a value has any content, at some depth. */
-function saysSomething(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return value !== undefined && value !== null;
-  return Object.values(value).some(saysSomething);
-}
-
-/** Without keys that have no value. */
-export function given(value: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined));
-}
-
-export function nonEmpty<Value extends object>(value: Value): Value | undefined {
-  return Object.keys(value).length === 0 ? undefined : value;
-}
-
-export function nonEmptyList<Each>(list: readonly Each[]): readonly Each[] | undefined {
-  return list.length === 0 ? undefined : list;
+function saysNothing(key: string, value: unknown): boolean {
+  if (Array.isArray(value)) return value.length === 0 && !emptyLists.has(key);
+  if (typeof value === 'object' && value !== null)
+    return Object.keys(value).length === 0 && !emptyMaps.has(key);
+  return value === undefined;
 }
 
 /** @param ms whole milliseconds */
-export function duration(ms: number): string {
+function duration(ms: number): string {
   if (ms % 60_000 === 0 && ms > 0) return `${ms / 60_000}m`;
   return ms % 1000 === 0 ? `${ms / 1000}s` : `${ms}ms`;
-}
-
-/** The healthcheck of a sandbox or a service, as YAML. */
-export function healthcheckYaml(
-  check: Omit<Healthcheck, 'command'> & { command: string | string[] },
-): Record<string, unknown> {
-  const { interval, timeout, startPeriod } = check;
-  const times = {
-    interval: duration(interval),
-    timeout: duration(timeout),
-    startPeriod: duration(startPeriod),
-  };
-  return { ...check, ...times };
-}
-
-export function resourcesYaml({ cpus, memory, disk }: CaseEnvironment['resources']): Record<string, unknown> {
-  const size = (bytes: number | undefined) =>
-    bytes !== undefined && bytes % 1024 ** 2 === 0 ? `${bytes / 1024 ** 2}m` : bytes;
-  return given({ cpus, memory: size(memory), disk: size(disk) });
 }
