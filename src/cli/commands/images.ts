@@ -6,7 +6,7 @@ import type { KeptSnapshot } from '../../engine/snapshot/kept-snapshots.ts';
 import type { Config } from '../../suite/config-file.ts';
 import type { Output } from '../../text/output.ts';
 import { type Printable, text } from '../../text/printable.ts';
-import { plural } from '../../text/quantities.ts';
+import { plural, size } from '../../text/quantities.ts';
 import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
 import { age, byteSize } from '../options.ts';
@@ -118,9 +118,3 @@ function row({ id, name, description, bytes, createdAt, usedAt, inUse }: KeptSna
 const shortId = (id: string) => id.replace('sha256:', '').slice(0, 12);
 
 const date = (milliseconds: number) => new Date(milliseconds).toISOString().slice(0, 16).replace('T', ' ');
-
-function size(count: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB'];
-  const power = Math.min(units.length - 1, count < 1 ? 0 : Math.floor(Math.log2(count) / 10));
-  return `${(count / 1024 ** power).toFixed(power === 0 ? 0 : 1)} ${units[power]}`;
-}

@@ -8,7 +8,7 @@ import { pruneLedger } from '../../ledger/prune.ts';
 import { serviceDatabase } from '../../service/service.ts';
 import type { Content } from '../../text/output.ts';
 import { lines, stack, text } from '../../text/printable.ts';
-import { plural } from '../../text/quantities.ts';
+import { plural, size } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { age, byteSize, withConfigAndData } from '../options.ts';
@@ -165,8 +165,4 @@ function described(found: CheckedLedger): Content {
       : []),
     isSound(found) ? text`the ledger is whole: ${counted}` : text`${counted}\n${advice}`,
   ]);
-}
-
-function size(bytes: number): string {
-  return bytes < 1024 ** 2 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
 }
