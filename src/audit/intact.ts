@@ -1,6 +1,7 @@
 import { ReportedTrial } from '../contract/report.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { AuditedLevel } from '../record/audit.ts';
+import { namedBlobs } from '../record/named-blobs.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { recordPath } from '../trial/artifacts.ts';
 import { Checks } from './checks.ts';
@@ -114,34 +115,4 @@ async function checkLeft(
       'whole',
       await contents.workspace(left.sha256),
     );
-}
-
-interface NamedBlob {
-  path: string;
-  sha256: string;
-  byteSize?: number | undefined;
-}
-
-function namedBlobs({
-  artifacts = [],
-  changes = [],
-  environment = [],
-  services = [],
-  models,
-}: TrialRecord): NamedBlob[] {
-  const named = (path: string, sha256: string | undefined, byteSize?: number): NamedBlob[] =>
-    sha256 === undefined ? [] : [{ path, sha256, byteSize }];
-  return [
-    ...artifacts.flatMap(({ sha256, byteSize }, index) => named(`artifacts[${index}]`, sha256, byteSize)),
-    ...changes.flatMap(({ before, after }, index) => [
-      ...named(`changes[${index}].before`, before?.content, before?.byteSize),
-      ...named(`changes[${index}].after`, after?.content, after?.byteSize),
-    ]),
-    ...environment.flatMap(({ log }, index) => named(`environment[${index}].log`, log)),
-    ...services.flatMap(({ log }, index) => named(`services[${index}].log`, log)),
-    ...(models?.exchanges ?? []).flatMap(({ requestBody, responseBody }, index) => [
-      ...named(`models.exchanges[${index}].requestBody`, requestBody),
-      ...named(`models.exchanges[${index}].responseBody`, responseBody),
-    ]),
-  ];
 }

@@ -2,6 +2,7 @@ import { readPlan } from '../agent/stored-plan.ts';
 import { messageOf } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { evidenceBundles } from '../bounds/anyone.ts';
+import { namedBlobs } from '../record/named-blobs.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { recordPath } from '../trial/artifacts.ts';
@@ -206,37 +207,11 @@ export class Documents {
 }
 
 function factsOf(record: TrialRecord): RecordFacts {
-  const { verdict, subject } = record;
-  return { verdict, caseName: subject?.caseName, ordinal: subject?.ordinal, names: namedContents(record) };
-}
-
-/** The contents that a record names. */
-function namedContents(record: TrialRecord): RecordFacts['names'] {
-  const { artifacts = [], changes = [], environment = [], services = [], models, left } = record;
-  const blobs: [sha256: string | undefined, what: string][] = [
-    ...artifacts.map(({ path, sha256 }): [string, string] => [
-      sha256,
-      `the artifact ${JSON.stringify(path)}`,
-    ]),
-    ...changes.flatMap(({ path, before, after }): [string | undefined, string][] => [
-      [before?.content, `the text of ${JSON.stringify(path)} before`],
-      [after?.content, `the text of ${JSON.stringify(path)} after`],
-    ]),
-    ...environment.map(({ phase, log }): [string | undefined, string] => [log, `the log of ${phase}`]),
-    ...services.map(({ name, log }): [string | undefined, string] => [log, `the log of ${name}`]),
-    ...(models?.exchanges ?? []).flatMap((exchange, index): [string | undefined, string][] => [
-      [exchange.requestBody, `request ${index + 1} to a model`],
-      [exchange.responseBody, `the answer to request ${index + 1}`],
-    ]),
-  ];
-  return [
-    ...blobs.flatMap(([sha256, what]) =>
-      sha256 === undefined ? [] : [{ sha256, what, kind: 'blob' as const }],
-    ),
-    ...(left?.kind === 'archive'
-      ? [{ sha256: left.sha256, what: 'the workspace that it left', kind: 'workspace' as const }]
-      : []),
-  ];
+  const { verdict, subject, left } = record;
+  const blobs = namedBlobs(record).map(({ sha256, what }) => ({ sha256, what, kind: 'blob' as const }));
+  const archive = left?.kind === 'archive' ? [{ sha256: left.sha256, kind: 'workspace' as const }] : [];
+  const names = [...blobs, ...archive.map((one) => ({ ...one, what: 'the workspace that it left' }))];
+  return { verdict, caseName: subject?.caseName, ordinal: subject?.ordinal, names };
 }
 
 function reportFacts(json: object): ReportFacts {

@@ -5,6 +5,7 @@ import { versionOf } from '../base/version.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { listAttempts } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { namedBlobs } from '../record/named-blobs.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { CutLimits } from '../viewer/model/cut-record.ts';
 import { dataType, type ExportedFile, idOfBlob, idOfFile, idOfTrial } from '../viewer/model/exported-file.ts';
@@ -122,17 +123,9 @@ async function elementsOf(
 }
 
 function blobsOf({ found }: TrialPage, withOutputs: boolean): string[] {
-  const { changes = [], environment = [], artifacts = [], models } = found?.record ?? {};
-  return [
-    ...changes.flatMap(({ before, after }) => [before?.content, after?.content]),
-    ...environment.map(({ log }) => log),
-    ...(withOutputs
-      ? [
-          ...artifacts.map(({ sha256 }) => sha256),
-          ...(models?.exchanges ?? []).flatMap((exchange) => [exchange.requestBody, exchange.responseBody]),
-        ]
-      : []),
-  ].filter((sha256) => sha256 !== undefined);
+  const named = found ? namedBlobs(found.record) : [];
+  const always = ['change', 'environment'];
+  return named.filter(({ of }) => withOutputs || always.includes(of)).map(({ sha256 }) => sha256);
 }
 
 /** Base64 has no character that ends an element. */

@@ -4,6 +4,7 @@ import { type ListedTrial, listAttempts, listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Verdict } from '../ledger/trials.ts';
 import type { ExportedTrial } from '../record/exported-trial.ts';
+import { namedBlobs } from '../record/named-blobs.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 
@@ -61,14 +62,10 @@ function recordOf(
 }
 
 /** The texts that a record refers to. What was pruned or is damaged is left out. */
-function contentsOf(ledger: Ledger, { changes = [], environment = [], services = [], models }: TrialRecord) {
-  const named = [
-    ...changes.flatMap(({ before, after }) => [before?.content, after?.content]),
-    ...[...environment, ...services].map(({ log }) => log),
-    ...(models?.exchanges ?? []).flatMap(({ requestBody, responseBody }) => [requestBody, responseBody]),
-  ].filter((sha256) => sha256 !== undefined);
+function contentsOf(ledger: Ledger, record: TrialRecord) {
+  const named = namedBlobs(record).filter(({ of }) => of !== 'artifact');
   const contents: Record<string, string> = {};
-  for (const sha256 of named) {
+  for (const { sha256 } of named) {
     const content = ledger.blobs.tryReadClean(sha256);
     if (content) contents[sha256] = content.toString('utf8');
   }
