@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../base/clock.ts';
-import { startDeadline } from '../base/deadline.ts';
+import { type Deadline, startDeadline } from '../base/deadline.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
 import type { Wire } from '../suite/model-config.ts';
@@ -76,10 +76,17 @@ export async function pass(
   let pieces = 0;
   let last: PromiseWithResolvers<void> | undefined;
   const withinLimit = async (sent: Promise<void>, resolve: () => void) => {
-    using limit = startDeadline(clock, modelRequests.time.unreadAnswer, [signal], unread);
-    limit.signal.addEventListener('abort', () => resolve(), { once: true });
+    let limit: Deadline | undefined;
+    // To start a deadline takes longer than to send most pieces.
+    const late = setTimeout(() => {
+      limit = startDeadline(clock, modelRequests.time.unreadAnswer, [signal], unread);
+      limit.signal.addEventListener('abort', () => resolve(), { once: true });
+      if (signal.aborted) resolve();
+    }, soonMs);
     await sent;
-    if (limit.expired()) stopping.abort(limit.signal.reason);
+    clearTimeout(late);
+    limit?.[Symbol.dispose]();
+    if (limit?.expired()) stopping.abort(limit.signal.reason);
   };
   try {
     for await (const chunk of body) {
@@ -109,6 +116,9 @@ export async function pass(
     clearImmediate(head);
   }
 }
+
+/** Most pieces are sent by then. */
+const soonMs = 20;
 
 function unread(): OffsiteError {
   const seconds = modelRequests.time.unreadAnswer / 1000;

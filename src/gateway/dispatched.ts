@@ -19,6 +19,9 @@ export interface Dispatched {
 /** The overhead of a chunk in bytes. */
 const bytesOfPiece = 256;
 
+/** Bytes of a chunk that takes longer to copy than to pass on alone. */
+const largePiece = 2 ** 14;
+
 /**
  * Sends one request and resolves with the beginning of its answer. Like undici's `request`, but without its
  * streams: they report the end of an answer one turn of the event loop after its last bytes. The answer would
@@ -65,11 +68,13 @@ export function dispatched(
     try {
       while (true) {
         if (waiting.length > 0) {
-          // Joined, so that a late reader has no overhead for each chunk.
           const chunks = waiting.splice(0);
+          const bytes = size - chunks.length * bytesOfPiece;
           size = 0;
           if (connection?.paused) connection.resume();
-          yield chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
+          // Small ones are joined, so that a late reader has no overhead for each.
+          if (bytes < chunks.length * largePiece) yield chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
+          else yield* chunks;
         } else if (failure) throw failure.reason;
         else if (ended) return;
         else {

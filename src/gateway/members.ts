@@ -128,14 +128,26 @@ function isBlank(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
+/** Bytes of a string until a search of it is faster than a loop. */
+const short = 64;
+
 /** Returns the end of the string that begins at `from`. */
 function stringEnd(bytes: Buffer, from: number): number {
   const { length } = bytes;
   let at = from + 1;
   while (at < length) {
-    const byte = bytes[at];
-    if (byte === quote) return at + 1;
-    at += byte === backslash ? 2 : 1;
+    const until = Math.min(length, at + short);
+    while (at < until) {
+      const byte = bytes[at];
+      if (byte === quote) return at + 1;
+      at += byte === backslash ? 2 : 1;
+    }
+    const end = bytes.indexOf(quote, at);
+    if (end === -1) return length;
+    // The last backslash may belong to one before it.
+    let before = end;
+    while (before > at && bytes[before - 1] === backslash) before -= 1;
+    at = end - ((end - before) % 2);
   }
   return length;
 }
