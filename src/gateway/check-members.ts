@@ -2,8 +2,8 @@ import type { Wire } from '../suite/model-config.ts';
 import { isFreeForm } from './member-names.ts';
 import { GatewayRefusal } from './refusal.ts';
 import type { ServedModel } from './served-model.ts';
-import type { Accepted } from './wires/accepted.ts';
 import { isNothing, isObject, type JsonObject, list, member, text } from './wires/lenient.ts';
+import type { Accepted } from './wires/wire-descriptor.ts';
 import { hostedMembers, knownMembers, wireTable } from './wires/wire-table.ts';
 
 /**

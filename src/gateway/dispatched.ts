@@ -73,8 +73,8 @@ export function dispatched(
           size = 0;
           if (connection?.paused) connection.resume();
           // Small ones are joined, so that a late reader has no overhead for each.
-          if (bytes < chunks.length * largePiece) yield chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
-          else yield* chunks;
+          if (bytes >= chunks.length * largePiece) yield* chunks;
+          else yield chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
         } else if (failure) throw failure.reason;
         else if (ended) return;
         else {

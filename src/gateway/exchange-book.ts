@@ -1,6 +1,7 @@
+import { ByteStore } from '../base/byte-store.ts';
 import { messageOf } from '../base/offsite-error.ts';
+import { modelAnswers } from '../bounds/model.ts';
 import { errorForClient } from './answer.ts';
-import { copyOf } from './copy.ts';
 import type { ModelExchange } from './gateway.ts';
 import { type Meter, meterOf, type Reading } from './metering.ts';
 import { type ExchangeParts, heldBy, type ModelAsk } from './model-ask.ts';
@@ -261,4 +262,32 @@ export function openExchange(
 function throwIfBroken(transcoder: Transcoder | undefined): void {
   const problem = transcoder?.problem();
   if (problem) throw problem;
+}
+
+/** The copy of an answer, if the record keeps it. */
+interface AnswerCopy {
+  /** Bytes that it holds. */
+  readonly size: number;
+  add(bytes: Buffer): void;
+  /** Returns the copy. One that is too large is cut, and its end says so. Call this once. */
+  bytes(): Buffer;
+}
+
+function copyOf(isKept: boolean): AnswerCopy {
+  const store = new ByteStore();
+  let size = 0;
+  return {
+    get size() {
+      return store.size;
+    },
+    add(bytes) {
+      size += bytes.length;
+      if (isKept) store.add(bytes.subarray(0, modelAnswers.bytes.recorded - store.size));
+    },
+    bytes() {
+      const isCut = isKept && size > modelAnswers.bytes.recorded;
+      if (isCut) store.add(Buffer.from(`\n[cut: ${modelAnswers.bytes.recorded} of ${size} bytes]`));
+      return store.take();
+    },
+  };
 }

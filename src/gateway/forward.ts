@@ -18,7 +18,7 @@ import { newExchange } from './session-record.ts';
 import type { Tokens } from './session-secrets.ts';
 import { estimatedCount } from './translation/translate-answer.ts';
 import { exchangeTranslationOf, translateRequest } from './translation/translate-request.ts';
-import type { PathTarget } from './wires/path-target.ts';
+import type { PathTarget } from './wires/wire-descriptor.ts';
 import { wireTable } from './wires/wire-table.ts';
 
 export interface ForwardParts extends ExchangeParts {

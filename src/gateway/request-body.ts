@@ -9,7 +9,7 @@ import { type Member, membersOf } from './members.ts';
 import { clientGone, GatewayRefusal } from './refusal.ts';
 import type { Hold } from './room.ts';
 import { isObject, type JsonObject, member } from './wires/lenient.ts';
-import type { PathTarget } from './wires/path-target.ts';
+import type { PathTarget } from './wires/wire-descriptor.ts';
 import { wireTable } from './wires/wire-table.ts';
 
 /**

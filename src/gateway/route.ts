@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Wire } from '../suite/model-config.ts';
 import { relayPort } from './relay/relay.ts';
-import type { PathTarget } from './wires/path-target.ts';
-import type { Endpoint, WireDescriptor } from './wires/wire-descriptor.ts';
+import type { Endpoint, PathTarget, WireDescriptor } from './wires/wire-descriptor.ts';
 import { allWires, usualWire, versions } from './wires/wire-table.ts';
 
 /** What a request from the relay asks for. */

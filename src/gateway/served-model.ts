@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
+import type { Clock } from '../base/clock.ts';
 import { isLoopback } from '../base/loopback.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { Semaphore } from '../base/semaphore.ts';
@@ -19,7 +20,6 @@ import { type ModelLimit, ModelLimits } from './limits/model-limits.ts';
 import { fittedUpstream } from './options/fitted-upstream.ts';
 import { refusedOptions } from './options/refused-options.ts';
 import { type Pacing, type PacingParts, pacing } from './pacing.ts';
-import { Presence } from './presence.ts';
 import { type Redaction, redactionOf } from './redaction.ts';
 import type { Recording } from './replay/recording.ts';
 import type { Upstream } from './upstream.ts';
@@ -175,4 +175,49 @@ function connectionsTo(name: string, { baseUrl }: HttpModel, { env, caBundle }: 
   const protocol = url.protocol === 'https:' ? 'https:' : 'http:';
   const address = { protocol, loopback: isLoopback(url.hostname) } as const;
   return openConnections(address, { caBundle, env }, modelAnswers.time.connect);
+}
+
+/** Milliseconds between two looks for a server that may be starting. */
+const lookMs = 1_000;
+
+/**
+ * Whether the server of a model is there. A server on this machine that has never answered may be starting,
+ * so its requests wait, once and for a short time; then it counts as absent until it answers. One that has
+ * answered before is waited for like any model that is down.
+ */
+class Presence {
+  readonly #clock: Clock;
+  readonly #note: (message: string) => void;
+  #hasAnswered = false;
+  #missedSince: number | undefined;
+  #isAbsent = false;
+
+  constructor(clock: Clock, note: (message: string) => void) {
+    this.#clock = clock;
+    this.#note = note;
+  }
+
+  get isAbsent(): boolean {
+    return this.#isAbsent;
+  }
+
+  answered(): void {
+    this.#hasAnswered = true;
+    this.#isAbsent = false;
+  }
+
+  /**
+   * How many milliseconds a request waits that found nobody: 0 if its model is absent. Undefined for a model
+   * that has answered before.
+   */
+  missed(why: string): number | undefined {
+    if (this.#hasAnswered) return undefined;
+    const now = this.#clock.now();
+    if (this.#missedSince === undefined) {
+      this.#missedSince = now;
+      this.#note(`${why}; waiting up to ${duration(modelAnswers.time.start)}, in case it is starting`);
+    }
+    this.#isAbsent ||= now - this.#missedSince >= modelAnswers.time.start;
+    return this.#isAbsent ? 0 : lookMs;
+  }
 }

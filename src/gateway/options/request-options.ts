@@ -3,8 +3,8 @@ import type { Wire } from '../../suite/model-config.ts';
 import { memberNames } from '../member-names.ts';
 import { membersOf } from '../members.ts';
 import type { UpstreamRequest } from '../upstream.ts';
-import { words } from '../wires/accepted.ts';
 import { isObject, type JsonObject, parsed } from '../wires/lenient.ts';
+import { words } from '../wires/wire-descriptor.ts';
 import { hostedMembers } from '../wires/wire-table.ts';
 import { formsOf, withoutForms } from './conversation-forms.ts';
 

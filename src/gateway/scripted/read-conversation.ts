@@ -1,7 +1,7 @@
 import type { Wire } from '../../suite/model-config.ts';
 import { isObject, type JsonObject } from '../wires/lenient.ts';
 import type { RequestMessage } from '../wires/model-request.ts';
-import type { PathTarget } from '../wires/path-target.ts';
+import type { PathTarget } from '../wires/wire-descriptor.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import type { Conversation, Message } from './conversation.ts';
 

@@ -1,10 +1,8 @@
 import type { HttpModel, Wire } from '../../suite/model-config.ts';
 import type { ServerModel } from '../probe/server-models.ts';
 import type { WireTranslation } from '../translation/wire-translation.ts';
-import type { Accepted } from './accepted.ts';
 import type { JsonObject } from './lenient.ts';
 import type { ModelRequest } from './model-request.ts';
-import type { PathTarget } from './path-target.ts';
 
 /**
  * Everything that Offsite knows about one wire: the facts of its API, its requests and its answers. The
@@ -56,7 +54,7 @@ export interface WireModels {
 }
 
 /** Names of members of a wire. */
-export interface OwnNames {
+interface OwnNames {
   /** Members whose values a client, a tool or a schema defines. */
   freeForm: ReadonlySet<string>;
   /** Members that must be spelled like this: some servers read other spellings too. */
@@ -72,7 +70,7 @@ export interface Endpoint {
   parameter?: string;
 }
 
-export interface WireRequests {
+interface WireRequests {
   accepted: Accepted;
   /** Returns a tool's name for messages if it would run at the model's provider. */
   hostedTool(tool: unknown): string | undefined;
@@ -85,4 +83,28 @@ export interface WireRequests {
   read(body: JsonObject): ModelRequest;
   /** Set if not all servers of the wire can answer in JSON: a form is a tool that the model must call. */
   formIsTool?: true;
+}
+
+/** What a path asks for, on a wire whose bodies do not say it. */
+export interface PathTarget {
+  model: string;
+  purpose: 'answer' | 'count';
+  streamed: boolean;
+}
+
+/** What requests of one wire may contain. Anything else is refused, because its effect is unknown. */
+export interface Accepted {
+  /** Members of the request. */
+  members: ReadonlySet<string>;
+  /** Members that make the provider work outside the conversation; they pass with `hostedTools: allow`. */
+  hosted: ReadonlySet<string>;
+  /** Types of the parts of a conversation. */
+  parts: ReadonlySet<unknown>;
+  /** Members of a tool. */
+  toolMembers: ReadonlySet<string>;
+}
+
+/** The words of a text, as a set. */
+export function words(text: string): ReadonlySet<string> {
+  return new Set(text.trim().split(/\s+/));
 }

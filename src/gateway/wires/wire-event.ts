@@ -23,7 +23,7 @@ export function partsOfEvent({ event, data }: WireEvent): (string | Buffer)[] {
   return more.length === 0 ? [`${name}data: ${first}\n\n`] : [`${name}data: `, first ?? '', ...more, '\n\n'];
 }
 
-/** Stands for a repeated text. No event contains it by chance. */
+/** Stands for a text. No event contains it by chance. */
 const placeholder = randomUUID();
 let found: Buffer[] | undefined;
 
@@ -61,4 +61,13 @@ export function piecesOf(text: string, characters: number): string[] {
   for (let start = 0; start < all.length; start += characters)
     pieces.push(all.slice(start, start + characters).join(''));
   return pieces;
+}
+
+/**
+ * Serializes events that differ in one text only, such as the words of an answer. The rest of the event is
+ * serialized once. `make` returns the event with a given text.
+ */
+export function eventsAround(make: (text: string) => JsonObject): (text: string) => string {
+  const [before = '', after = ''] = JSON.stringify(make(placeholder)).split(`"${placeholder}"`);
+  return (text) => before + JSON.stringify(text) + after;
 }

@@ -1,7 +1,12 @@
 import { modelsInData } from '../../probe/server-models.ts';
+import { member, tokens } from '../lenient.ts';
+import { fields } from '../reply.ts';
 import type { WireDescriptor, WireModels } from '../wire-descriptor.ts';
 import { accepted, hostedTool, read } from './requests.ts';
-import { translation } from './translation/translation.ts';
+import { readAnswer } from './translation/read-answer.ts';
+import { readRequest } from './translation/read-request.ts';
+import { writeAnswer, writeStream } from './translation/write-answer.ts';
+import { writeRequest } from './translation/write-request.ts';
 
 /** https://docs.anthropic.com/en/api/models-list */
 const models: WireModels = {
@@ -46,7 +51,21 @@ export const anthropicMessages: WireDescriptor = {
   errorBody: (status, _code, message) => ({ type: 'error', error: { type: errorType(status), message } }),
   models,
   requests: { accepted, hostedTool, read, formIsTool: true },
-  translation,
+  translation: {
+    readRequest,
+    writeRequest,
+    read: readAnswer,
+    writeAnswer,
+    writeStream,
+    path: () => '/messages',
+    count: {
+      path: () => '/messages/count_tokens',
+      // The endpoint refuses members that shape the answer.
+      write: ({ model, messages, system, tools, tool_choice }) =>
+        fields({ model, messages, system, tools, tool_choice }),
+      read: (body) => tokens.parse(member(body, 'input_tokens')),
+    },
+  },
 };
 
 function errorType(status: number): string {

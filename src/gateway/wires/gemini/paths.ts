@@ -1,4 +1,4 @@
-import type { PathTarget } from '../path-target.ts';
+import type { PathTarget } from '../wire-descriptor.ts';
 
 /** Reads `/models/NAME:generateContent`, as a path below the base URL. */
 export function targetOf(path: string): PathTarget | undefined {

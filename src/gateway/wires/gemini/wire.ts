@@ -1,11 +1,12 @@
 import { modelWith, type ServerModel } from '../../probe/server-models.ts';
-import { anything, listOf, object, objectsOf, tokens, wholeText } from '../lenient.ts';
+import { anything, listOf, member, object, objectsOf, tokens, wholeText } from '../lenient.ts';
 import type { WireDescriptor, WireModels } from '../wire-descriptor.ts';
-import { streamQuery, targetOf } from './paths.ts';
-import { read } from './read.ts';
-import { accepted, freeForm, partMembers, providerSide, spelled } from './requests.ts';
-import { translation } from './translation/translation.ts';
-import { errorBody } from './translation/write-answer.ts';
+import { answerPath, countPath, streamQuery, targetOf } from './paths.ts';
+import { accepted, freeForm, partMembers, providerSide, read, spelled } from './requests.ts';
+import { readAnswer } from './translation/read-answer.ts';
+import { readRequest } from './translation/read-request.ts';
+import { errorBody, writeAnswer, writeStream } from './translation/write-answer.ts';
+import { writeRequest } from './translation/write-request.ts';
 
 /** https://ai.google.dev/api/models */
 const models: WireModels = {
@@ -67,5 +68,17 @@ export const gemini: WireDescriptor = {
     names: { freeForm, spelled: new Set([...spelled, ...partMembers, ...accepted.members]) },
     read,
   },
-  translation,
+  translation: {
+    readRequest,
+    writeRequest,
+    read: readAnswer,
+    writeAnswer,
+    writeStream,
+    path: answerPath,
+    count: {
+      path: countPath,
+      write: (request, model) => ({ generateContentRequest: { model: `models/${model}`, ...request } }),
+      read: (body) => tokens.parse(member(body, 'totalTokens')),
+    },
+  },
 };

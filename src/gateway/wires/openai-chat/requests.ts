@@ -1,4 +1,3 @@
-import { type Accepted, words } from '../accepted.ts';
 import {
   anything,
   isObject,
@@ -10,6 +9,7 @@ import {
   wholeText,
 } from '../lenient.ts';
 import { type ModelRequest, type RequestMessage, textsOf, toolOf } from '../model-request.ts';
+import { type Accepted, words } from '../wire-descriptor.ts';
 
 /**
  * OpenAI's members, and those that control sampling and reasoning in vLLM, llama.cpp, SGLang, Qwen, GLM and

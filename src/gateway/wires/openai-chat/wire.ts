@@ -1,7 +1,10 @@
 import { openAiAccountHeaders, openAiError, openAiModels, openAiVariables } from '../openai.ts';
 import type { WireDescriptor } from '../wire-descriptor.ts';
 import { accepted, hostedTool, read, usageOption } from './requests.ts';
-import { translation } from './translation/translation.ts';
+import { readAnswer } from './translation/read-answer.ts';
+import { readRequest } from './translation/read-request.ts';
+import { writeAnswer, writeStream } from './translation/write-answer.ts';
+import { writeRequest } from './translation/write-request.ts';
 
 /** Chat Completions, as defined by OpenAI and spoken by many servers. */
 export const openAiChat: WireDescriptor = {
@@ -18,5 +21,12 @@ export const openAiChat: WireDescriptor = {
   errorBody: openAiError,
   models: openAiModels,
   requests: { accepted, hostedTool, usageOption, read },
-  translation,
+  translation: {
+    readRequest,
+    writeRequest,
+    read: readAnswer,
+    writeAnswer,
+    writeStream,
+    path: () => '/chat/completions',
+  },
 };

@@ -1,6 +1,6 @@
-import { type Accepted, words } from '../accepted.ts';
 import { anything, type JsonObject, member, object, objectsOf, toolType, wholeText } from '../lenient.ts';
 import { type ModelRequest, type RequestMessage, textsOf, toolOf } from '../model-request.ts';
+import { type Accepted, words } from '../wire-descriptor.ts';
 
 export const accepted: Accepted = {
   members: words(`

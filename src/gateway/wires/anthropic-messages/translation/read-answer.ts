@@ -1,5 +1,6 @@
 import type { CallPieces } from '../../../translation/call-pieces.ts';
 import { eventReader } from '../../../translation/event-objects.ts';
+import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
 import {
   disorder,
   incomplete,
@@ -8,13 +9,13 @@ import {
   stopOf,
   wordsOfOther,
 } from '../../../translation/read-answers.ts';
+import type { Stops } from '../../../translation/stops.ts';
 import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
+import { anything, isObject, type JsonObject, member, object, objectsOf, tokens } from '../../lenient.ts';
 import { readError, readErrorBody } from '../../model-error.ts';
 import { stringIn, typeName } from '../../read-values.ts';
-import { stops } from '../stops.ts';
-import { countsIn, usageOf } from '../usage.ts';
+import { fields } from '../../reply.ts';
 
 interface Block {
   index: unknown;
@@ -35,7 +36,7 @@ const kinds: Readonly<Record<string, string>> = {
  * A piece belongs to the last block of its index; without such a block, to the last one of its type. A whole
  * answer is read as its blocks.
  */
-export const read: WireTranslation['read'] = (steps, losses) => {
+export const readAnswer: WireTranslation['read'] = (steps, losses) => {
   const counts: Record<string, unknown> = {};
   const blocks: Block[] = [];
   let isSaid = false;
@@ -197,3 +198,47 @@ function inputOf(input: unknown): string {
   if (typeof input === 'string') return input;
   return isObject(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : '';
 }
+
+const Usage = object({
+  input_tokens: tokens,
+  cache_read_input_tokens: tokens,
+  cache_creation_input_tokens: tokens,
+  output_tokens: tokens,
+  output_tokens_details: object({ thinking_tokens: tokens }),
+});
+
+/** `input_tokens` excludes cached tokens, so the prompt is the sum of three numbers. */
+function usageOf(usage: unknown): NeutralUsage {
+  const all = Usage.parse(usage);
+  const { input_tokens: plain, cache_read_input_tokens: cacheRead } = all;
+  const { cache_creation_input_tokens: cacheWrite } = all;
+  return fields({
+    input: plain === undefined ? undefined : plain + (cacheRead ?? 0) + (cacheWrite ?? 0),
+    output: all.output_tokens,
+    cacheRead,
+    cacheWrite,
+    reasoning: all.output_tokens_details.thinking_tokens,
+  });
+}
+
+const Counts = object({
+  input_tokens: anything,
+  cache_read_input_tokens: anything,
+  cache_creation_input_tokens: anything,
+  output_tokens: anything,
+  output_tokens_details: anything,
+});
+
+/** The counts that an event has; a count that is null says nothing new. */
+function countsIn(usage: unknown): Partial<ReturnType<typeof Counts.parse>> {
+  return Object.fromEntries(Object.entries(Counts.parse(usage)).filter(([, value]) => value != null));
+}
+
+const stops: Stops = {
+  end_turn: 'done',
+  tool_use: 'tools',
+  max_tokens: 'length',
+  stop_sequence: 'sequence',
+  refusal: 'refused',
+  model_context_window_exceeded: 'context',
+};

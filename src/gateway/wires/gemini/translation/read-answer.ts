@@ -9,7 +9,7 @@ import { stringIn } from '../../read-values.ts';
 import { fields } from '../../reply.ts';
 
 /** Reads the chunks of a stream. A whole answer is read as its only chunk. */
-export const read: WireTranslation['read'] = (steps, losses) => {
+export const readAnswer: WireTranslation['read'] = (steps, losses) => {
   let first: number | undefined;
   let reason: unknown;
 

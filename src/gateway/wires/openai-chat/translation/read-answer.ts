@@ -1,14 +1,28 @@
+import type { CallPieces } from '../../../translation/call-pieces.ts';
 import { eventReader } from '../../../translation/event-objects.ts';
-import { incomplete, isDone, NoAnswer, stopOf, wordsOfOther } from '../../../translation/read-answers.ts';
+import type { Losses } from '../../../translation/losses.ts';
+import {
+  incomplete,
+  isDone,
+  NoAnswer,
+  otherStopNamed,
+  stopOf,
+  wordsOfOther,
+} from '../../../translation/read-answers.ts';
+import type { Stops } from '../../../translation/stops.ts';
+import type { StreamSteps } from '../../../translation/stream-steps.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { words } from '../../accepted.ts';
 import { isNothing, isObject, type JsonObject, member, objectsOf, parsed } from '../../lenient.ts';
+import { type ModelError, readError } from '../../model-error.ts';
 import { usageOf } from '../../openai.ts';
-import { stringIn } from '../../read-values.ts';
-import { failureIn } from '../failure.ts';
-import { stops } from '../stops.ts';
-import { callsOf } from './read-calls.ts';
-import { readContent, thoughtIn, thoughtNames } from './read-content.ts';
+import { stringIn, typeName } from '../../read-values.ts';
+import { plainText } from '../../reply.ts';
+import { words } from '../../wire-descriptor.ts';
+
+/** Servers give the model's thoughts under one of these names, or the same thoughts under several. */
+const thoughtNames = [
+  ...['reasoning_content', 'reasoning', 'thinking', 'reasoning_text', 'reasoning_details', 'thinking_blocks'],
+];
 
 const known = new Set([...words('role content refusal tool_calls toolCalls function_call'), ...thoughtNames]);
 
@@ -26,7 +40,7 @@ function kindOf(name: string): string {
 }
 
 /** Reads the chunks of a stream. A whole answer is read as its only chunk. */
-export const read: WireTranslation['read'] = (steps, losses) => {
+export const readAnswer: WireTranslation['read'] = (steps, losses) => {
   const called = callsOf(steps);
   let reason: unknown;
   const said = new Set<string>();
@@ -122,3 +136,180 @@ function usageIn(chunk: JsonObject): JsonObject | undefined {
   const inChoices = objectsOf(chunk.choices).map((choice) => choice.usage);
   return [chunk.usage, ...inChoices, member(chunk.x_groq, 'usage')].find(isObject);
 }
+
+interface Call {
+  index: number | undefined;
+  id: string;
+  pieces: CallPieces;
+}
+
+interface Piece {
+  index: number | undefined;
+  id: string;
+  name: string;
+  arguments: string;
+}
+
+/**
+ * Reads pieces of tool calls. To which call a piece belongs is decided by its index, id, name and position
+ * together: servers number all calls 0 or not at all, leave ids out, change them in each piece, or repeat
+ * names.
+ */
+function callsOf(steps: StreamSteps): (piece: JsonObject) => void {
+  const calls: Call[] = [];
+  return (given) => {
+    const piece = pieceOf(given);
+    const { index, id } = piece;
+    const last = calls.at(-1);
+    // Some servers end arguments that are whole with an empty object.
+    const isNothing = piece.arguments === '' || (isEmpty(piece.arguments) && last?.pieces.isWhole);
+    if (id === '' && piece.name === '' && isNothing) return;
+    let call = callOf(calls, piece);
+    if (!call) {
+      call = { index, id, pieces: steps.call() };
+      calls.push(call);
+      // A second call of the same tool may come without its name.
+      if (piece.name === '' && id === '' && last && last.index === index) piece.name = last.pieces.name;
+    }
+    if (call.id === '') call.id = id;
+    call.pieces.add({ id, name: piece.name, arguments: piece.arguments });
+  };
+}
+
+/** The call that a piece continues; undefined if it begins one. */
+function callOf(calls: readonly Call[], piece: Piece): Call | undefined {
+  const { index, id, name } = piece;
+  const sameIndex = index === undefined ? calls : calls.filter((call) => call.index === index);
+  const known = id === '' ? undefined : sameIndex.findLast((call) => call.id === id);
+  if (known) return isAnother(known, piece) && !known.pieces.isRepeated(piece.arguments) ? undefined : known;
+  const last = sameIndex.at(-1);
+  const begins = /^\s*\{/.test(piece.arguments);
+  if (!last) {
+    // Some servers count pieces.
+    const before = calls.at(-1);
+    if (id !== '' || name !== '' || !before) return undefined;
+    return begins === before.pieces.hasArguments || before.pieces.isWhole ? undefined : before;
+  }
+  if (id !== '' && last.id !== '') {
+    // Some servers give each piece an id.
+    if (index !== undefined && name === last.pieces.name && begins && !last.pieces.hasArguments) return last;
+    // Another id begins another call, unless the arguments clearly go on.
+    const isNew = (name !== '' && (begins || piece.arguments === '')) || (begins && last.pieces.isWhole);
+    return isNew ? undefined : last;
+  }
+  if (isAnother(last, piece)) {
+    const isRepeat = name === '' && last.pieces.isRepeated(piece.arguments);
+    return isRepeat ? last : undefined;
+  }
+  const { isWhole, name: before } = last.pieces;
+  const isOther = name !== '' && before !== '' && name !== before;
+  return isOther && isWhole && piece.arguments === '' ? undefined : last;
+}
+
+/** Whether a piece begins arguments, although those of the call are whole. */
+function isAnother({ pieces }: Call, piece: Piece): boolean {
+  const begins = /^\s*\{/.test(piece.arguments);
+  const isSame = piece.name === pieces.name && !isEmpty(piece.arguments);
+  const fills = pieces.isPlaceholder && (piece.name === '' || isSame);
+  return begins && pieces.hasArguments && pieces.isWhole && !fills;
+}
+
+function isEmpty(given: string): boolean {
+  return /^\s*\{\s*\}\s*$/.test(given);
+}
+
+function pieceOf(given: JsonObject): Piece {
+  const { index } = given;
+  const number = index === undefined || index === null || index === '' ? Number.NaN : Number(index);
+  const called = [given.function, given.custom].find(isObject) ?? given;
+  const text = called.arguments ?? called.input ?? called.parameters;
+  return {
+    index: Number.isFinite(number) ? number : undefined,
+    // Mistral's servers have sent this text for none.
+    id:
+      given.id === 'null'
+        ? ''
+        : typeof given.id === 'number'
+          ? String(given.id)
+          : (stringIn(given, 'id') ?? ''),
+    name: stringIn(called, 'name') ?? stringIn(given, 'function') ?? '',
+    arguments:
+      typeof text === 'string' ? text : text === undefined || text === null ? '' : JSON.stringify(text),
+  };
+}
+
+interface Reading {
+  steps: StreamSteps;
+  losses: Losses;
+  called(piece: JsonObject): void;
+}
+
+/** Reads a content: a text, or parts of which some are thoughts or calls. */
+function readContent(content: unknown, reading: Reading): void {
+  if (content === undefined || content === null) return;
+  for (const part of Array.isArray(content) ? content : [content]) {
+    if (isObject(part)) readPart(part, reading);
+    else if (part !== null) reading.steps.text('text', String(part));
+  }
+}
+
+function readPart(part: JsonObject, { steps, losses, called }: Reading): void {
+  const { type } = part;
+  const { value } = isObject(part.text) ? part.text : { value: part.text ?? part.content };
+  const text = typeof value === 'string' ? value : undefined;
+  if (type === 'thinking' || type === 'reasoning') steps.text('reasoning', thoughtOf(part));
+  else if (type === 'refusal') steps.text('refusal', stringIn(part, 'refusal') ?? '');
+  else if (calledAs.has(type)) called({ ...part, id: part.id ?? part.call_id });
+  else if (text === undefined) losses.record(`answer.content.${typeName(part)}`, 'answer detail');
+  else steps.text('text', text);
+}
+
+const calledAs: ReadonlySet<unknown> = new Set(['tool_use', 'tool_call', 'function_call']);
+
+function thoughtIn(message: JsonObject): string {
+  for (const name of thoughtNames) {
+    const value = message[name];
+    if (value === undefined || value === null) continue;
+    const parts = [value].flat().map((one) => (isObject(one) ? thoughtOf(one) : String(one ?? '')));
+    if (parts.join('') !== '') return parts.join('');
+  }
+  return '';
+}
+
+function thoughtOf(part: JsonObject): string {
+  for (const name of ['thinking', 'reasoning', 'text', 'content', 'summary']) {
+    const text = plainText(part[name]);
+    if (text !== '') return text;
+  }
+  return '';
+}
+
+/** The error that an answer or a chunk of status 200 carries, in each of the forms that servers use. */
+function failureIn(chunk: JsonObject): ModelError | undefined {
+  const { error, base_resp: response } = chunk;
+  // MiniMax tells each success too.
+  if (Number(member(response, 'status_code') ?? 0) !== 0) return readError(response);
+  if (Number(chunk.error_code ?? 0) !== 0) return readError(chunk);
+  if (error !== undefined && error !== null && error !== false && error !== '') {
+    const found = readError(error);
+    return { ...found, message: found.message ?? readError(chunk).message ?? 'it failed' };
+  }
+  for (const { error, finish_reason: reason } of objectsOf(chunk.choices)) {
+    if (isObject(error)) return readError(error);
+    if (otherStopNamed(reason) === 'failed')
+      return readError({ message: `the answer ended as ${JSON.stringify(reason)}` });
+  }
+  if (chunk.choices !== undefined) return undefined;
+  // Servers put their words under many names. A chunk without choices has no others.
+  const found = readError(chunk);
+  return found.message === undefined && chunk.object !== 'error' ? undefined : found;
+}
+
+const stops: Stops = {
+  stop: 'done',
+  eos: 'done',
+  tool_calls: 'tools',
+  function_call: 'tools',
+  length: 'length',
+  content_filter: 'refused',
+};

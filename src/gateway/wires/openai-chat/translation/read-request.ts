@@ -1,12 +1,19 @@
-import { freeFormParameters } from '../../../translation/free-form.ts';
+import { freeFormArguments, freeFormParameters } from '../../../translation/free-form.ts';
 import type { Losses } from '../../../translation/losses.ts';
-import { efforts, type NeutralRequest, type NeutralTool } from '../../../translation/neutral-request.ts';
+import {
+  type Content,
+  efforts,
+  type ModelPart,
+  type NeutralMessage,
+  type NeutralRequest,
+  type NeutralTool,
+} from '../../../translation/neutral-request.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { words } from '../../accepted.ts';
 import { isNothing, isObject, type JsonObject, list, member, objectsOf } from '../../lenient.ts';
-import { numberIn, stringIn, stringsIn } from '../../read-values.ts';
+import { textsOf } from '../../model-request.ts';
+import { inlineData, numberIn, stringIn, stringsIn } from '../../read-values.ts';
 import { fields } from '../../reply.ts';
-import { readMessages } from './read-messages.ts';
+import { words } from '../../wire-descriptor.ts';
 
 const known = words(`
   model messages tools tool_choice parallel_tool_calls stream stream_options temperature top_p top_k stop
@@ -83,4 +90,99 @@ function formatOf(format: unknown, losses: Losses): NeutralRequest['format'] {
   const name = stringIn(inner, 'name');
   const strict = inner.strict === true;
   return { schema, ...(name !== undefined && { name }), ...(strict && { strict }) };
+}
+
+const messageMembers = words('role content');
+const resultMembers = words('role content tool_call_id name');
+const modelMembers = words('role content tool_calls refusal reasoning_content reasoning function_call audio');
+
+function readMessages(body: JsonObject, losses: Losses): NeutralMessage[] {
+  return objectsOf(body.messages).map((message): NeutralMessage => {
+    const { role, content } = message;
+    const known = role === 'assistant' ? modelMembers : role === 'tool' ? resultMembers : messageMembers;
+    losses.rest(message, 'messages[]', known, 'message option');
+    switch (role) {
+      case 'system':
+      case 'developer':
+        return { from: 'system', text: textsOf(content).join('\n') };
+      case 'user':
+        return { from: 'user', parts: contentsOf(content, losses) };
+      case 'assistant':
+        return { from: 'model', parts: modelParts(message, losses) };
+      case 'tool':
+        return {
+          from: 'tool',
+          callId: stringIn(message, 'tool_call_id') ?? losses.refuse('messages[].tool_call_id'),
+          parts: contentsOf(content, losses),
+          failed: false,
+        };
+      default:
+        return losses.refuse('messages[].role');
+    }
+  });
+}
+
+function modelParts(message: JsonObject, losses: Losses): ModelPart[] {
+  for (const name of ['function_call', 'audio'])
+    if (message[name] != null) losses.refuse(`messages[].${name}`);
+  const reasoning = stringIn(message, 'reasoning_content') ?? stringIn(message, 'reasoning') ?? '';
+  const refusal = stringIn(message, 'refusal') ?? '';
+  return [
+    ...(reasoning === '' ? [] : [{ type: 'reasoning' as const, text: reasoning }]),
+    ...partsOf(message.content).map((part): ModelPart => {
+      if (part.type === 'refusal') return { type: 'refusal', text: stringIn(part, 'refusal') ?? '' };
+      if (part.type !== 'text') return losses.refuse('messages[].content[].type');
+      return { type: 'text', text: stringIn(part, 'text') ?? '' };
+    }),
+    ...(refusal === '' ? [] : [{ type: 'refusal' as const, text: refusal }]),
+    ...objectsOf(message.tool_calls).map((call): ModelPart => {
+      const custom = call.type === 'custom';
+      const inner = custom ? call.custom : call.function;
+      const given = member(inner, custom ? 'input' : 'arguments');
+      const name = member(inner, 'name');
+      if (typeof name !== 'string') return losses.refuse('messages[].tool_calls[].function.name');
+      const text = typeof given === 'string' ? given : JSON.stringify(given ?? {});
+      return {
+        type: 'call',
+        id: stringIn(call, 'id') ?? losses.refuse('messages[].tool_calls[].id'),
+        name,
+        arguments: custom ? freeFormArguments(text) : text,
+      };
+    }),
+  ];
+}
+
+function partsOf(content: unknown): JsonObject[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
+  return objectsOf(content);
+}
+
+const textMembers = words('type text');
+const imageMembers = words('type image_url');
+const at = 'messages[].content[]';
+
+function contentsOf(content: unknown, losses: Losses): Content[] {
+  return partsOf(content).map((part): Content => {
+    if (part.type === 'text') {
+      losses.rest(part, at, textMembers, 'message option');
+      return { type: 'text', text: stringIn(part, 'text') ?? '' };
+    }
+    if (part.type === 'image_url') {
+      losses.rest(part, at, imageMembers, 'message option');
+      const image = isObject(part.image_url) ? part.image_url : { url: part.image_url };
+      if (image.detail != null && image.detail !== 'auto')
+        losses.drop(`${at}.image_url.detail`, 'message option');
+      const url = stringIn(image, 'url') ?? losses.refuse(`${at}.image_url.url`);
+      const inline = inlineData(url);
+      return { type: 'image', ...(inline ?? { url }) };
+    }
+    if (part.type === 'file') {
+      const data = member(part.file, 'file_data');
+      const inline = typeof data === 'string' ? inlineData(data) : undefined;
+      if (!inline) return losses.refuse(`${at}.file`);
+      const name = member(part.file, 'filename');
+      return { type: 'document', ...inline, ...(typeof name === 'string' && { name }) };
+    }
+    return losses.refuse(`${at}.type`);
+  });
 }

@@ -10,7 +10,7 @@ import {
   otherStopNamed,
   wordsOfOther,
 } from '../../../translation/read-answers.ts';
-import { stopNamed } from '../../../translation/stops.ts';
+import { type Stops, stopNamed } from '../../../translation/stops.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
@@ -18,7 +18,6 @@ import { readError, readErrorBody } from '../../model-error.ts';
 import { usageOf } from '../../openai.ts';
 import { stringIn, typeName } from '../../read-values.ts';
 import { plainText } from '../../reply.ts';
-import { stops } from '../stops.ts';
 import { reasoningOf } from './reasoning-item.ts';
 
 interface Item {
@@ -44,7 +43,7 @@ interface Item {
  * What pieces did not say is read from the whole text, the whole item, or the whole response. A whole answer
  * is read as a response that is complete.
  */
-export const read: WireTranslation['read'] = (steps, losses) => {
+export const readAnswer: WireTranslation['read'] = (steps, losses) => {
   const items: Item[] = [];
   let created: unknown;
   let isTold = false;
@@ -271,3 +270,6 @@ function stopOf(response: JsonObject, told: string | undefined, losses: Losses):
   if (!stopNamed(stops, reason)) losses.record('answer.incomplete_details', 'answer detail');
   return stop ?? 'length';
 }
+
+/** Why a response is incomplete. */
+const stops: Stops = { max_output_tokens: 'length', content_filter: 'refused' };

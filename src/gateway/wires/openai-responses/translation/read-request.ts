@@ -1,13 +1,21 @@
-import { freeFormParameters } from '../../../translation/free-form.ts';
+import { freeFormArguments, freeFormParameters } from '../../../translation/free-form.ts';
 import type { Losses } from '../../../translation/losses.ts';
-import { efforts, type NeutralRequest, type NeutralTool } from '../../../translation/neutral-request.ts';
+import {
+  type Content,
+  efforts,
+  type ModelPart,
+  type NeutralMessage,
+  type NeutralRequest,
+  type NeutralTool,
+} from '../../../translation/neutral-request.ts';
 import { groupedName } from '../../../translation/tool-groups.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { words } from '../../accepted.ts';
 import { isNothing, isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
-import { numberIn, stringIn, stringsIn } from '../../read-values.ts';
+import { textsOf } from '../../model-request.ts';
+import { inlineData, numberIn, stringIn, stringsIn, typeName } from '../../read-values.ts';
 import { fields } from '../../reply.ts';
-import { readMessages } from './read-messages.ts';
+import { words } from '../../wire-descriptor.ts';
+import { reasoningOf } from './reasoning-item.ts';
 
 const known = words(`
   model input instructions tools tool_choice parallel_tool_calls stream stream_options store include
@@ -41,7 +49,7 @@ export const readRequest: WireTranslation['readRequest'] = (body, losses) => {
       seed: numberIn(body, 'seed'),
       presencePenalty: numberIn(body, 'presence_penalty'),
       frequencyPenalty: numberIn(body, 'frequency_penalty'),
-      reasoning: reasoningOf(body.reasoning, losses),
+      reasoning: reasoningAsked(body.reasoning, losses),
       format: formatOf(member(body.text, 'format'), losses),
     }) as Partial<NeutralRequest>),
   };
@@ -56,7 +64,7 @@ function choiceOf(choice: unknown, losses: Losses): NeutralRequest['toolChoice']
   return { tool: typeof group === 'string' ? groupedName(group, name) : name };
 }
 
-function reasoningOf(reasoning: unknown, losses: Losses): NeutralRequest['reasoning'] {
+function reasoningAsked(reasoning: unknown, losses: Losses): NeutralRequest['reasoning'] {
   if (!isObject(reasoning)) return undefined;
   losses.rest(reasoning, 'reasoning', words('effort'), 'reasoning');
   const effort = efforts.find((one) => one === reasoning.effort);
@@ -96,5 +104,96 @@ function readTools(tools: readonly JsonObject[], losses: Losses, group?: string)
       ...(group !== undefined && { group: { name: group, tool: name } }),
       ...(isCustom && { freeForm: true as const }),
     };
+  });
+}
+
+/** Items of the model that follow each other are one message. */
+function readMessages(body: JsonObject, losses: Losses): NeutralMessage[] {
+  const messages: NeutralMessage[] = textsOf(body.instructions).map((text) => ({ from: 'system', text }));
+  if (typeof body.input === 'string')
+    messages.push({ from: 'user', parts: [{ type: 'text', text: body.input }] });
+  for (const item of objectsOf(body.input)) {
+    const message = messageOf(item, losses);
+    const last = messages.at(-1);
+    if (message.from === 'model' && last?.from === 'model') last.parts.push(...message.parts);
+    else messages.push(message);
+  }
+  return messages;
+}
+
+const messageMembers = words('type role content id status phase');
+const callMembers = words('type id status call_id name namespace arguments input');
+const resultMembers = words('type id status call_id output name');
+
+function messageOf(item: JsonObject, losses: Losses): NeutralMessage {
+  const id = () => stringIn(item, 'call_id') ?? losses.refuse('input[].call_id');
+  switch (item.type) {
+    case undefined:
+    case 'message':
+      losses.rest(item, 'input[]', messageMembers, 'message option');
+      return saidBy(item, losses);
+    case 'reasoning':
+      return { from: 'model', parts: [reasoningOf(item)] };
+    case 'function_call':
+    case 'custom_tool_call': {
+      losses.rest(item, 'input[]', callMembers, 'message option');
+      const name = stringIn(item, 'name') ?? losses.refuse('input[].name');
+      const group = stringIn(item, 'namespace');
+      const given =
+        item.type === 'function_call'
+          ? (stringIn(item, 'arguments') ?? '{}')
+          : freeFormArguments(stringIn(item, 'input') ?? '');
+      const call = { type: 'call' as const, id: id(), arguments: given };
+      return {
+        from: 'model',
+        parts: [{ ...call, name: group === undefined ? name : groupedName(group, name) }],
+      };
+    }
+    case 'function_call_output':
+    case 'custom_tool_call_output':
+      losses.rest(item, 'input[]', resultMembers, 'message option');
+      return { from: 'tool', callId: id(), parts: contentsOf(item.output, losses), failed: false };
+    default:
+      return losses.refuse(`input[] of the type ${typeName(item)}`);
+  }
+}
+
+function saidBy({ role, content }: JsonObject, losses: Losses): NeutralMessage {
+  if (role === 'system' || role === 'developer') return { from: 'system', text: textsOf(content).join('\n') };
+  if (role !== 'assistant') return { from: 'user', parts: contentsOf(content, losses) };
+  if (typeof content === 'string') return { from: 'model', parts: [{ type: 'text', text: content }] };
+  const parts = objectsOf(content).map((part): ModelPart => {
+    if (part.type === 'refusal') return { type: 'refusal', text: stringIn(part, 'refusal') ?? '' };
+    return { type: 'text', text: stringIn(part, 'text') ?? losses.refuse('input[].content[].type') };
+  });
+  return { from: 'model', parts };
+}
+
+const textMembers = words('type text annotations logprobs');
+const at = 'input[].content[]';
+
+function contentsOf(content: unknown, losses: Losses): Content[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
+  return objectsOf(content).map((part): Content => {
+    switch (part.type) {
+      case 'input_text':
+      case 'output_text':
+      case 'text':
+        losses.rest(part, at, textMembers, 'message option');
+        return { type: 'text', text: stringIn(part, 'text') ?? '' };
+      case 'input_image': {
+        if (part.detail != null && part.detail !== 'auto') losses.drop(`${at}.detail`, 'message option');
+        const url = stringIn(part, 'image_url') ?? losses.refuse(`${at}.image_url`);
+        return { type: 'image', ...(inlineData(url) ?? { url }) };
+      }
+      case 'input_file': {
+        const inline = inlineData(stringIn(part, 'file_data') ?? '');
+        if (!inline) return losses.refuse(`${at}.file_data`);
+        const name = stringIn(part, 'filename');
+        return { type: 'document', ...inline, ...(name !== undefined && { name }) };
+      }
+      default:
+        return losses.refuse(`${at}.type`);
+    }
   });
 }

@@ -1,10 +1,13 @@
+import { modelAnswers } from '../../../../bounds/model.ts';
 import { freeFormInput } from '../../../translation/free-form.ts';
-import type { NeutralAnswer, NeutralUsage } from '../../../translation/neutral-answer.ts';
+import type { NeutralAnswer, NeutralEvent, NeutralUsage } from '../../../translation/neutral-answer.ts';
 import type { ModelPart, NeutralRequest } from '../../../translation/neutral-request.ts';
 import { toolNamed } from '../../../translation/tool-groups.ts';
+import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
+import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import type { JsonObject } from '../../lenient.ts';
-import type { RepeatedText } from '../../wire-event.ts';
+import { eventsAround, partsOf, RepeatedText } from '../../wire-event.ts';
 import { reasoningItem } from './reasoning-item.ts';
 
 export const writeAnswer: WireTranslation['writeAnswer'] = (answer, { request, at }) => {
@@ -14,7 +17,7 @@ export const writeAnswer: WireTranslation['writeAnswer'] = (answer, { request, a
 };
 
 /** The members of a response that are known at its beginning. */
-export function responseHead(
+function responseHead(
   { id, model }: Pick<NeutralAnswer, 'id' | 'model'>,
   { model: asked, parallelCalls }: NeutralRequest,
   at: number,
@@ -30,12 +33,12 @@ export function responseHead(
   };
 }
 
-export function itemId(head: JsonObject, index: number): string {
+function itemId(head: JsonObject, index: number): string {
   return `item_${String(head.id)}_${index}`;
 }
 
 /** The whole response, as it ends. */
-export function endOf(
+function endOf(
   head: JsonObject,
   output: readonly JsonObject[],
   { stop, usage }: Pick<NeutralAnswer, 'stop' | 'usage'>,
@@ -57,7 +60,7 @@ function holdsRefusal({ content }: JsonObject): boolean {
 }
 
 /** An item of the output, complete. */
-export function itemOf(part: ModelPart, id: string, request: NeutralRequest): JsonObject {
+function itemOf(part: ModelPart, id: string, request: NeutralRequest): JsonObject {
   switch (part.type) {
     case 'reasoning':
       return { id, ...reasoningItem(part) };
@@ -68,16 +71,16 @@ export function itemOf(part: ModelPart, id: string, request: NeutralRequest): Js
   }
 }
 
-export function messageItem(id: string, content: JsonObject): JsonObject {
+function messageItem(id: string, content: JsonObject): JsonObject {
   return { id, type: 'message', status: 'completed', role: 'assistant', content: [content] };
 }
 
-export function contentOf(type: 'text' | 'refusal', text: string | RepeatedText): JsonObject {
+function contentOf(type: 'text' | 'refusal', text: string | RepeatedText): JsonObject {
   if (type === 'refusal') return { type: 'refusal', refusal: text };
   return { type: 'output_text', text, annotations: [], logprobs: [] };
 }
 
-export function callItem(
+function callItem(
   { id: call_id, name, arguments: given }: { id: string; name: string; arguments: string },
   id: string,
   request: NeutralRequest,
@@ -107,4 +110,156 @@ function usageOf({
     output_tokens_details: { reasoning_tokens: reasoning },
     total_tokens: (input ?? 0) + (output ?? 0),
   };
+}
+
+type Open =
+  | { type: 'text' | 'refusal' | 'reasoning'; item: JsonObject }
+  | { type: 'call'; item: JsonObject; id: string; name: string };
+
+/**
+ * The wire repeats each part at the end of the part, and all parts at the end of the answer. So they are
+ * kept, up to a bound.
+ */
+export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emit) => {
+  let head: JsonObject = {};
+  let sequence_number = 0;
+  let open: Open | undefined;
+  let kept = 0;
+  const whole = new WholeText();
+  const output: JsonObject[] = [];
+  const event = (type: string, data: JsonObject) =>
+    emit({ event: type, data: { type, sequence_number: sequence_number++, ...data } });
+  const place = () => ({ item_id: itemId(head, output.length), output_index: output.length });
+  const inContent = (type: Open['type']) => ({
+    ...place(),
+    [type === 'reasoning' ? 'summary_index' : 'content_index']: 0,
+  });
+
+  /** Pieces of the open item. */
+  let piece: ((text: string) => string) | undefined;
+  const more = (type: string, text: string, make: (text: string) => JsonObject) => {
+    piece ??= eventsAround((place) => ({ type, ...make(place) }));
+    emit({ event: type, data: `{"sequence_number":${sequence_number++},${piece(text).slice(1)}` });
+  };
+
+  const begin = (opened: Open) => {
+    close();
+    open = opened;
+    piece = undefined;
+    event('response.output_item.added', { output_index: output.length, item: opened.item });
+    if (opened.type === 'reasoning')
+      event('response.reasoning_summary_part.added', {
+        ...inContent('reasoning'),
+        part: { type: 'summary_text', text: '' },
+      });
+    else if (opened.type !== 'call')
+      event('response.content_part.added', { ...inContent(opened.type), part: contentOf(opened.type, '') });
+  };
+  const end = (item: JsonObject) => {
+    event('response.output_item.done', { output_index: output.length, item });
+    output.push(item);
+    for (const part of partsOf(item)) kept += part.length;
+    if (kept > modelAnswers.bytes.translated)
+      throw new UnreadableAnswer(`the answer is larger than ${modelAnswers.bytes.translated} bytes`);
+    open = undefined;
+  };
+  const close = (signature?: string, redacted?: true) => {
+    if (!open) return;
+    const id = itemId(head, output.length);
+    const given = whole.take();
+    const text = given.length < repeated ? given : new RepeatedText(given);
+    switch (open.type) {
+      case 'call': {
+        const item = callItem({ id: open.id, name: open.name, arguments: given }, id, request);
+        if (item.type === 'function_call') {
+          item.arguments = text;
+          event('response.function_call_arguments.done', { ...place(), name: item.name, arguments: text });
+        } else {
+          event('response.custom_tool_call_input.delta', { ...place(), delta: item.input });
+          event('response.custom_tool_call_input.done', { ...place(), input: item.input });
+        }
+        return end(item);
+      }
+      case 'reasoning':
+        event('response.reasoning_summary_text.done', { ...inContent('reasoning'), text });
+        event('response.reasoning_summary_part.done', {
+          ...inContent('reasoning'),
+          part: { type: 'summary_text', text },
+        });
+        return end({ id, ...reasoningItem({ text, signature, redacted }) });
+      default: {
+        const { type } = open;
+        const [name, member] = type === 'refusal' ? ['refusal', 'refusal'] : ['output_text', 'text'];
+        event(`response.${name}.done`, {
+          ...inContent(type),
+          [member]: text,
+          ...(type === 'text' && { logprobs: [] }),
+        });
+        event('response.content_part.done', { ...inContent(type), part: contentOf(type, text) });
+        return end(messageItem(id, contentOf(type, text)));
+      }
+    }
+  };
+
+  const take = (step: NeutralEvent) => {
+    const nextId = () => itemId(head, output.length + (open ? 1 : 0));
+    switch (step.type) {
+      case 'start': {
+        head = responseHead(step, request, at);
+        const response = { ...head, status: 'in_progress', output: [], usage: null };
+        event('response.created', { response });
+        return event('response.in_progress', { response });
+      }
+      case 'text':
+      case 'refusal':
+      case 'reasoning': {
+        const { type, text } = step;
+        if (open?.type !== type) begin({ type, item: beginningOf(type, nextId()) });
+        whole.add(text);
+        const name =
+          type === 'text' ? 'output_text' : type === 'refusal' ? 'refusal' : 'reasoning_summary_text';
+        return more(`response.${name}.delta`, text, (delta) => ({
+          ...inContent(type),
+          delta,
+          ...(type === 'text' && { logprobs: [] }),
+        }));
+      }
+      case 'signature':
+        if (open?.type !== 'reasoning')
+          begin({ type: 'reasoning', item: beginningOf('reasoning', nextId()) });
+        return close(step.signature, step.redacted);
+      case 'call': {
+        const item = { ...callItem({ ...step, arguments: '' }, nextId(), request), status: 'in_progress' };
+        return begin({ type: 'call', item, id: step.id, name: step.name });
+      }
+      case 'arguments':
+        whole.add(step.text);
+        if (open?.item.type === 'function_call')
+          more('response.function_call_arguments.delta', step.text, (delta) => ({ ...place(), delta }));
+        return;
+      case 'callEnd':
+        return close();
+      case 'end': {
+        close();
+        const response = endOf(head, output, step);
+        return event(`response.${response.status}`, { response });
+      }
+      case 'failure': {
+        const error = { code: step.code ?? 'server_error', message: step.message };
+        return event('response.failed', {
+          response: { ...head, status: 'failed', error, output, usage: null },
+        });
+      }
+    }
+  };
+  return { take, held: () => kept + whole.held };
+};
+
+/** Characters of a text that is long enough to be written once for all events that repeat it. */
+const repeated = 1024;
+
+/** An item at its beginning. */
+function beginningOf(type: 'text' | 'refusal' | 'reasoning', id: string): JsonObject {
+  if (type === 'reasoning') return { id, type: 'reasoning', summary: [] };
+  return { id, type: 'message', status: 'in_progress', role: 'assistant', content: [] };
 }
