@@ -440,23 +440,10 @@ export function listTrials(records: Records, batch: BatchKey): ListedTrial[] {
     }));
 }
 
-/** What the runs of a batch say of it. */
-export interface BatchOfRuns {
-  variants: string[];
-  /** When its last result so far came, in epoch milliseconds; undefined before the first. */
-  lastResultAt: number | undefined;
-}
-
-/** The same of all batches, by their keys. */
-export function batchesOfRuns(records: Records): Map<BatchKey, BatchOfRuns> {
+/** The variants of all batches, by their keys. */
+export function variantsOfBatches(records: Records): Map<BatchKey, string[]> {
   const rows = records.all(
-    `SELECT runs.batch, json_group_array(DISTINCT runs.variant) AS variants, max(trials.finished_at) AS last
-     FROM runs LEFT JOIN trials ON trials.run = runs.key GROUP BY runs.batch`,
+    'SELECT batch, json_group_array(DISTINCT variant) AS variants FROM runs GROUP BY batch',
   );
-  return new Map(
-    rows.map(({ batch, variants, last }) => [
-      Number(batch),
-      { variants: JSON.parse(String(variants)), lastResultAt: last === null ? undefined : Number(last) },
-    ]),
-  );
+  return new Map(rows.map(({ batch, variants }) => [Number(batch), JSON.parse(String(variants))]));
 }

@@ -1,11 +1,11 @@
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { auditMarks } from '../../ledger/audits.ts';
 import {
-  batchesOfRuns,
   type ListedBatch,
   type ListedTrial,
   listBatches,
   listTrials,
+  variantsOfBatches,
 } from '../../ledger/find.ts';
 import { fingerprintsOf } from '../../ledger/fingerprints.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -30,13 +30,13 @@ import type {
 /** All batches, newest first. */
 export function readBatches({ records, sets }: Ledger): BatchInList[] {
   const parts = sets.partNumbers();
-  const runs = batchesOfRuns(records);
+  const variants = variantsOfBatches(records);
   return listBatches(records).map((batch) => {
-    const { variants = [] } = runs.get(batch.key) ?? {};
-    const { elapsed } = batch;
+    const { key, elapsed } = batch;
     // Without the listings of all its trials, the sums are too small.
     const { tokens, costUsd } = batch.unlisted > 0 ? {} : batch;
-    return { ...batchRow(batch), set: parts.get(batch.key), variants, elapsed, tokens, costUsd };
+    const ofRuns = { set: parts.get(key), variants: variants.get(key) ?? [] };
+    return { ...batchRow(batch), ...ofRuns, elapsed, tokens, costUsd };
   });
 }
 
