@@ -38,26 +38,7 @@ cases:
     expect(existsSync(place.dataFolder)).toBe(false);
   });
 
-  test('a suite file of the wrong shape', async () => {
-    using place = openPlace();
-    const suite = place.write(
-      'suite.yaml',
-      'suite: { id: s }\ntrials: 99\nvariants: []\ncases: 3\nextra: 1\n',
-    );
-    const { exitCode, stderr } = await offsite(place, ['run', suite]);
-    expect(exitCode).toBe(2);
-    for (const path of ['suite.prompt', 'trials', 'variants', 'cases', 'extra'])
-      expect(stderr).toMatch(new RegExp(`suite\\.yaml:\\d:\\d+: ${path.replace('.', '\\.')}: `));
-    expect(existsSync(place.dataFolder)).toBe(false);
-  });
-
   test.each([
-    ['a file that is not there', ['run', 'gone.yaml'], 'gone.yaml'],
-    ['an option that there is not', ['run', 'suite.yaml', '--fast'], "unknown option '--fast'"],
-    ['no file at all', ['run'], 'expected a suite file, or --tasks with a folder'],
-    ['a rate that is none', ['run', 'suite.yaml', '--fail-under', '7'], 'a number from 0 to 1'],
-    ['a concurrency that is none', ['run', 'suite.yaml', '-c', '0'], 'a whole number from 1'],
-    ['a command that there is not', ['walk'], "unknown command 'walk'"],
     [
       'an option as a value',
       ['run', 'suite.yaml', '--data-folder', '--json'],

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { someOf } from '../short-tests.ts';
 import { openTrialBench, type TrialBench, validator } from './trial-bench.ts';
 
 let bench: TrialBench;
@@ -18,7 +19,7 @@ const users: [string, object][] = [
   ['root', {}],
   ['another user', { security: 'strict', user: '1000' }],
 ];
-test.each(modes.flatMap((network) => users.map(([name, user]) => ({ network, name, user }))))(
+test.each(someOf(modes.flatMap((network) => users.map(([name, user]) => ({ network, name, user })))))(
   'with the network "$network", harness, verify and validator of $name reach a server by the name localhost',
   async ({ network, user }) => {
     const result = await bench.trial(
