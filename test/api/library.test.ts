@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { type RunEvent, readBatch, runSuite } from '../../src/api/index.ts';
-import { openPlace, type Place } from '../cli/place.ts';
+import { eachPlace, place } from '../cli/each-place.ts';
 
 const slow = { id: 'slow', variables: { act: 'sleep 100' }, verify: 'true' };
 const good = {
@@ -12,11 +12,7 @@ const good = {
 };
 const bad = { id: 'bad', variables: { act: 'true' }, verify: 'test -f a.txt' };
 
-let place: Place;
-beforeEach(() => {
-  place = openPlace();
-});
-afterEach(() => place[Symbol.dispose]());
+eachPlace();
 
 function given(more: object = {}) {
   const { OFFSITE_URL: _, ...env } = process.env;

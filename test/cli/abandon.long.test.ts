@@ -1,14 +1,10 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { runsOf } from './ask.ts';
 import { batches, died } from './died.ts';
+import { eachPlace, place } from './each-place.ts';
 import { offsite } from './offsite.ts';
-import { openPlace, type Place } from './place.ts';
 
-let place: Place;
-beforeEach(() => {
-  place = openPlace();
-});
-afterEach(() => place[Symbol.dispose]());
+eachPlace();
 
 test('a batch can be ended on this machine alone', { timeout: 240_000 }, async () => {
   const batch = await died(place);

@@ -1,15 +1,11 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { runsOf } from './ask.ts';
 import { containersOnce } from './containers.ts';
 import { batches, died } from './died.ts';
+import { eachPlace, place } from './each-place.ts';
 import { offsite } from './offsite.ts';
-import { openPlace, type Place } from './place.ts';
 
-let place: Place;
-beforeEach(() => {
-  place = openPlace();
-});
-afterEach(() => place[Symbol.dispose]());
+eachPlace();
 
 test('an abandoned batch is reported, closed, and leaves nothing', { timeout: 240_000 }, async () => {
   const batch = await died(place);

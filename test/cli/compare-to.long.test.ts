@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { readPlan } from '../../src/agent/stored-plan.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import type { MergedSummary } from '../../src/cli/output/summary.ts';
@@ -7,14 +7,11 @@ import { Ledger } from '../../src/ledger/ledger.ts';
 import { startRequest } from '../../src/suite/plan.ts';
 import { testPlatform, trialRecord } from '../service/test-platform.ts';
 import { openTestService } from '../service/test-service.ts';
+import { place, sharedPlace } from './each-place.ts';
 import { offsite } from './offsite.ts';
-import { openPlace, type Place } from './place.ts';
+import { openPlace } from './place.ts';
 
-let place: Place;
-beforeAll(() => {
-  place = openPlace();
-});
-afterAll(() => place?.[Symbol.dispose]());
+sharedPlace();
 
 const cases = Array.from({ length: 8 }, (_, n) => ({ id: `case-${n}`, verify: 'test -f done' }));
 /** A suite whose agent is good or not. The cases are the same. */

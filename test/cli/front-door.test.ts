@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { commandTrees } from '../../src/cli/command-list.ts';
 import { nextStep } from '../../src/cli/program.ts';
+import { place, sharedPlace } from './each-place.ts';
 import { offsite } from './offsite.ts';
-import { openPlace, type Place } from './place.ts';
 
-let place: Place;
-beforeAll(() => {
-  place = openPlace();
-});
-afterAll(() => place?.[Symbol.dispose]());
+sharedPlace();
 
 describe('the help of the whole program', () => {
   test.each([[['--help']], [['-h']], [['help']]])('%j fits on a screen of 80 x 24', async (line) => {

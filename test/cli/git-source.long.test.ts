@@ -1,15 +1,11 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { makeRepository } from '../suite/git/repository.ts';
+import { eachPlace, place } from './each-place.ts';
 import { offsite, start } from './offsite.ts';
-import { openPlace, type Place } from './place.ts';
 
-let place: Place;
-beforeEach(() => {
-  place = openPlace();
-});
-afterEach(() => place[Symbol.dispose]());
+eachPlace();
 
 const look = [
   'git status --porcelain --branch > /tmp/status',

@@ -1,16 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { cleanCommand } from '../../src/cli/commands/clean.ts';
 import { imagesCommand } from '../../src/cli/commands/images.ts';
-import type { Engine } from '../../src/engine/engine.ts';
 import { dockerOf } from '../engine/docker-of.ts';
-import { shell, testEngine, testSpec } from '../engine/engine-fixture.ts';
+import { shell, testSpec } from '../engine/engine-fixture.ts';
+import { engine, sharedEngine } from '../engine/shared-engine.ts';
 
-let engine: Engine;
-beforeAll(async () => {
-  engine = await testEngine();
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedEngine();
 
 /** What a command prints on stdout. */
 async function printed(command: ReturnType<typeof imagesCommand | typeof cleanCommand>, ...args: string[]) {

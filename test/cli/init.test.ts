@@ -3,18 +3,14 @@ import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, wr
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { ConfigFile } from '../../src/suite/config-file.ts';
 import { SuiteFile } from '../../src/suite/suite-file.ts';
+import { eachPlace, place } from './each-place.ts';
 import { offsite, startInTerminal } from './offsite.ts';
-import { openPlace, type Place } from './place.ts';
 
-let place: Place;
-beforeEach(() => {
-  place = openPlace();
-});
-afterEach(() => place[Symbol.dispose]());
+eachPlace();
 
 /** A port on which nothing listens. */
 const closed = ['--model-ports', '9'];

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { newName, oldNames } from '../../src/cli/old-names.ts';
+import { place, sharedPlace } from './each-place.ts';
 import { offsite } from './offsite.ts';
-import { openPlace, type Place } from './place.ts';
 
-let place: Place;
-beforeAll(() => {
-  place = openPlace();
-});
-afterAll(() => place?.[Symbol.dispose]());
+sharedPlace();
 
 const bare = (args: readonly string[]) => offsite(place, [...args], { dataFolder: null });
 

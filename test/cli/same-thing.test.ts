@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ComparedBatches } from '../../src/comparison/comparison.ts';
+import { place, sharedPlace } from './each-place.ts';
 import { offsite } from './offsite.ts';
-import { openPlace, type Place } from './place.ts';
 
 /** Batches of one suite that do not ask, check or run the same, and what each view says of them. */
 
 const slow = { timeout: 180_000 };
 
-let place: Place;
-beforeAll(() => {
-  place = openPlace();
-});
-afterAll(() => place?.[Symbol.dispose]());
+sharedPlace();
 
 const act = (file: string) => ({ act: `echo hello > ${file}` });
 const suite = (greet: string, run = 'eval "$act"') =>

@@ -1,13 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { eachPlace, place } from './each-place.ts';
 import { offsite } from './offsite.ts';
-import { openPlace, type Place } from './place.ts';
 
-let place: Place;
-beforeEach(() => {
-  place = openPlace();
-});
-afterEach(() => place[Symbol.dispose]());
+eachPlace();
 
 const solve = 'echo forty-two > answer.txt # the way to solve it\n';
 const grade = 'grep -qx forty-two answer.txt # of a case\n';

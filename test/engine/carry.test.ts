@@ -1,15 +1,11 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type CarryRequest, leadsInside } from '../../src/engine/archive/carry.ts';
 import type { Container } from '../../src/engine/container.ts';
-import type { Engine } from '../../src/engine/engine.ts';
-import { shell, startedContainer, testEngine } from './engine-fixture.ts';
+import { shell, startedContainer } from './engine-fixture.ts';
+import { engine, sharedEngine } from './shared-engine.ts';
 
-let engine: Engine;
-beforeAll(async () => {
-  engine = await testEngine();
-}, 60_000);
-afterAll(() => engine[Symbol.asyncDispose](), 60_000);
+sharedEngine();
 
 const all: CarryRequest = {
   keeps: () => true,

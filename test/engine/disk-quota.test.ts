@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createWithin } from '../../src/engine/container/create.ts';
 import { removeContainer } from '../../src/engine/container/remove.ts';
-import type { Engine } from '../../src/engine/engine.ts';
 import { ownershipLabels } from '../../src/engine/owned-objects.ts';
 import type { ContainerRequest } from '../../src/engine/port/containers.ts';
-import { testEngine, testSpec } from './engine-fixture.ts';
+import { testSpec } from './engine-fixture.ts';
+import { engine, sharedEngine } from './shared-engine.ts';
 
-let engine: Engine;
-beforeAll(async () => {
-  engine = await testEngine();
-}, 60_000);
-afterAll(() => engine[Symbol.asyncDispose](), 60_000);
+sharedEngine();
 
 test.for([
   // overlay2 on ext4, where the engine says in advance that its storage has none.

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
 import type { Container } from '../../src/engine/container.ts';
-import type { Engine } from '../../src/engine/engine.ts';
 import { relayedSandbox } from '../gateway/relay/relayed-sandbox.ts';
 import { dockerOf } from './docker-of.ts';
-import { startedContainer, testEngine, testSpec } from './engine-fixture.ts';
+import { startedContainer, testSpec } from './engine-fixture.ts';
+import { engine, sharedEngine } from './shared-engine.ts';
 
-let engine: Engine;
-beforeAll(async () => {
-  engine = await testEngine();
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedEngine();
 
 /**
  * What Node and the C library say that names stand for, and whether a server that listens by a name is

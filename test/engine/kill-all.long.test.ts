@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { containerOf } from '../../src/engine/container.ts';
-import type { Engine } from '../../src/engine/engine.ts';
-import { daemon, shell, startedContainer, testEngine, testSpec, until } from './engine-fixture.ts';
+import { daemon, shell, startedContainer, testSpec, until } from './engine-fixture.ts';
+import { engine, sharedEngine } from './shared-engine.ts';
 
-let engine: Engine;
-beforeAll(async () => {
-  engine = await testEngine();
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedEngine();
 
 test('processes of every user end, daemons among them, and files stay', async () => {
   await using container = await startedContainer(engine);

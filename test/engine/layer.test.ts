@@ -1,17 +1,13 @@
 import { access, constants } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { changedContents } from '../../src/engine/changes/changed-contents.ts';
 import type { Container } from '../../src/engine/container.ts';
-import type { Engine } from '../../src/engine/engine.ts';
 import { plainRuntimes } from '../../src/engine/port/capabilities.ts';
 import { dockerOf } from './docker-of.ts';
-import { shell, startedContainer, testEngine } from './engine-fixture.ts';
+import { shell, startedContainer } from './engine-fixture.ts';
+import { engine, sharedEngine } from './shared-engine.ts';
 
-let engine: Engine;
-beforeAll(async () => {
-  engine = await testEngine();
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedEngine();
 
 /**
  * The looks that may come out: the right one, and not to know, where this process cannot read the layer since

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Engine } from '../../src/engine/engine.ts';
+import { describe, expect, test } from 'vitest';
 import { dockerOf } from './docker-of.ts';
-import { daemon, shell, startedContainer, testEngine, testSpec, until } from './engine-fixture.ts';
+import { daemon, shell, startedContainer, testSpec, until } from './engine-fixture.ts';
+import { engine, sharedEngine } from './shared-engine.ts';
 
-let engine: Engine;
-beforeAll(async () => {
-  engine = await testEngine();
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedEngine();
 
 const eatMemory = 'b = bytearray()\nwhile True: b += bytes(10**7)';
 

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { runtimeProbe } from '../../src/engine/container/runtime-probe.ts';
-import type { Engine } from '../../src/engine/engine.ts';
 import { plainRuntimes } from '../../src/engine/port/capabilities.ts';
 import type { ContainerPort } from '../../src/engine/port/containers.ts';
 import { engineFailure } from '../../src/engine/port/failure.ts';
-import { startedContainer, testEngine, testSpec } from './engine-fixture.ts';
+import { startedContainer, testSpec } from './engine-fixture.ts';
+import { engine, sharedEngine } from './shared-engine.ts';
 
-let engine: Engine;
-beforeAll(async () => {
-  engine = await testEngine();
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedEngine();
 
 /**
  * The probe of an engine whose default runtime Offsite does not know, with these answers in place of its own.

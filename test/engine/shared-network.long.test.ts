@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Engine } from '../../src/engine/engine.ts';
-import { startedContainer, testEngine } from './engine-fixture.ts';
+import { expect, test } from 'vitest';
+import { startedContainer } from './engine-fixture.ts';
+import { engine, sharedEngine } from './shared-engine.ts';
 
-let engine: Engine;
-beforeAll(async () => {
-  engine = await testEngine();
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedEngine();
 
 test('a container is removed whose network another one shares, while that one is looked at', async () => {
   for (let round = 0; round < 3; round += 1) {

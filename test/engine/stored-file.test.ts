@@ -1,15 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { storedFiles } from '../../src/engine/archive/stored-file.ts';
-import type { Engine } from '../../src/engine/engine.ts';
 import type { ContainerRequest } from '../../src/engine/port/containers.ts';
-import { testEngine } from './engine-fixture.ts';
+import { engine, sharedEngine } from './shared-engine.ts';
 
-let engine: Engine;
-beforeAll(async () => {
-  engine = await testEngine();
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedEngine();
 
 test('a file in a volume is written once, and its helper is gone', async () => {
   const { port, instance } = engine;

@@ -2,21 +2,17 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { stuckText } from '../../src/api/swept-text.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import type { Engine } from '../../src/engine/engine.ts';
 import type { EnginePort } from '../../src/engine/port/engine-port.ts';
 import { sweepDead } from '../../src/engine/sweep.ts';
 import { cuttingProxy } from './cutting-proxy.ts';
 import { dockerOf } from './docker-of.ts';
 import { startedContainer, testEngine, until } from './engine-fixture.ts';
+import { engine, sharedEngine } from './shared-engine.ts';
 
-let engine: Engine;
-beforeAll(async () => {
-  engine = await testEngine();
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedEngine();
 
 const ofInstance = (instance: string) =>
   dockerOf(engine).listContainers({ all: true, filters: { label: [`offsite.instance=${instance}`] } });

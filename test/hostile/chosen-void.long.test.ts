@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { freshVerify } from '../../src/suite/plan.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
-import { openTrialBench, type TrialBench, validator } from '../trial/trial-bench.ts';
+import { bench, sharedBench } from '../trial/shared-bench.ts';
+import { validator } from '../trial/trial-bench.ts';
 
 /** Agents that did not do the work, and would rather have no verdict than a failure. */
 
-let bench: TrialBench;
-beforeAll(async () => {
-  bench = await openTrialBench();
-});
-afterAll(() => bench?.[Symbol.asyncDispose]());
+sharedBench();
 
 const prepare = 'echo wrong > result; mkdir data; echo 1 > data/1';
 const verify = 'grep -qx right result';

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { readCassette } from '../../src/gateway/replay/read-cassette.ts';
@@ -7,16 +7,12 @@ import { BadFile } from '../../src/suite/file-issues.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
 import { listTasks } from '../../src/tasks/list-tasks.ts';
-import { openTaskSet, type TaskSetFolder } from '../tasks/task-set.ts';
+import { eachTaskSet, set } from '../tasks/each-task-set.ts';
 
 // Each text and each key of each file that a suite or a task has gets each of these characters, in turn. A
 // file's content never ends a command for all other tasks, and never as an error that nobody expected.
 
-let set: TaskSetFolder;
-beforeEach(() => {
-  set = openTaskSet();
-});
-afterEach(() => set[Symbol.dispose]());
+eachTaskSet();
 
 const parts = { except: [], images: {}, keys: undefined };
 const characters = ['\0', '\n'];

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { freshVerify } from '../../src/suite/plan.ts';
-import { openTrialBench, type TrialBench } from '../trial/trial-bench.ts';
+import { bench, sharedBench } from '../trial/shared-bench.ts';
 
 /**
  * An agent replaces the shell, and leaves a process that only a restart of its sandbox ends. If the restart
  * began with that shell, a program of the agent's would be alive while its work is graded in the same sandbox.
  */
 
-let bench: TrialBench;
-beforeAll(async () => {
-  bench = await openTrialBench();
-});
-afterAll(() => bench?.[Symbol.asyncDispose]());
+sharedBench();
 
 /**
  * A program that could be the first process. While verify runs, grep always succeeds. Before and after, it is

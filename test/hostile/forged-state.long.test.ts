@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openTrialBench, type TrialBench } from '../trial/trial-bench.ts';
+import { describe, expect, test } from 'vitest';
+import { bench, sharedBench } from '../trial/shared-bench.ts';
 
 /** Work that plants programs where programs may keep state and caches, for the later steps of verify. */
 
-let bench: TrialBench;
-beforeAll(async () => {
-  bench = await openTrialBench();
-});
-afterAll(() => bench?.[Symbol.asyncDispose]());
+sharedBench();
 
 const prepare = `echo wrong > result
 echo 'import sys; sys.exit(open("result").read() != "right\\n")' > check.py`;

@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { shell, startedContainer } from '../engine/engine-fixture.ts';
-import { openTrialBench, type TrialBench, timeouts, validator } from '../trial/trial-bench.ts';
+import { bench, sharedBench } from '../trial/shared-bench.ts';
+import { timeouts, validator } from '../trial/trial-bench.ts';
 
 /**
  * Processes that signal their own group, or all that they may. On some engines the group's first process is
  * outside the container, and its number inside is 0.
  */
 
-let bench: TrialBench;
-beforeAll(async () => {
-  bench = await openTrialBench();
-});
-afterAll(() => bench?.[Symbol.asyncDispose]());
+sharedBench();
 
 const prepare = 'echo wrong > result';
 const right = 'grep -qx right result';

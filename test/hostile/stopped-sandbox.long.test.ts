@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { freshVerify } from '../../src/suite/plan.ts';
 import type { TrialStep } from '../../src/trial/spec.ts';
 import { scriptTests } from '../trial/script-tests.ts';
-import { openTrialBench, type TrialBench, validator } from '../trial/trial-bench.ts';
+import { bench, sharedBench } from '../trial/shared-bench.ts';
+import { type TrialBench, validator } from '../trial/trial-bench.ts';
 
 /**
  * An agent replaces the shell, and leaves a process that only a restart of its sandbox ends. No command can be
  * run there any more. If the sandbox started again with that shell, it would also end by itself.
  */
 
-let bench: TrialBench;
-beforeAll(async () => {
-  bench = await openTrialBench();
-});
-afterAll(() => bench?.[Symbol.asyncDispose]());
+sharedBench();
 
 const shells: [string, string][] = [
   ['ends at once', 'exit 0'],

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { freshVerify } from '../../src/suite/plan.ts';
-import { openTrialBench, type TrialBench } from '../trial/trial-bench.ts';
+import { bench, sharedBench } from '../trial/shared-bench.ts';
 
 /**
  * Commands that use up their sandbox. The kernel ends some of their processes, and a runtime with a kernel of
  * its own ends the sandbox as a whole. Either way the files that are left decide.
  */
 
-let bench: TrialBench;
-beforeAll(async () => {
-  bench = await openTrialBench();
-});
-afterAll(() => bench?.[Symbol.asyncDispose]());
+sharedBench();
 
 const memory = `python3 -c "
 kept = []

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openTrialBench, type TrialBench, validator } from '../trial/trial-bench.ts';
+import { describe, expect, test } from 'vitest';
+import { bench, sharedBench } from '../trial/shared-bench.ts';
+import { validator } from '../trial/trial-bench.ts';
 
 /**
  * Agents that do not do the work (a file `result` that contains `right`) and try to be graded as if they had.
  */
 
-let bench: TrialBench;
-beforeAll(async () => {
-  bench = await openTrialBench();
-});
-afterAll(() => bench?.[Symbol.asyncDispose]());
+sharedBench();
 
 const prepare = `echo wrong > result
 echo 'import sys; sys.exit(open("result").read() != "right\\n")' > check.py`;

@@ -1,15 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { truncateSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readTask } from '../../src/tasks/read-task.ts';
-import { issuesOf, notesOf, openTaskSet, type TaskSetFolder, taskOf } from './task-set.ts';
+import { eachTaskSet, set } from './each-task-set.ts';
+import { issuesOf, notesOf, taskOf } from './task-set.ts';
 
-let set: TaskSetFolder;
-beforeEach(() => {
-  set = openTaskSet();
-});
-afterEach(() => set[Symbol.dispose]());
+eachTaskSet();
 
 describe('what is wrong in task.toml is told with its place', () => {
   test.each([

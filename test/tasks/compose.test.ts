@@ -1,14 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { interpolated } from '../../src/tasks/compose/interpolate.ts';
 import { splitWords } from '../../src/tasks/compose/service.ts';
 import { planTasks } from '../../src/tasks/plan-tasks.ts';
-import { issuesOf, notesOf, obstaclesOf, openTaskSet, type TaskSetFolder, taskOf } from './task-set.ts';
+import { eachTaskSet, set } from './each-task-set.ts';
+import { issuesOf, notesOf, obstaclesOf, taskOf } from './task-set.ts';
 
-let set: TaskSetFolder;
-beforeEach(() => {
-  set = openTaskSet();
-});
-afterEach(() => set[Symbol.dispose]());
+eachTaskSet();
 
 const file = 'environment/docker-compose.yaml';
 const composed = (yaml: string, files: Record<string, string | null> = {}) =>

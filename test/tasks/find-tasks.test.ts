@@ -1,17 +1,14 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { findTasks, selectTasks } from '../../src/tasks/find-tasks.ts';
 import { taskDigest } from '../../src/tasks/harbor/dataset.ts';
 import { readTask } from '../../src/tasks/read-task.ts';
-import { issuesOf, notesOf, openTaskSet, type TaskSetFolder, taskOf } from './task-set.ts';
+import { eachTaskSet, set } from './each-task-set.ts';
+import { issuesOf, notesOf, taskOf } from './task-set.ts';
 
-let set: TaskSetFolder;
-beforeEach(() => {
-  set = openTaskSet();
-});
-afterEach(() => set[Symbol.dispose]());
+eachTaskSet();
 
 const ids = (path = set.folder) => findTasks(path).tasks.map(({ id, format }) => `${id} ${format}`);
 

@@ -1,17 +1,13 @@
 import fc from 'fast-check';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { withoutCanary } from '../../src/tasks/harbor/read-harbor.ts';
 import { readRewards } from '../../src/tasks/harbor/reward.ts';
 import { readTask } from '../../src/tasks/read-task.ts';
 import { printedTestParsers } from '../../src/tasks/swe-bench/log-parsers.ts';
 import { runs } from '../short-tests.ts';
-import { openTaskSet, type TaskSetFolder } from './task-set.ts';
+import { eachTaskSet, set } from './each-task-set.ts';
 
-let set: TaskSetFolder;
-beforeEach(() => {
-  set = openTaskSet();
-});
-afterEach(() => set[Symbol.dispose]());
+eachTaskSet();
 
 const words = [
   ...['[environment]', '[[steps]]', '[agent]', '[verifier.env]', '[metadata.__proto__]', 'name', 'env'],

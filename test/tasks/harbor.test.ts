@@ -1,12 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { planTasks } from '../../src/tasks/plan-tasks.ts';
-import { issuesOf, notesOf, obstaclesOf, openTaskSet, type TaskSetFolder, taskOf } from './task-set.ts';
+import { eachTaskSet, set } from './each-task-set.ts';
+import { issuesOf, notesOf, obstaclesOf, taskOf } from './task-set.ts';
 
-let set: TaskSetFolder;
-beforeEach(() => {
-  set = openTaskSet();
-});
-afterEach(() => set[Symbol.dispose]());
+eachTaskSet();
 
 const toml = (text: string) => ({ 'task.toml': text });
 

@@ -1,12 +1,8 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { listTasks } from '../../src/tasks/list-tasks.ts';
-import { openTaskSet, type TaskSetFolder } from './task-set.ts';
+import { eachTaskSet, set } from './each-task-set.ts';
 
-let set: TaskSetFolder;
-beforeEach(() => {
-  set = openTaskSet();
-});
-afterEach(() => set[Symbol.dispose]());
+eachTaskSet();
 
 test('a task with hosts that the sandbox does not permit is listed with them and their place', () => {
   const toml = `[environment]

@@ -1,14 +1,10 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { KnownKeys } from '../../src/redaction/known-keys.ts';
 import { expandVariables } from '../../src/suite/variables.ts';
 import { planTasks } from '../../src/tasks/plan-tasks.ts';
-import { openTaskSet, type TaskSetFolder } from './task-set.ts';
+import { eachTaskSet, set } from './each-task-set.ts';
 
-let set: TaskSetFolder;
-beforeEach(() => {
-  set = openTaskSet();
-});
-afterEach(() => set[Symbol.dispose]());
+eachTaskSet();
 
 const parts = { except: [], images: { debian: 'offsite/base' }, keys: undefined };
 

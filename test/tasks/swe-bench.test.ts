@@ -1,17 +1,14 @@
 import { appendFileSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { TasksSource } from '../../src/suite/tasks-source.ts';
 import { findTasks } from '../../src/tasks/find-tasks.ts';
 import { planTasks } from '../../src/tasks/plan-tasks.ts';
 import { readTask } from '../../src/tasks/read-task.ts';
 import { logParsers, type NamedResult, resolution } from '../../src/tasks/swe-bench/log-parsers.ts';
-import { openTaskSet, type TaskSetFolder, taskOf } from './task-set.ts';
+import { eachTaskSet, set } from './each-task-set.ts';
+import { taskOf } from './task-set.ts';
 
-let set: TaskSetFolder;
-beforeEach(() => {
-  set = openTaskSet();
-});
-afterEach(() => set[Symbol.dispose]());
+eachTaskSet();
 
 const row = {
   instance_id: 'org__repo-1',

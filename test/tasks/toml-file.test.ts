@@ -1,12 +1,8 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readTomlFile } from '../../src/tasks/toml-file.ts';
-import { openTaskSet, type TaskSetFolder } from './task-set.ts';
+import { eachTaskSet, set } from './each-task-set.ts';
 
-let set: TaskSetFolder;
-beforeEach(() => {
-  set = openTaskSet();
-});
-afterEach(() => set[Symbol.dispose]());
+eachTaskSet();
 
 const written = `top = 1
 "quoted key".inner = 'x'

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { noEnvironment } from '../../src/suite/environment.ts';
 import { scriptTests as tests } from './script-tests.ts';
-import { openTrialBench, type TrialBench } from './trial-bench.ts';
+import { bench, sharedBench } from './shared-bench.ts';
 
-let bench: TrialBench;
-beforeAll(async () => {
-  bench = await openTrialBench();
-}, 60_000);
-afterAll(() => bench[Symbol.asyncDispose](), 60_000);
+sharedBench();
 
 const prepare = 'useradd -m worker && chmod 755 /home/worker && chown worker "$OFFSITE_WORKSPACE"';
 const say = 'echo "$(id -un) $HOME $(pwd)" > out; touch /etc/mine 2> /dev/null || echo not root >> out';

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { BroughtArtifacts, CaseTests, FreshTests } from '../../src/suite/case-tests.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';
 import { scriptTests } from './script-tests.ts';
-import { openTrialBench, specOf, type TrialBench } from './trial-bench.ts';
+import { bench, sharedBench } from './shared-bench.ts';
+import { specOf } from './trial-bench.ts';
 
-let bench: TrialBench;
-beforeAll(async () => {
-  bench = await openTrialBench();
-}, 60_000);
-afterAll(() => bench[Symbol.asyncDispose](), 60_000);
+sharedBench();
 
 /** Tests of one script that run in a fresh sandbox, with artifacts at these paths. */
 function tests(

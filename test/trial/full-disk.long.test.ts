@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openTrialBench, type TrialBench } from './trial-bench.ts';
+import { expect, test } from 'vitest';
+import { bench, sharedBench } from './shared-bench.ts';
 
-let bench: TrialBench;
-beforeAll(async () => {
-  bench = await openTrialBench();
-});
-afterAll(() => bench[Symbol.asyncDispose]());
+sharedBench();
 
 test('a harness that fills its disk is stopped for it, and what it did until then is graded', async () => {
   const result = await bench.trial(

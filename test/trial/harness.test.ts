@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { freshVerify } from '../../src/suite/plan.ts';
-import { openTrialBench, type TrialBench, timeouts, validator } from './trial-bench.ts';
+import { bench, sharedBench } from './shared-bench.ts';
+import { timeouts, validator } from './trial-bench.ts';
 
-let bench: TrialBench;
-beforeAll(async () => {
-  bench = await openTrialBench();
-});
-afterAll(() => bench[Symbol.asyncDispose]());
+sharedBench();
 
 describe.concurrent('a harness', () => {
   test('finds its prompt in a file and in its environment, and the variables of the case', async () => {

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openTrialBench, type TrialBench } from './trial-bench.ts';
+import { expect, test } from 'vitest';
+import { bench, sharedBench } from './shared-bench.ts';
 
 /**
  * A process that forks and ends thousands of times a second: whoever lists processes one after the other
@@ -18,11 +18,7 @@ chmod 777 /workspace
 (setsid python3 /hop.py > /dev/null 2>&1 &)
 until grep -q spoiled result; do sleep 0.02; done 2> /dev/null`;
 
-let bench: TrialBench;
-beforeAll(async () => {
-  bench = await openTrialBench();
-});
-afterAll(() => bench[Symbol.asyncDispose]());
+sharedBench();
 
 test.concurrent.each([
   ['root', ''],

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { someOf } from '../short-tests.ts';
-import { openTrialBench, type TrialBench, validator } from './trial-bench.ts';
+import { bench, sharedBench } from './shared-bench.ts';
+import { validator } from './trial-bench.ts';
 
-let bench: TrialBench;
-beforeAll(async () => {
-  bench = await openTrialBench();
-});
-afterAll(() => bench[Symbol.asyncDispose]());
+sharedBench();
 
 /** A server that listens by the name, and a client that finds it by the name. */
 const server =

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Container } from '../../src/engine/container.ts';
 import { clockWith, untilThere } from '../validate/validator-bench.ts';
-import { openTrialBench, type TrialBench, timeouts, validator } from './trial-bench.ts';
+import { bench, sharedBench } from './shared-bench.ts';
+import { openTrialBench, timeouts, validator } from './trial-bench.ts';
 
-let bench: TrialBench;
-beforeAll(async () => {
-  bench = await openTrialBench();
-});
-afterAll(() => bench[Symbol.asyncDispose]());
+sharedBench();
 
 describe.concurrent('a trial', () => {
   test('runs every verify step in order, whatever fails, with exports and folder carried over', async () => {

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { noEnvironment } from '../../src/suite/environment.ts';
 import type { PlannedService } from '../../src/suite/services.ts';
 import { dockerOf } from '../engine/docker-of.ts';
+import { bench, sharedBench } from './shared-bench.ts';
 import { testImage } from './test-image.ts';
 import { openTrialBench, type TrialBench, validator } from './trial-bench.ts';
 
-let bench: TrialBench;
-beforeAll(async () => {
-  bench = await openTrialBench();
-}, 120_000);
-afterAll(() => bench?.[Symbol.asyncDispose](), 120_000);
+sharedBench();
 
 /** Keeps texts in memory: `POST /name` sets one, `GET /name` reads it. Prints each request. */
 const store = `

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { CaseTests } from '../../src/suite/case-tests.ts';
 import type { TrialSpec, TrialStep } from '../../src/trial/spec.ts';
 import { scriptTests } from './script-tests.ts';
-import { openTrialBench, type TrialBench } from './trial-bench.ts';
+import { bench, sharedBench } from './shared-bench.ts';
 
-let bench: TrialBench;
-beforeAll(async () => {
-  bench = await openTrialBench();
-}, 60_000);
-afterAll(() => bench[Symbol.asyncDispose](), 60_000);
+sharedBench();
 
 function tests(script: string, byName: Record<string, number> = {}): CaseTests {
   return scriptTests(script, { thresholds: { byName, required: true } });

@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openTrialBench, type TrialBench, validator } from './trial-bench.ts';
+import { expect, test } from 'vitest';
+import { bench, sharedBench } from './shared-bench.ts';
+import { validator } from './trial-bench.ts';
 
-let bench: TrialBench;
-beforeAll(async () => {
-  bench = await openTrialBench();
-});
-afterAll(() => bench[Symbol.asyncDispose]());
+sharedBench();
 
 test('the strict profile runs a whole trial as its user, who may write the workspace and little else', async () => {
   const result = await bench.trial(

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { noEnvironment } from '../../src/suite/environment.ts';
 import { someOf } from '../short-tests.ts';
 import { scriptTests as tests } from './script-tests.ts';
+import { bench, sharedBench } from './shared-bench.ts';
 import { testImage } from './test-image.ts';
-import { openTrialBench, type TrialBench } from './trial-bench.ts';
 
-let bench: TrialBench;
-beforeAll(async () => {
-  bench = await openTrialBench();
-}, 60_000);
-afterAll(() => bench[Symbol.asyncDispose](), 60_000);
+sharedBench();
 
 const isSolved =
   'if [ "$(cat out 2>/dev/null)" = done ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt';

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { freshVerify } from '../../src/suite/plan.ts';
@@ -7,13 +7,10 @@ import type { PhaseInput } from '../../src/trial/phases/phase.ts';
 import { validate } from '../../src/trial/phases/validate.ts';
 import { Sandboxes } from '../../src/trial/sandboxes.ts';
 import type { TrialParts } from '../../src/trial/trial-parts.ts';
-import { openTrialBench, specOf, type TrialBench, validator } from './trial-bench.ts';
+import { bench, sharedBench } from './shared-bench.ts';
+import { specOf, validator } from './trial-bench.ts';
 
-let bench: TrialBench;
-beforeAll(async () => {
-  bench = await openTrialBench();
-});
-afterAll(() => bench?.[Symbol.asyncDispose]());
+sharedBench();
 
 const module = (body: string) =>
   `import { validate } from 'offsite/validator'; import assert from 'node:assert/strict'; import fs from 'node:fs';\n${body}`;

@@ -1,22 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { containerOf } from '../../../src/engine/container.ts';
-import type { Engine } from '../../../src/engine/engine.ts';
 import { byRootOfEngine } from '../../needs.ts';
 import { dockerOf } from '../docker-of.ts';
-import {
-  killFirstProcess,
-  startedContainer,
-  testEngine,
-  testSpec,
-  until,
-  untilFile,
-} from '../engine-fixture.ts';
+import { killFirstProcess, startedContainer, testSpec, until, untilFile } from '../engine-fixture.ts';
+import { engine, sharedEngine } from '../shared-engine.ts';
 
-let engine: Engine;
-beforeAll(async () => {
-  engine = await testEngine();
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedEngine();
 
 const lost = { name: 'OffsiteError', kind: 'infrastructure' };
 

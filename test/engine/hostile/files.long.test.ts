@@ -1,15 +1,11 @@
 import { existsSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readManifest } from '../../../src/engine/archive/manifest.ts';
 import type { Container } from '../../../src/engine/container.ts';
-import type { Engine } from '../../../src/engine/engine.ts';
-import { shell, startedContainer, testEngine } from '../engine-fixture.ts';
+import { shell, startedContainer } from '../engine-fixture.ts';
+import { engine, sharedEngine } from '../shared-engine.ts';
 
-let engine: Engine;
-beforeAll(async () => {
-  engine = await testEngine();
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedEngine();
 
 async function textsOf(container: Container, path: string): Promise<Record<string, string>> {
   const texts: Record<string, string> = {};

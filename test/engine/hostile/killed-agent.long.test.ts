@@ -2,16 +2,12 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Engine } from '../../../src/engine/engine.ts';
+import { expect, test } from 'vitest';
 import { dockerOf } from '../docker-of.ts';
-import { testEngine, testSpec, until } from '../engine-fixture.ts';
+import { testSpec, until } from '../engine-fixture.ts';
+import { engine, sharedEngine } from '../shared-engine.ts';
 
-let engine: Engine;
-beforeAll(async () => {
-  engine = await testEngine();
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedEngine();
 
 const ofInstance = (instance: string) =>
   dockerOf(engine).listContainers({ all: true, filters: { label: [`offsite.instance=${instance}`] } });

@@ -1,15 +1,11 @@
 import { assert, property, uint8Array } from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { manifestChanges, readManifest } from '../../../src/engine/archive/manifest.ts';
 import { nameText } from '../../../src/engine/archive/names.ts';
-import type { Engine } from '../../../src/engine/engine.ts';
-import { startedContainer, testEngine } from '../engine-fixture.ts';
+import { startedContainer } from '../engine-fixture.ts';
+import { engine, sharedEngine } from '../shared-engine.ts';
 
-let engine: Engine;
-beforeAll(async () => {
-  engine = await testEngine();
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedEngine();
 
 /** The documented way back from a path to the name's bytes. */
 function bytesOf(path: string): Buffer {

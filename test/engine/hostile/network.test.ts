@@ -1,17 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Engine } from '../../../src/engine/engine.ts';
+import { expect, test } from 'vitest';
 import { dockerOf } from '../docker-of.ts';
-import { startedContainer, testEngine } from '../engine-fixture.ts';
+import { startedContainer } from '../engine-fixture.ts';
+import { engine, sharedEngine } from '../shared-engine.ts';
 
 const probeProgram = readFileSync(new URL('./network-probe.py', import.meta.url));
 
-let engine: Engine;
-beforeAll(async () => {
-  engine = await testEngine();
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedEngine();
 
 test('without a network, gateway, host, metadata address, containers and names are unreachable', async () => {
   await using sealed = await startedContainer(engine);

@@ -1,16 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { ContainerSpec } from '../../../src/engine/container/container-spec.ts';
-import type { Engine } from '../../../src/engine/engine.ts';
-import { startedContainer, testEngine } from '../engine-fixture.ts';
+import { startedContainer } from '../engine-fixture.ts';
+import { engine, sharedEngine } from '../shared-engine.ts';
 
 const probeProgram = readFileSync(new URL('./privilege-probe.py', import.meta.url));
 
-let engine: Engine;
-beforeAll(async () => {
-  engine = await testEngine();
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedEngine();
 
 const profiles: [string, Partial<ContainerSpec>][] = [
   ['compatible', { security: 'compatible' }],

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Engine } from '../../../src/engine/engine.ts';
-import { shell, startedContainer, testEngine, until } from '../engine-fixture.ts';
+import { expect, test } from 'vitest';
+import { shell, startedContainer, until } from '../engine-fixture.ts';
+import { engine, sharedEngine } from '../shared-engine.ts';
 
-let engine: Engine;
-beforeAll(async () => {
-  engine = await testEngine();
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedEngine();
 
 /**
  * Forks twice, leaves its session and its environment, ignores all signals it can, and forges the answer as

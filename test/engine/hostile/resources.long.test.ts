@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Engine } from '../../../src/engine/engine.ts';
-import { shell, startedContainer, testEngine, until } from '../engine-fixture.ts';
+import { describe, expect, test } from 'vitest';
+import { shell, startedContainer, until } from '../engine-fixture.ts';
+import { engine, sharedEngine } from '../shared-engine.ts';
 
 const mebibyte = 2 ** 20;
 
-let engine: Engine;
-beforeAll(async () => {
-  engine = await testEngine();
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedEngine();
 
 test('a gibibyte of output costs this process a fraction of it in memory, and is counted to the byte', async () => {
   await using container = await startedContainer(engine);
