@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { ChatRequest } from '../../src/gateway/chat/chat.ts';
-import { writeChat } from '../../src/gateway/chat/chat-request.ts';
+import { writeChat } from '../../src/gateway/chat/chat-over.ts';
 import { meterOf } from '../../src/gateway/metering.ts';
-import { readModelList } from '../../src/gateway/probe/model-lists.ts';
+import { readModelList } from '../../src/gateway/probe/look-at-server.ts';
 import { scriptedDocument } from '../../src/gateway/scripted/write-scripted.ts';
 import { callIds } from '../../src/gateway/translation/call-ids.ts';
 import { Losses } from '../../src/gateway/translation/losses.ts';

@@ -4,7 +4,6 @@ import { isNothing, isObject, type JsonObject, parsed } from '../wires/lenient.t
 import { readErrorText } from '../wires/model-error.ts';
 import type { Losses } from './losses.ts';
 import type { NeutralStop } from './neutral-answer.ts';
-import { type Stops, stopNamed } from './stops.ts';
 import { UnreadableAnswer } from './unreadable-answer.ts';
 
 /** What the readers of all wires share. These functions throw {@link UnreadableAnswer}. */
@@ -103,4 +102,12 @@ export function wordsOfOther(event: JsonObject, known: ReadonlySet<string>): str
 export function incomplete(words?: string): UnreadableAnswer {
   const what = 'the answer ended before it was complete';
   return new UnreadableAnswer(words === undefined ? what : `${what}: ${words}`);
+}
+
+/** A wire's names for why an answer ended. */
+export type Stops = Readonly<Record<string, NeutralStop>>;
+
+/** Undefined if the wire has no such name. */
+export function stopNamed(stops: Stops, reason: unknown): NeutralStop | undefined {
+  return typeof reason === 'string' && Object.hasOwn(stops, reason) ? stops[reason] : undefined;
 }

@@ -6,10 +6,10 @@ import {
   incomplete,
   isDone,
   NoAnswer,
+  type Stops,
   stopOf,
   wordsOfOther,
 } from '../../../translation/read-answers.ts';
-import type { Stops } from '../../../translation/stops.ts';
 import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { anything, isObject, type JsonObject, member, object, objectsOf, tokens } from '../../lenient.ts';

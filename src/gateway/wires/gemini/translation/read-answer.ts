@@ -1,7 +1,6 @@
 import { eventReader } from '../../../translation/event-objects.ts';
 import type { NeutralUsage } from '../../../translation/neutral-answer.ts';
-import { incomplete, isDone, NoAnswer, stopOf } from '../../../translation/read-answers.ts';
-import type { Stops } from '../../../translation/stops.ts';
+import { incomplete, isDone, NoAnswer, type Stops, stopOf } from '../../../translation/read-answers.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isNothing, isObject, type JsonObject, member, object, objectsOf, tokens } from '../../lenient.ts';
 import { readError, readErrorBody } from '../../model-error.ts';

@@ -6,10 +6,10 @@ import {
   isDone,
   NoAnswer,
   otherStopNamed,
+  type Stops,
   stopOf,
   wordsOfOther,
 } from '../../../translation/read-answers.ts';
-import type { Stops } from '../../../translation/stops.ts';
 import type { StreamSteps } from '../../../translation/stream-steps.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isNothing, isObject, type JsonObject, member, objectsOf, parsed } from '../../lenient.ts';

@@ -8,9 +8,10 @@ import {
   isDone,
   NoAnswer,
   otherStopNamed,
+  type Stops,
+  stopNamed,
   wordsOfOther,
 } from '../../../translation/read-answers.ts';
-import { type Stops, stopNamed } from '../../../translation/stops.ts';
 import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
