@@ -3,12 +3,13 @@ import { callIds } from '../../../src/gateway/translation/call-ids.ts';
 import { Losses } from '../../../src/gateway/translation/losses.ts';
 import { streamTranscoder } from '../../../src/gateway/translation/translate-stream.ts';
 import { wireTable } from '../../../src/gateway/wires/wire-table.ts';
+import type { Wire } from '../../../src/suite/model-config.ts';
 
-function transcoder() {
+function transcoder(to: Wire = 'anthropic-messages') {
   const request = { model: 'm', streamed: true, usageAsked: true, messages: [], tools: [], stop: [] };
   const { translation } = wireTable['openai-chat'];
   const asked = { request, at: 0, losses: new Losses('lenient', 'm') };
-  const client = wireTable['anthropic-messages'].translation;
+  const client = wireTable[to].translation;
   const { push, problem } = streamTranscoder(translation, client, asked, callIds());
   return { push: (bytes: Buffer) => Buffer.concat(push(bytes)), problem };
 }
@@ -49,4 +50,21 @@ test('the client is told what cannot be read, also if the end of the answer arri
   expect(ready.toString()).toContain('an event is not a JSON object: garbage');
   expect(ready.toString()).not.toContain('message_stop');
   expect(stream.problem()?.message).toContain('garbage');
+});
+
+test('a long text, and long arguments, are the same in each event that repeats them', () => {
+  const stream = transcoder('openai-responses');
+  const text = '"quoted"\n\\ – \u{1F600} '.repeat(300);
+  const call = { index: 0, id: 'c', function: { name: 'f', arguments: JSON.stringify({ text }) } };
+  const answer = [chunk({ content: text }), chunk({ tool_calls: [call] }), chunk({}, 'tool_calls')];
+  const written = stream.push(Buffer.concat([...answer, Buffer.from('data: [DONE]\n\n')])).toString();
+  const events = [...written.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data ?? ''));
+  const of = (type: string) => events.find((event) => event.type === `response.${type}`);
+  const content = [{ type: 'output_text', text, annotations: [], logprobs: [] }];
+  const called = { type: 'function_call', arguments: call.function.arguments };
+  expect(of('output_text.done').text).toBe(text);
+  expect(of('content_part.done').part).toEqual(content[0]);
+  expect(of('output_item.done').item.content).toEqual(content);
+  expect(of('function_call_arguments.done').arguments).toBe(called.arguments);
+  expect(of('completed').response.output).toMatchObject([{ content }, called]);
 });
