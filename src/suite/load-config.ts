@@ -2,6 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { type Config, ConfigFile, withDefaultBudgets } from './config-file.ts';
 import { type ConfigSearch, configFolders, findConfig } from './find-config.ts';
+import { SuiteFile } from './suite-file.ts';
 import { readYamlFile } from './yaml-file.ts';
 
 /** A file may have only comments. */
@@ -18,7 +19,9 @@ export function loadConfig(options: ConfigSearch): Config {
     const searched = [...new Set(configFolders(options).map((folder) => resolve(folder)))];
     return { ...ConfigFile.parse({}), file, searched };
   }
-  const { value: config, issue } = readYamlFile(file, ConfigOrNothing);
+  const { value: config, issue } = readYamlFile(file, ConfigOrNothing, {
+    others: { 'a suite file': SuiteFile },
+  });
   const absolute = (path: string | undefined) =>
     path === undefined ? undefined : resolve(dirname(file), path);
   const models = Object.fromEntries(

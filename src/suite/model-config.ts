@@ -185,7 +185,7 @@ const ReplayedModel = z.strictObject({
 
 /** A model of `offsite.yaml`: one that is reached over HTTP, or one that answers from a file. */
 export const ModelConfig = z.union([HttpModel, ScriptedModel, ReplayedModel], {
-  error: 'expected {wire, baseUrl, …}, {scripted: file} or {replay: file}',
+  error: 'expected {wire, baseUrl, …}, {scripted: file} or {replay: file}; `offsite models add` writes one',
 });
 export type HttpModel = z.infer<typeof HttpModel>;
 export type ScriptedModel = z.infer<typeof ScriptedModel>;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
-import { orNearest } from '../text/nearest.ts';
+import { nearest, orNearest } from '../text/nearest.ts';
 import type { Config } from './config-file.ts';
 import { BadFile, printFileIssue } from './file-issues.ts';
 import { type McpServer, type McpTransport, transportOf } from './mcp-server.ts';
@@ -105,7 +105,10 @@ export function findModel(model: string, { models }: Config): ModelConfig | unde
 }
 
 export function unknownModel(model: string, config: Config): string {
-  return notIn(config, model, 'a model', Object.keys(config.models));
+  const names = Object.keys(config.models);
+  const isStrange = config.file !== undefined && nearest(model, names) === undefined;
+  const add = isStrange ? '; `offsite models add` adds one' : '';
+  return `${notIn(config, model, 'a model', names)}${add}`;
 }
 
 function unknownSandbox(sandbox: string, config: Config): string {

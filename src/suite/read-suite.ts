@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ConfigFile } from './config-file.ts';
 import { BadFile, type FileIssue } from './file-issues.ts';
 import { SuiteFile } from './suite-file.ts';
 import { readYamlFile, type YamlFile } from './yaml-file.ts';
@@ -23,7 +24,7 @@ export function readSuite(file: string): ReadSuite {
     throw new BadFile([{ file, line: 1, column: 1, path: '', message }]);
   }
   try {
-    return { yaml: readYamlFile(file, SuiteFile), issues: [] };
+    return { yaml: readYamlFile(file, SuiteFile, { others: { 'offsite.yaml': ConfigFile } }), issues: [] };
   } catch (error) {
     if (!(error instanceof BadFile)) throw error;
     const foreign = foreignIssue(file);

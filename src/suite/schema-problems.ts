@@ -7,22 +7,31 @@ export interface SchemaProblem {
   message: string;
 }
 
+/** What a file was checked by, and what is beside it, for hints about keys that it may not have. */
+export interface FileSchema {
+  schema?: z.ZodType;
+  /** The whole value that was checked. */
+  document?: unknown;
+  /** What the other files of a project are called, and the schemas by which they are checked. */
+  others?: Readonly<Record<string, z.ZodType>>;
+}
+
 /**
  * Zod's issues as paths and sentences: one for each unknown key, and for a union those of the member that was
  * meant.
  *
  * @param error from a check with `reportInput`, for hints that need the value
- * @param schema what the value was checked by, for the keys that it knows
  */
-export function schemaProblems(error: z.ZodError, schema?: z.ZodType): SchemaProblem[] {
-  return error.issues.flatMap((issue) => flatten(issue, schema));
+export function schemaProblems(error: z.ZodError, file: FileSchema = {}): SchemaProblem[] {
+  return error.issues.flatMap((issue) => flatten(issue, file));
 }
 
-function flatten(issue: z.core.$ZodIssue, schema: z.ZodType | undefined): SchemaProblem[] {
+function flatten(issue: z.core.$ZodIssue, file: FileSchema): SchemaProblem[] {
+  const { schema } = file;
   const path = issue.path as SchemaProblem['path'];
   if (issue.code === 'unrecognized_keys') {
-    const known = schema ? keysAt(schema, path) : [];
-    return issue.keys.map((key) => ({ path: [...path, key], message: unknownKey(key, known, schema) }));
+    const place = { known: schema ? keysAt(schema, path) : [], isTop: path.length === 0 };
+    return issue.keys.map((key) => ({ path: [...path, key], message: unknownKey(key, place, file) }));
   }
   if (issue.code === 'invalid_union') {
     const meant = meantMember(issue.errors);
@@ -32,8 +41,12 @@ function flatten(issue: z.core.$ZodIssue, schema: z.ZodType | undefined): Schema
     const keys = isMap ? Object.keys(input) : [];
     const known = schema ? keysAt(schema, path) : [];
     const isForeign = keys.length > 0 && keys.every((key) => nearest(key, known) === undefined);
-    if (meant && isForeign && !/^Invalid /.test(message)) return [{ path, message }];
-    if (meant) return meant.flatMap((inner) => flatten({ ...inner, path: [...path, ...inner.path] }, schema));
+    // None of the keys by which its forms are told apart, and one that another runner has for them.
+    const isOther =
+      keys.some((key) => !known.includes(key) && wordOf(key, known) !== undefined) &&
+      issue.errors.every((member) => member.some(lacksKey));
+    if (meant && (isForeign || isOther) && !/^Invalid /.test(message)) return [{ path, message }];
+    if (meant) return meant.flatMap((inner) => flatten({ ...inner, path: [...path, ...inner.path] }, file));
   }
   if (issue.code === 'invalid_key') {
     return issue.issues.map((inner) => ({ path, message: expectationOf(inner) }));
@@ -74,6 +87,10 @@ function misfits(issues: z.core.$ZodIssue[]): number {
         ).length;
 }
 
+function lacksKey(issue: z.core.$ZodIssue): boolean {
+  return issue.path.length === 1 && issue.code !== 'unrecognized_keys' && isMissing(issue);
+}
+
 /** What to do if quotes are missing, so that YAML reads `true` or `12` as something else, or are too many. */
 function unquoted(issue: z.core.$ZodIssue): string {
   const { input } = issue;
@@ -98,7 +115,12 @@ function wantsText(issue: z.core.$ZodIssue): boolean {
   return issue.code === 'invalid_type' && issue.expected === 'string';
 }
 
-function unknownKey(key: string, known: readonly string[], schema: z.ZodType | undefined): string {
+/** @param place the keys of the map that has the key, and whether that is the whole file */
+function unknownKey(
+  key: string,
+  { known, isTop }: { known: readonly string[]; isTop: boolean },
+  { schema, document, others = {} }: FileSchema,
+): string {
   if (known.includes('apiKeyEnv') && /^(api[-_]?)?(key|token)$/i.test(key))
     return 'unknown key; keys stay in the environment: name the variable that holds it as apiKeyEnv';
   if (known.includes(key)) return 'is not possible together with the other keys here';
@@ -106,13 +128,15 @@ function unknownKey(key: string, known: readonly string[], schema: z.ZodType | u
     return 'unknown key here; it belongs in the script file, which `scripted` names';
   const inSuite = known.includes('connections') ? ofSuites[key] : undefined;
   if (inSuite !== undefined) return `unknown key here; ${inSuite}`;
+  const [other] = Object.entries(others).find(([, top]) => isTop && keysAt(top, []).includes(key)) ?? [];
+  if (other !== undefined) return `unknown key here; it belongs in ${other}`;
   const near = nearest(key, known);
   // `model:` in place of `models:`: a letter too few or too many is likelier than another level.
   const isNumber = near !== undefined && (near === `${key}s` || key === `${near}s`);
   // Before places, which may have a key of that name for something else.
-  const ours = known.includes('cases') || key !== 'tests' ? wordsOfOthers[key] : undefined;
+  const ours = wordOf(key, known);
   if (ours !== undefined) return `unknown key; here that is ${ours}`;
-  const elsewhere = schema ? placesOf(schema, key) : [];
+  const elsewhere = schema ? placesOf(schema, key).filter((place) => isIn(document, place)) : [];
   const places = elsewhere.length > mostPlaces ? '' : elsewhere.join(' or ');
   if (places !== '' && isNumber) return `unknown key; did you mean "${near}"? "${key}" belongs at ${places}`;
   if (places !== '') return `unknown key here; it belongs at ${places}`;
@@ -121,16 +145,52 @@ function unknownKey(key: string, known: readonly string[], schema: z.ZodType | u
   return `unknown key; expected ${known.join(', ')}`;
 }
 
-/** Said of keys of a suite at the top of a configuration. */
+/** Whether a document has the part that a place is in: `tasks.path` is not meant in a suite of cases. */
+function isIn(document: unknown, place: string): boolean {
+  const [, top = '', rest = ''] = /^([^.[]*)(.*)$/.exec(place) ?? [];
+  return rest === '' || typeof document !== 'object' || document === null || Object.hasOwn(document, top);
+}
+
+/** Said of keys of a suite at the top of a configuration, of which more can be said than their file. */
 const ofSuites: Readonly<Record<string, string>> = {
   judges: 'a suite names its judges; daemon.judges has those of runs that a daemon finds',
   judge: 'it belongs in a case of a suite',
   checks: 'it belongs in a case of a suite',
   environment: 'it belongs in a suite; sandboxes has images and limits',
-  ...Object.fromEntries(
-    ['suite', 'cases', 'variants', 'trials', 'tasks'].map((key) => [key, 'it belongs in a suite file']),
-  ),
 };
+
+/** What a key of promptfoo, Inspect or Harbor is called in a map that has these keys. */
+function wordOf(key: string, known: readonly string[]): string | undefined {
+  const ofMap = wordsIn.find(([own]) => known.includes(own))?.[1] ?? {};
+  if (Object.hasOwn(ofMap, key)) return ofMap[key];
+  if (key === 'tests' && !known.includes('cases')) return undefined;
+  return Object.hasOwn(wordsOfOthers, key) ? wordsOfOthers[key] : undefined;
+}
+
+/** By a key that only one kind of map has: a check, a case, a model. */
+const wordsIn: readonly (readonly [own: string, words: Readonly<Record<string, string>>])[] = [
+  [
+    'exitCode',
+    {
+      type: '`file`, `json` or `run`: the key says what is checked',
+      path: '`file`, or `json` with `at`',
+      value: '`contains`, `matches` or `equals`',
+      ...{ command: '`run`', cmd: '`run`', output: '`run`, whose output it reads', stdout: '`run`' },
+      ...{ regex: '`matches`', pattern: '`matches`', includes: '`contains`' },
+      ...{ notContains: "`run: '! grep ...'`", not_contains: "`run: '! grep ...'`", not: "`run: '! ...'`" },
+      exists: '`file`, with `absent: true` for what must not exist',
+    },
+  ],
+  [
+    'protected',
+    {
+      prompt: '`variables` of the case, for {{name}} in suite.prompt',
+      ...{ description: '`name`', timeout: '`environment.timeouts`, or `timeouts` of a sandbox' },
+      ...{ expected: '`checks` or `verify`', repo: '`source`', setup: '`prepare`', image: '`environment`' },
+    },
+  ],
+  ['apiKeyEnv', { provider: '`wire` and `baseUrl`; `offsite models add` writes both', url: '`baseUrl`' }],
+];
 
 /** Keys of promptfoo, Inspect and Harbor that no key here resembles. */
 const wordsOfOthers: Readonly<Record<string, string>> = {
@@ -145,7 +205,6 @@ const wordsOfOthers: Readonly<Record<string, string>> = {
     input: '`variables` of a case, for the prompt of the suite',
   },
   ...{ instruction: '`variables` of a case, for the prompt of the suite', agent: '`harness` of a variant' },
-  ...{ notContains: "`run: '! grep ...'`", exists: '`file`, with `absent: true` for what must not exist' },
   ...{ timeout_sec: '`timeouts` of a sandbox in offsite.yaml' },
   ...{ n_concurrent_trials: '`concurrency`', orchestrator: '`concurrency`', agents: '`variants` of a suite' },
   ...{ epochs: '`trials`', repeat: '`trials`', n_attempts: '`trials`', vars: '`variables` of a case' },

@@ -177,6 +177,9 @@ const ScriptTurn = z.strictObject({
 });
 export type ScriptTurn = z.infer<typeof ScriptTurn>;
 
+/** What a script answers by default if no turn matches. */
+export const nothingMore = 'The script says nothing more.';
+
 export const ScriptFile = z
   .strictObject({
     turns: z
@@ -185,7 +188,7 @@ export const ScriptFile = z
       .meta({ description: 'What the model answers. The first unused turn whose conditions hold answers.' }),
     otherwise: z
       .string()
-      .default('The script says nothing more.')
+      .default(nothingMore)
       .meta({ description: 'The answer if no turn matches, for example to side questions without tools.' }),
     fillForms: z
       .boolean()

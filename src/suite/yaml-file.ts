@@ -22,7 +22,7 @@ import { yamlFiles } from '../bounds/suite.ts';
 import { printPath } from '../contract/errors.ts';
 import { BadFile, decodedText, type FileIssue, hasNul, positionInText } from './file-issues.ts';
 import { type ReadOptions, readFile } from './read-file.ts';
-import { schemaProblems } from './schema-problems.ts';
+import { type FileSchema, schemaProblems } from './schema-problems.ts';
 
 /** The keys and indices that lead to a value of a file. */
 export type Path = readonly (string | number)[];
@@ -38,6 +38,8 @@ export interface YamlFile<Value> {
 interface YamlOptions extends Pick<ReadOptions, 'reach'> {
   /** Whether the key `<<` merges other maps into its own, as in YAML 1.1. */
   merge?: boolean;
+  /** What the other files of a project are called, with their schemas. */
+  others?: FileSchema['others'];
 }
 
 /**
@@ -47,10 +49,10 @@ interface YamlOptions extends Pick<ReadOptions, 'reach'> {
 export function readYamlFile<Schema extends z.ZodType>(
   file: string,
   schema: Schema,
-  { reach, merge }: YamlOptions = {},
+  { reach, merge, others }: YamlOptions = {},
 ): YamlFile<z.output<Schema>> {
   const text = readText(file, { maximumBytes: yamlFiles.bytes.file, ...(reach && { reach }) });
-  return yamlFileOf(text, { file, schema, ...(merge && { merge }) });
+  return yamlFileOf(text, { file, schema, ...(merge && { merge }), ...(others && { others }) });
 }
 
 /**
@@ -58,7 +60,7 @@ export function readYamlFile<Schema extends z.ZodType>(
  */
 export function yamlFileOf<Schema extends z.ZodType>(
   text: string,
-  { file, schema, merge = false }: { file: string; schema: Schema; merge?: boolean },
+  { file, schema, merge = false, others }: { file: string; schema: Schema } & YamlOptions,
 ): YamlFile<z.output<Schema>> {
   const unbounded = boundsProblem(text);
   if (unbounded) {
@@ -88,9 +90,10 @@ export function yamlFileOf<Schema extends z.ZodType>(
     path: printPath(path),
     message,
   });
-  const result = schema.safeParse(toValue(document, file), { reportInput: true });
+  const given = toValue(document, file);
+  const result = schema.safeParse(given, { reportInput: true });
   if (!result.success) {
-    const issues = schemaProblems(result.error, schema);
+    const issues = schemaProblems(result.error, { schema, document: given, ...(others && { others }) });
     const shown = issues.slice(0, yamlFiles.count.issues).map(({ path, message }) => issue(path, message));
     const [first] = shown;
     const more = issues.length - shown.length;

@@ -4,6 +4,7 @@ import { DocumentTooHeavy, parseCheckedJson } from '../base/parse-json.ts';
 import { printedText } from '../bounds/anyone.ts';
 import type { ChatAnswer, ChatMessage, ChatRequest } from '../gateway/chat/chat.ts';
 import { schemaProblems } from '../suite/schema-problems.ts';
+import { nothingMore } from '../suite/script-file.ts';
 
 /**
  * A model's answer as JSON that matches a schema. The request contains the schema, but not all servers
@@ -33,8 +34,10 @@ export async function structuredAnswer<Value>(
   if ('value' in repaired) return { value: repaired.value, answer: second };
   const who = request.model === undefined ? 'the model' : `the model ${request.model}`;
   const said = JSON.stringify(second.text.slice(0, printedText.bytes.value));
+  const cure =
+    second.text === nothingMore ? '; a script gives judges a turn with JSON, or has `fillForms: true`' : '';
   throw new OffsiteError(
-    `the answer of ${who} does not have the requested form: ${repaired.problem}; it says: ${said}`,
+    `the answer of ${who} does not have the requested form: ${repaired.problem}; it says: ${said}${cure}`,
     {
       code: 'ANSWER_FORM',
       kind: 'infrastructure',

@@ -48,12 +48,14 @@ export function checkSections(record: TrialRecord, whole: boolean): Printable[] 
       passed: (validation) => hasPassed(validation, judgments),
       shown: (validation) => validationLines(validation, judgments, size),
       short: ({ name }) => name,
+      isUnjudged: (validation) => lowJudgments(validation, judgments).some(isUnjudged),
       place: validatedIn,
     }),
     checks('judgments', judgments, {
       passed: reachesThreshold,
       shown: (judgment) => judgmentLines(judgment, size),
       short: (judgment) => `${judgment.name}  ${scoreText(judgment)}`,
+      isUnjudged,
     }),
   ];
   return kinds.flatMap((kind) => kind(whole) ?? []);
@@ -65,17 +67,30 @@ interface Kind<Item> {
   shown(item: Item): Printable;
   /** On one line. */
   short(item: Item): string;
+  /** Whether a judge gave no judgment, so that it has neither passed nor failed. */
+  isUnjudged?(item: Item): boolean;
   place?: 'fresh' | 'same' | undefined;
 }
 
+function isUnjudged({ error }: Judgment): boolean {
+  return error !== undefined;
+}
+
 /** Failed checks come first in a story; if all are asked for, they stay in order. */
-function checks<Item>(title: string, items: readonly Item[], { passed, shown, short, place }: Kind<Item>) {
+function checks<Item>(title: string, items: readonly Item[], kind: Kind<Item>) {
+  const { passed, shown, short, isUnjudged = () => false, place } = kind;
   return (whole: boolean): Printable | undefined => {
     if (items.length === 0) return undefined;
     const failed = items.filter((item) => !passed(item));
-    const line = (item: Item) => text`${mark(passed(item) ? 'passed' : 'failed')} ${short(item)}`;
-    const counts =
-      failed.length === 0 ? `all ${items.length} passed` : `${failed.length} of ${items.length} failed`;
+    const line = (item: Item) =>
+      text`${mark(passed(item) ? 'passed' : isUnjudged(item) ? 'void' : 'failed')} ${short(item)}`;
+    const unjudged = failed.filter(isUnjudged).length;
+    const of = `of ${items.length}`;
+    const bad = [
+      ...(failed.length > unjudged ? [`${failed.length - unjudged} ${of} failed`] : []),
+      ...(unjudged > 0 ? [`${unjudged} ${of} not judged`] : []),
+    ];
+    const counts = bad.length === 0 ? `all ${items.length} passed` : bad.join(', ');
     const where = place === 'same' ? `${counts}, in the harness's own sandbox` : counts;
     if (whole) return section(title, where, items.map(shown));
     return section(title, where, [
@@ -107,18 +122,19 @@ function validationLines(validation: Validation, judgments: readonly Judgment[],
   const failed = exitCode !== 0;
   const low = lowJudgments(validation, judgments);
   const took = durationMs === undefined ? ours('') : styled('dim', ours(`  ${duration(durationMs)}`));
+  const isVoid = low.some(isUnjudged);
   const detailed = failed || size === inFull;
   const shownCalls = detailed ? calls.filter((call) => size === inFull || call.error !== undefined) : [];
   return stack([
-    text`${mark(failed || low.length > 0 ? 'failed' : 'passed')} ${name}${took}`,
+    text`${mark(isVoid ? 'void' : failed || low.length > 0 ? 'failed' : 'passed')} ${name}${took}`,
     ...low.map((judgment) =>
       judgment.error === undefined
         ? text`  its judgment does not reach the threshold: ${scoreText(judgment)}`
         : ours('  it could not be judged'),
     ),
     ...outputLines(message, size),
-    // The error repeats the message, with the stack.
-    ...(size === inFull || message === undefined ? outputLines(error?.text, size) : []),
+    // The error repeats the message, with the stack. Without a judgment, the judge's own error says why.
+    ...((size === inFull || message === undefined) && !isVoid ? outputLines(error?.text, size) : []),
     ...(size === inFull ? outputLines(output?.text, size) : []),
     ...firstOf(shownCalls, size === inFull ? calls.length : 2, (call) => callLines(call, size)),
     ...(detailed ? outputLines(logs.map(({ value }) => value?.text ?? '').join('\n'), size, 'logs') : []),
@@ -157,7 +173,7 @@ function judgmentLines(judgment: Judgment, size: Excerpt): Printable {
     .filter((one) => one !== undefined)
     .join(', ');
   return stack([
-    text`${mark(reachesThreshold(judgment) ? 'passed' : 'failed')} ${name}  ${scoreText(judgment)}  ${by}${took}`,
+    text`${mark(reachesThreshold(judgment) ? 'passed' : isUnjudged(judgment) ? 'void' : 'failed')} ${name}  ${scoreText(judgment)}  ${by}${took}`,
     ...outputLines(reason, size),
     ...outputLines(error, size),
   ]);

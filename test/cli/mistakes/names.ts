@@ -4,7 +4,9 @@ export const inNames: readonly Mistake[] = [
   {
     mistake: 'a model that there is not',
     files: changed('suite.yaml', 'model: m', 'model: sonnet'),
-    printed: ['suite.yaml:3:7: variants[0].model: "sonnet" is not a model of offsite.yaml; available: m'],
+    printed: [
+      'suite.yaml:3:7: variants[0].model: "sonnet" is not a model of offsite.yaml; available: m; `offsite models add` adds one',
+    ],
   },
   {
     mistake: 'a model when there is none',
@@ -12,7 +14,9 @@ export const inNames: readonly Mistake[] = [
       'offsite.yaml': `{}
 `,
     },
-    printed: ['suite.yaml:3:7: variants[0].model: "m" is not a model of offsite.yaml; there is none'],
+    printed: [
+      'suite.yaml:3:7: variants[0].model: "m" is not a model of offsite.yaml; there is none; `offsite models add` adds one',
+    ],
   },
   {
     mistake: 'a configuration above the suite where there is no git',
@@ -68,6 +72,8 @@ cases:
   {
     mistake: 'a judge that there is not',
     files: changed('suite.yaml', 'cases', 'judges: [n]\ncases'),
-    printed: ['suite.yaml:4:10: judges[0]: "n" is not a model of offsite.yaml; available: m'],
+    printed: [
+      'suite.yaml:4:10: judges[0]: "n" is not a model of offsite.yaml; available: m; `offsite models add` adds one',
+    ],
   },
 ];

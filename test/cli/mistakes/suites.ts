@@ -35,7 +35,7 @@ export const inSuites: readonly Mistake[] = [
     mistake: 'a prompt for each case, and a key that no part of a suite has',
     files: changed('suite.yaml', 'verify', 'prompt: Do this.\n    workspace: .\n    verify'),
     printed: [
-      'suite.yaml:6:5: cases[0].prompt: unknown key here; it belongs at suite.prompt',
+      'suite.yaml:6:5: cases[0].prompt: unknown key; here that is `variables` of the case, for {{name}} in suite.prompt',
       'suite.yaml:7:5: cases[0].workspace: unknown key; expected id, name, tags, variables, source, prepare, verify, checks, judge, validator, user, tests, steps, overall, solution, protected, artifacts, artifactsExcept, agent, environment',
     ],
   },
@@ -147,6 +147,43 @@ cases:
       'suite.yaml:3:32: variants[0].agent: unknown key; here that is `harness` of a variant',
       'suite.yaml:6:5: cases[0].target: unknown key; here that is `checks` or `verify` of a case',
       "suite.yaml:7:29: cases[0].checks[0].notContains: unknown key; here that is `run: '! grep ...'`",
+    ],
+  },
+  {
+    mistake: 'a key of the configuration in a suite, and keys for whose places this suite has no part',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+models: { m: { scripted: script.yaml } }
+variants:
+  - { model: m, harness: bash, dockerfile: Dockerfile }
+cases:
+  - id: a
+    timeout: 5m
+    checks: [{ file: a.txt, path: x }, { path: a.txt, contains: x }, { command: ls, contains: x }]
+`,
+    },
+    printed: [
+      'suite.yaml:2:1: models: unknown key here; it belongs in offsite.yaml',
+      'suite.yaml:4:32: variants[0].dockerfile: unknown key; expected name, model, harness, userModel, profile, sandbox',
+      'suite.yaml:7:5: cases[0].timeout: unknown key; here that is `environment.timeouts`, or `timeouts` of a sandbox',
+      'suite.yaml:8:29: cases[0].checks[0].path: unknown key; here that is `file`, or `json` with `at`',
+      'suite.yaml:8:40: cases[0].checks[1]: expected {file: path}, {json: path, at: pointer}, or {run: command}, with contains, matches or equals',
+      'suite.yaml:8:70: cases[0].checks[2]: expected {file: path}, {json: path, at: pointer}, or {run: command}, with contains, matches or equals',
+    ],
+  },
+  {
+    mistake: 'a model as a provider calls it',
+    files: {
+      'suite.yaml': `suite: { id: s, prompt: "Do it." }
+variants:
+  - { model: openai/gpt-4o, harness: bash }
+cases:
+  - id: a
+    verify: "true"
+`,
+    },
+    printed: [
+      'suite.yaml:3:7: variants[0].model: "openai/gpt-4o" is not a model of offsite.yaml; available: m; `offsite models add` adds one',
     ],
   },
   {
