@@ -46,7 +46,10 @@ export function chosenToResume(ledger: Ledger, service: string, reference: strin
   const [message, hint] = run
     ? [`${run.id} is a run`, `Name its batch: ${ledger.batches.byKey(run.batch).id}`]
     : found.length === 0
-      ? [`this machine has no batch ${id}`, '`offsite data batches` lists those that it has.']
+      ? [
+          `the data folder has no ${id.startsWith('run_') ? 'run' : 'batch'} ${id}`,
+          '`offsite data batches` lists those that it has. --data-folder names another folder.',
+        ]
       : elsewhere
         ? [`batch ${id} is of the service ${elsewhere.service}, not of ${service}`, 'Configure that service.']
         : isFound

@@ -7,6 +7,7 @@ import { platformSender } from '../agent/sender.ts';
 import { resolvePrompt, startBatch } from '../agent/start-batch.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Client } from '../client/client.ts';
+import { Conflict } from '../client/refusal.ts';
 import { limits, type StartResponse } from '../contract/definition.ts';
 import { platformService } from '../ledger/platform.ts';
 import type { Platform, PlatformTrials } from '../service/platform.ts';
@@ -114,7 +115,14 @@ export async function startThere(
   }
   const prompt = await resolvePrompt(plan, client, signal);
   const by = forDaemons ? 'local' : 'platform';
-  const batch = await client.call('evals.start', startRequest(plan, prompt, by), { signal });
+  const batch = await client
+    .call('evals.start', startRequest(plan, prompt, by), { signal })
+    .catch((error: unknown) => {
+      if (forDaemons || !(error instanceof Conflict)) throw error;
+      const { message, code, cause } = error;
+      const hint = 'Queue it for daemons of the service with --for-daemons, if it has any.';
+      throw new OffsiteError(message, { code, kind: 'input', hint, cause });
+    });
   const runner = forDaemons
     ? `daemons with ${plan.suite.id} in daemon.suites run it; until one does, it stays queued`
     : `${client.origin} runs it`;

@@ -142,7 +142,8 @@ test('a queued run is canceled by its id, which the status lists', async () => {
   await at.command('daemon', 'enqueue', suite('later', {}));
   const { queuedRuns } = await at.once(({ queuedRuns }) => queuedRuns.length === 1);
   const canceled = await at.command('daemon', 'cancel', queuedRuns[0]?.run ?? '');
-  expect(canceled.stdout).toContain('`offsite data abandon BATCH` reports them as void');
+  const folder = `--data-folder ${at.place.dataFolder}`;
+  expect(canceled.stdout).toContain(`\`offsite data abandon BATCH ${folder}\` reports them as void`);
   await at.command('daemon', 'resume');
 });
 
@@ -175,7 +176,8 @@ describe('a run that was found at the service and canceled', () => {
     const [run = ''] = await at.queue([id], { suite: 'small' });
     await at.once(({ queued }) => queued === 1);
     const { stdout } = await at.command('daemon', 'cancel', run);
-    expect(stdout).toContain(`\`offsite resume ${run}\` runs the canceled ones after all`);
+    const command = `offsite resume ${run} --data-folder ${at.place.dataFolder}`;
+    expect(stdout).toContain(`\`${command}\` runs the canceled ones after all`);
     await at.command('daemon', 'resume');
     return run;
   };

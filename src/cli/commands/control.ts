@@ -2,6 +2,7 @@ import { Command } from '@commander-js/extra-typings';
 import { type DaemonStatus, nothingListed } from '../../agent/daemon/status.ts';
 import { lines, ours, type Printable, stack, text, type Value } from '../../text/printable.ts';
 import { duration, plural } from '../../text/quantities.ts';
+import { shellWord } from '../../text/shell-word.ts';
 import { askDaemon } from '../daemon/ask-daemon.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
 import { buildStates } from '../output/activity-text.ts';
@@ -48,7 +49,10 @@ export function concurrencyCommand() {
 async function sendCommand(options: DaemonAddress, path: string): Promise<void> {
   const { dataFolder, out } = await openSettings(options);
   const answer = await askDaemon(dataFolder, 'POST', path);
-  out.print((answer as { message: string }).message);
+  const { message } = answer as { message: string };
+  // The commands that it names need the folder as well.
+  const folder = options.dataFolder === undefined ? '' : ` --data-folder ${shellWord(options.dataFolder)}`;
+  out.print(message.replaceAll(/`offsite [^`]+/g, (command) => `${command}${folder}`));
 }
 
 export function statusCommand() {
@@ -110,7 +114,7 @@ function statusText(status: DaemonStatus): Printable {
       `${plural(status.claimedElsewhere.length, 'trial')} claimed by other agents`,
       status.claimedElsewhere,
       (trial) =>
-        text`${trial.case} · ${trial.run} #${trial.ordinal}  free in ${duration(trial.freeInMs)} unless renewed`,
+        text`${trial.case} · ${trial.run} #${trial.ordinal}  asked for again in ${duration(trial.freeInMs)}`,
     ),
     ...section(
       'what brings no runs',

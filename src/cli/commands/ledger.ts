@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { Command } from '@commander-js/extra-typings';
 import { systemClock } from '../../base/clock.ts';
 import { backUpLedger } from '../../ledger/back-up.ts';
@@ -37,8 +39,11 @@ export function backUpCommand() {
     .action((folder, options) =>
       withLedger(options, async ({ ledger, signal, out, err }) => {
         const backedUp = await backUpLedger(ledger, folder, signal, [serviceDatabase]);
+        const ofService = existsSync(join(backedUp.folder, serviceDatabase))
+          ? ", the service's data with its keys"
+          : '';
         out.print(
-          `${backedUp.folder}: the record and ${plural(backedUp.blobs, 'blob')}, ${size(backedUp.byteSize)}`,
+          `${backedUp.folder}: the record${ofService} and ${plural(backedUp.blobs, 'blob')}, ${size(backedUp.byteSize)}`,
         );
         const { damaged, missing } = backedUp;
         if (damaged.length + missing.length === 0) return;

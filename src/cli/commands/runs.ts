@@ -84,7 +84,9 @@ async function printBatches(
   const ofSuite = suite === undefined ? cases : cases.filter((one) => one.suite?.id === suite);
   const { batches, runs, casesLeft } = await serviceBatches(client, ofSuite, suite, signal);
   if (what !== undefined && suite === undefined) {
-    const fitting = [...runs].filter(([id]) => id.startsWith(what) || id.startsWith(`batch_${what}`));
+    const begins = (id: string) => id.startsWith(what) || id.startsWith(`batch_${what}`);
+    // The id of a run stands for its batch.
+    const fitting = [...runs].filter(([id, all]) => begins(id) || all.some((run) => run.id === what));
     const [[, ofBatch] = [], ...others] = fitting;
     if (!ofBatch || others.length > 0)
       throw unknown(

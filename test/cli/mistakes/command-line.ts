@@ -199,16 +199,16 @@ export const inTheCommandLine: readonly Mistake[] = [
     mistake: 'a batch that there is not',
     args: ['resume', 'batch_x'],
     printed: [
-      'error: this machine has no batch batch_x',
-      '  `offsite data batches` lists those that it has.',
+      'error: the data folder has no batch batch_x',
+      '  `offsite data batches` lists those that it has. --data-folder names another folder.',
     ],
   },
   {
     mistake: 'a batch that there is not, to abandon',
     args: ['data', 'abandon', 'batch_x'],
     printed: [
-      'error: this machine has no batch batch_x',
-      '  `offsite data batches` lists those that it has.',
+      'error: the data folder has no batch batch_x',
+      '  `offsite data batches` lists those that it has. --data-folder names another folder.',
     ],
   },
   {
