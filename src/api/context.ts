@@ -220,8 +220,10 @@ export class Context implements AsyncDisposable {
 
   /** Opens what trials need. */
   async workshop(signal: AbortSignal): Promise<Workshop> {
-    const engines = await this.enginesForTrials(signal);
-    const reporting = await this.reporting();
+    // The engines need time to answer. If one of the two fails, the other must not go on by itself.
+    const opening = [this.enginesForTrials(signal), this.reporting()] as const;
+    await Promise.allSettled(opening);
+    const [engines, reporting] = await Promise.all(opening);
     const { clock } = this;
     const { client, ledger } = reporting;
     const claims = new ServiceClaims({
