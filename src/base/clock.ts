@@ -1,6 +1,5 @@
 import { hash, randomUUID } from 'node:crypto';
 import { openSync, readFileSync, readlinkSync, readSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
 
 /** The clock that code gets from its caller, so that a test can pass another one. */
 export interface Clock {
@@ -22,14 +21,20 @@ interface SteadyTime {
 export const systemClock: Clock = {
   now: () => Date.now(),
   steady: steadyTime,
-  async sleep(ms, signal) {
-    signal?.throwIfAborted();
-    try {
-      await delay(ms, undefined, { signal });
-    } catch (error) {
-      throw signal?.aborted ? signal.reason : error;
-    }
-  },
+  // The timer of `node:timers/promises` makes an error, with its stack, for each sleep that is ended.
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const end = () => {
+        clearTimeout(timer);
+        reject(signal?.reason);
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener('abort', end);
+        resolve();
+      }, ms);
+      signal?.addEventListener('abort', end, { once: true });
+    }),
 };
 
 /** Linux counts from the boot, also while it sleeps, so that a later process continues to count. */

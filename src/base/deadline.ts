@@ -20,6 +20,9 @@ export interface Deadline extends Disposable {
   renew(): void;
 }
 
+/** Stops a timer. A trial stops dozens, and without a reason each makes an error with its own stack. */
+const done = new Error('the work is done');
+
 /**
  * Starts a deadline `ms` milliseconds from now that also ends when one of `parents` aborts.
  * (`AbortSignal.any` with `AbortSignal.timeout` does not work here, because the caller passes the clock.)
@@ -75,7 +78,7 @@ export function startDeadline(
       renewed = true;
     },
     [Symbol.dispose]() {
-      timer.abort();
+      timer.abort(done);
       for (const undo of detach) undo();
     },
   };

@@ -13,6 +13,8 @@ export interface DiskWatch extends Disposable {
   readonly exceeded: Promise<'out-of-disk'>;
 }
 
+const over = new Error('the disk is no longer watched');
+
 /**
  * Watches how much of the engine's disk a container takes. Few engines can limit that (it needs project
  * quotas), so this notices an excess late: where the disk is visible, after a few megabytes; else after up to
@@ -25,7 +27,7 @@ export function watchDisk(container: RunningContainer, limit: number | undefined
     look(container, limit, stop.signal, exceeded).catch(exceeded.reject);
   // It is raced against the end of a command, which may come first.
   exceeded.promise.catch(() => undefined);
-  return { exceeded: exceeded.promise, [Symbol.dispose]: () => stop.abort() };
+  return { exceeded: exceeded.promise, [Symbol.dispose]: () => stop.abort(over) };
 }
 
 /**
