@@ -1,7 +1,7 @@
 import type { BlobStore } from './blobs.ts';
 import type { Records } from './records.ts';
 
-/** A step of an environment that ran once and is shared by many trials. */
+/** A step of an environment, or a search of one, that ran once and is shared by many trials. */
 export interface Build {
   /** Epoch milliseconds. */
   startedAt: number;

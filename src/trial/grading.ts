@@ -212,13 +212,13 @@ export async function inSolved<Seen>(
 
 async function lookAt<Seen>(
   input: PhaseInput,
-  { container, before, kit, services, port }: StartedSandbox,
+  { container, prepared, kit, services, port }: StartedSandbox,
   look: (at: PhaseInput) => Promise<Seen>,
 ): Promise<Seen> {
   await using models = judgesOf(input);
   using sandboxes = new GradingSandboxes({ ...input, spec: input.whole, services });
   const own = { keeping: undefined, restored: undefined };
-  const started = { container, before, kit, services, port };
+  const started = { container, prepared, kit, services, port };
   return await look({ ...input, ...own, ...started, sandboxes, models, found: {} });
 }
 

@@ -15,8 +15,10 @@ import type { StartImage } from './image/start-image.ts';
 import { type GivenParts, SandboxMaker } from './make-sandbox.ts';
 import type { TrialServices } from './services/trial-services.ts';
 import type { TrialSpec } from './spec.ts';
-import { removeSandbox, type StartedSandbox } from './started-sandbox.ts';
+import { type PreparedWorkspace, removeSandbox, type StartedSandbox } from './started-sandbox.ts';
 import {
+  isNothing,
+  nothingVisible,
   refuseVisible,
   searchKey,
   searchLacks,
@@ -87,7 +89,7 @@ export class Sandboxes implements AsyncDisposable {
     const parts = { engine, extraCertificates, runners, env, buildLogs, observeBuild, ...learned };
     this.#engine = engine;
     this.#maker = new SandboxMaker(parts, host, clock);
-    this.#starter = new SandboxStarter(engine, this.#maker, this.texts);
+    this.#starter = new SandboxStarter(engine, this.#maker, { texts: this.texts, searches: buildLogs });
   }
 
   /** The name of their engine, if the agent has several. */
@@ -164,8 +166,6 @@ export class Sandboxes implements AsyncDisposable {
     if (this.#ahead.has(spec)) return;
     // First, so that what is wrong with its image is found once.
     const prepared = this.prepare(spec, signal);
-    const started = prepared.then(() => this.#starter.start(spec, signal));
-    this.#ahead.set(spec, started);
     const isAlone = (spec.environment.services ?? []).length === 0;
     const stop = new AbortController();
     const either = AbortSignal.any([signal, stop.signal]);
@@ -173,6 +173,11 @@ export class Sandboxes implements AsyncDisposable {
       prepared.then(() => this.#startForGrading(spec, either, undefined)),
     );
     this.#gradersAhead.set(spec, { started: graders, stop });
+    const [grader] = graders;
+    const started = prepared.then(() =>
+      this.#starter.start(spec, signal, { grades: false, services: undefined }, grader),
+    );
+    this.#ahead.set(spec, started);
     // Without this, a failure that nobody awaits yet would end the process.
     for (const each of [started, ...graders]) each.catch(() => undefined);
   }
@@ -236,6 +241,7 @@ class SandboxStarter {
   readonly #engine: Engine;
   readonly #maker: SandboxMaker;
   readonly #texts: TextPack;
+  readonly #searches: BuildLogs | undefined;
   readonly #preparedBytes = new OncePerImage<number>();
   readonly #baselines = new OncePerImage<WorkspaceState>();
   readonly #visible = new OncePerImage<Visible>();
@@ -244,18 +250,31 @@ class SandboxStarter {
   /** Keyed by the first image: a kit works in all images that are made from it. */
   readonly #kits = new OncePerImage<Kit | undefined>();
 
-  /** @param texts where the texts of prepared workspaces are kept */
-  constructor(engine: Engine, maker: SandboxMaker, texts: TextPack) {
+  /**
+   * @param texts where the texts of prepared workspaces are kept
+   * @param searches where it is kept which images give nothing away
+   */
+  constructor(
+    engine: Engine,
+    maker: SandboxMaker,
+    { texts, searches }: { texts: TextPack; searches: BuildLogs | undefined },
+  ) {
     this.#engine = engine;
     this.#maker = maker;
     this.#texts = texts;
+    this.#searches = searches;
   }
 
-  /** Returns a started sandbox of the trial's prepared image. */
+  /**
+   * Returns a started sandbox of the trial's prepared image.
+   *
+   * @param grader another one, whose workspace is read in place of this one's: the harness need not wait
+   */
   async start(
     spec: TrialSpec,
     signal: AbortSignal,
     given: GivenParts = { grades: false, services: undefined },
+    grader?: Promise<StartedSandbox>,
   ): Promise<StartedSandbox> {
     const { preparedHere, start, ...made } = await this.#maker.make(spec, signal, given).catch((error) => {
       const isGone = error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND';
@@ -266,17 +285,17 @@ class SandboxStarter {
     });
     const { imageId, container } = made;
     try {
-      const read = () => readWorkspace(container, signal, keepTexts(this.#texts));
       // What runs there may have written to the workspace.
       const isItsOwn = preparedHere || made.startUp !== undefined;
       const isDiskSeen = await this.#seesDisk.of('', signal, () => container.seesDisk(signal));
-      const [unsearched, before] = await Promise.all([
-        given.grades ? [] : this.#refuseVisible(spec, made, signal),
-        isItsOwn ? read() : this.#baselines.of(imageId, signal, read),
+      const elsewhere = isItsOwn ? undefined : grader?.then((other) => other.prepared());
+      const reading = elsewhere ?? this.#prepared(made, isItsOwn, signal);
+      // Whoever asks for it gets the error.
+      reading.catch(() => undefined);
+      const [unsearched] = await Promise.all([
+        given.grades ? [] : this.#refuseVisible(spec, made, { isItsOwn, user: start.user }, signal),
+        elsewhere ? undefined : reading,
       ]);
-      const count = () => workspaceBytes(container, signal);
-      const preparedBytes =
-        before === 'large' ? await this.#preparedBytes.of(imageId, signal, count) : smallWorkspace;
       const lacks = [
         ...unmetWishes(spec.sandbox, this.#engine.capabilities),
         ...openTo(start),
@@ -286,26 +305,48 @@ class SandboxStarter {
       const kit = await this.#kit(spec, start.id, container, signal);
       const { user, closedEnv } = start;
       const isCommittable = !preparedHere && !start.hasVolumes;
-      return { ...made, user, closedEnv, isCommittable, lacks, before, preparedBytes, kit };
+      return { ...made, user, closedEnv, isCommittable, lacks, kit, prepared: () => reading };
     } catch (error) {
       await removeSandbox(made);
       throw error;
     }
   }
 
+  async #prepared(
+    { imageId, container }: Pick<StartedSandbox, 'imageId' | 'container'>,
+    isItsOwn: boolean,
+    signal: AbortSignal,
+  ): Promise<PreparedWorkspace> {
+    const read = () => readWorkspace(container, signal, keepTexts(this.#texts));
+    const state = isItsOwn ? await read() : await this.#baselines.of(imageId, signal, read);
+    const count = () => workspaceBytes(container, signal);
+    const bytes = state === 'large' ? await this.#preparedBytes.of(imageId, signal, count) : smallWorkspace;
+    return { state, bytes };
+  }
+
   /**
-   * Throws a TrialFailure if an agent could find what grades or solves its case. Each image is searched once.
-   * Resolves with what could not be searched or decided, and why.
+   * Throws a TrialFailure if an agent could find what grades or solves its case. Each image is searched once,
+   * and never again in this ledger if nothing was found: its id is the hash of its content. Resolves with
+   * what could not be searched or decided, and why.
    */
   async #refuseVisible(
     spec: TrialSpec,
     { imageId, container }: Pick<StartedSandbox, 'imageId' | 'container'>,
+    { isItsOwn, user }: { isItsOwn: boolean; user: string | undefined },
     signal: AbortSignal,
   ): Promise<string[]> {
     const search = searchOf(spec);
     if (!search) return [];
-    const look = () => searchVisible(container, search, signal);
-    const visible = await this.#visible.of(`${imageId} ${searchKey(search)}`, signal, look);
+    const key = searchKey(search, [imageId, container.workingDir, user ?? '']);
+    const searches = isItsOwn ? undefined : this.#searches;
+    const visible = await this.#visible.of(key, signal, async () => {
+      if (searches?.of(key)) return nothingVisible;
+      const startedAt = this.#engine.port.clock.now();
+      const found = await searchVisible(container, search, signal);
+      const durationMs = this.#engine.port.clock.now() - startedAt;
+      if (isNothing(found)) await searches?.add(key, { startedAt, durationMs, output: '' });
+      return found;
+    });
     refuseVisible(visible);
     return searchLacks(visible);
   }

@@ -9,6 +9,13 @@ import type { WorkspaceState } from './workspace/read-workspace.ts';
 /** How a container gets the place of a sandbox on the network of its services. */
 export type JoinedNetwork = Pick<ServiceAccess, 'network' | 'hosts'>;
 
+/** A workspace in which no harness has worked. */
+export interface PreparedWorkspace {
+  state: WorkspaceState;
+  /** Total bytes of its files, at most. */
+  bytes: number;
+}
+
 export interface StartedSandbox {
   container: Container;
   /**
@@ -21,10 +28,8 @@ export interface StartedSandbox {
   images: UsedImage[];
   /** Install and prepare, in order. */
   environment: EnvironmentStep[];
-  /** Total bytes of the files that prepare left in the workspace. */
-  preparedBytes: number;
-  /** The workspace's state before the harness works in it. */
-  before: WorkspaceState;
+  /** The workspace as prepare left it. The harness may work before this resolves. */
+  prepared: () => Promise<PreparedWorkspace>;
   /**
    * Lists what changed in the container. Undefined if the container's layer can be read directly, or if file
    * times do not show changes.

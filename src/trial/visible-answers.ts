@@ -47,10 +47,19 @@ export function searchOf(
   return { answers, laterCommits, base: brought?.kind === 'workspace' ? brought.base : '' };
 }
 
-/** Identifies what {@link searchVisible} looks for. */
-export function searchKey({ answers, laterCommits, base }: Search): string {
-  const all = [laterCommits, base, ...answers.map(({ sha256 }) => sha256)];
-  return createHash('sha256').update(all.join(' ')).digest('hex');
+/** Identifies what {@link searchVisible} looks for, how, and where. */
+export function searchKey(search: Search, where: readonly string[]): string {
+  const all = JSON.stringify([...where, search.base, searchScript(search)]);
+  return createHash('sha256').update(all).digest('hex');
+}
+
+/** What a search finds that finds nothing, and could look at everything. */
+export const nothingVisible: Visible = {
+  ...{ answers: [], commits: undefined, bundles: [], unread: [], doubtful: [], missing: [] },
+};
+
+export function isNothing({ commits, ...lists }: Visible): boolean {
+  return commits === undefined && Object.values(lists).every((list) => list.length === 0);
 }
 
 /**
@@ -95,9 +104,7 @@ function readFound(text: string, answers: readonly Answer[]): Visible {
     const [folder, archive] = [...archives].find(([each]) => path.startsWith(`${each}/`)) ?? [];
     return folder === undefined ? path : `${path.slice(folder.length + 1)} in ${placeOf(archive ?? '')}`;
   };
-  const visible: Visible = {
-    ...{ answers: [], commits: undefined, bundles: [], unread: [], doubtful: [], missing: [] },
-  };
+  const visible: Visible = { ...nothingVisible, bundles: [], unread: [], missing: [] };
   const doubtful = new Map<string, Visible['doubtful'][number]>();
   const compared = /^text - ([^\n]*)\n((?:\| [^\n]*\n)*)/gm;
   for (const line of text.replaceAll(compared, '').split('\n')) {

@@ -1,9 +1,14 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { Runner } from '../../src/harness/runner.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
 import { KnownKeys } from '../../src/redaction/known-keys.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import { Sandboxes, type SandboxOptions } from '../../src/trial/sandboxes.ts';
@@ -30,6 +35,10 @@ const uuid = 'cat /proc/sys/kernel/random/uuid';
 /** The sandboxes of a batch of its own. */
 function batch(options?: SandboxOptions): Sandboxes {
   return new Sandboxes(engine, undefined, options);
+}
+
+function sha256Of(content: string): string {
+  return createHash('sha256').update(content).digest('hex');
 }
 
 async function printed(container: Container, script: string): Promise<string> {
@@ -59,7 +68,8 @@ setsid sleep 4321 > /dev/null 2>&1 &`;
     ];
     const made: string[] = [];
     for (const sandbox of [one, two]) {
-      const { container, before } = sandbox;
+      const { container } = sandbox;
+      const { state: before } = await sandbox.prepared();
       const running = (await container.processes()).map(({ command }) => command);
       expect(running).toEqual([expect.stringContaining('sleep 4321')]);
       expect(before).not.toBe('large');
@@ -91,6 +101,60 @@ setsid sleep 4321 > /dev/null 2>&1 &`;
     expect(await printed(container, 'cat /proc/net/dev')).toContain('eth0:');
     sandboxes.giveBack(sandbox);
   });
+});
+
+test('a harness does not wait until the prepared workspace is read, which is read where it is graded', async () => {
+  await using own = await connectEngine({ instance: `test-${randomUUID()}`, snapshots });
+  await using sandboxes = new Sandboxes(own, undefined);
+  const { containers } = own.port;
+  const { getArchive } = containers;
+  const reading = Promise.withResolvers<string>();
+  const goes = Promise.withResolvers<void>();
+  containers.getArchive = async (id, ...rest) => {
+    reading.resolve(id);
+    await goes.promise;
+    return getArchive(id, ...rest);
+  };
+  const spec = specOf('', { verify: 'true', prepare: 'echo ready > made' });
+  sandboxes.startAhead(spec, never);
+  const trial = await sandboxes.take(spec, never);
+  expect(await printed(trial.container, 'echo changed > made; cat made')).toBe('changed\n');
+  expect(await reading.promise).not.toBe(trial.container.id);
+  goes.resolve();
+  const { state } = await trial.prepared();
+  expect(state !== 'large' && state.get('made')?.sha256).toBe(sha256Of('ready\n'));
+  sandboxes.forget(spec);
+  sandboxes.giveBack(trial);
+});
+
+test('an image in which nothing was found is not searched again, in later runs neither; others are', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'offsite-test-'));
+  using ledger = new Ledger(folder.path, systemClock);
+  await using own = await connectEngine({ instance: `test-${randomUUID()}`, snapshots });
+  const { containers } = own.port;
+  const { exec } = containers;
+  let searches = 0;
+  containers.exec = (id, request) => {
+    if (request.argv.includes('-s')) searches += 1;
+    return exec(id, request);
+  };
+  const of = (content: string) => ({
+    ...{ name: 'tests/answer', size: content.length, blobs: [] },
+    sha256: sha256Of(content),
+  });
+  const take = async (answer: string) => {
+    await using sandboxes = new Sandboxes(own, undefined, { buildLogs: ledger.buildLogs });
+    const spec = specOf('', { verify: 'true', prepare: 'echo 42 > given' });
+    return refusal(sandboxes, { ...spec, answers: [of(answer)] });
+  };
+  for (const count of [1, 1]) {
+    expect(await take('secret\n')).toBeUndefined();
+    expect(searches).toBe(count);
+  }
+  for (const count of [2, 3]) {
+    expect(await take('42\n')).toMatchObject({ kind: 'task', givesAway: true });
+    expect(searches).toBe(count);
+  }
 });
 
 test('the sandboxes that grade a trial start beside its own, and none stays if they are not needed', async () => {

@@ -27,7 +27,7 @@ export interface KeepParts {
 
 /** A trial whose harness has ended, and what was found of it until then. */
 interface LeftSandbox
-  extends Pick<StartedSandbox, 'container' | 'imageId' | 'isCommittable' | 'before' | 'preparedBytes'> {
+  extends Pick<StartedSandbox, 'container' | 'imageId' | 'isCommittable' | 'prepared'> {
   spec: TrialSpec;
   whole: TrialSpec;
   parts: { clock: Clock; sandboxes: Pick<Sandboxes, 'keep'> };
@@ -74,11 +74,12 @@ export async function keepLeft(input: LeftSandbox, { store, budget }: KeepParts)
  * and takes a tenth of a second; an archive has everything, and takes a second for each 100 MB.
  */
 async function changedLittle(
-  { before, preparedBytes, isCommittable, container }: LeftSandbox,
+  { prepared, isCommittable, container }: LeftSandbox,
   signal: AbortSignal,
 ): Promise<boolean> {
-  if (before !== 'large' || !isCommittable) return false;
-  return (await container.imageBytes(signal)) < preparedBytes / 2;
+  const { state, bytes } = await prepared();
+  if (state !== 'large' || !isCommittable) return false;
+  return (await container.imageBytes(signal)) < bytes / 2;
 }
 
 async function keepImage(

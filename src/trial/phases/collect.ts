@@ -49,7 +49,7 @@ async function run(input: PhaseInput): Promise<Found> {
   const newNotes = [
     ...notes,
     ...cacheNote(input, filesChanged),
-    ...unmatchedNote(input),
+    ...(await unmatchedNote(input)),
     ...deepNote(input, paths ?? filesChanged),
   ];
   const trajectory = await trajectoryArtifact(found.trajectory ?? [], parts.blobs);
@@ -78,9 +78,11 @@ function cacheNote({ spec, parts }: PhaseInput, filesChanged: readonly string[])
  * Notes which patterns match no file of the prepared workspace. Such a pattern may be misspelled, or name
  * files that must not be added.
  */
-function unmatchedNote({ spec, parts, before }: PhaseInput): HarnessEvent[] {
-  if (before === 'large') return [];
-  const unmatched = unmatchedGlobs(spec.protected, before.keys());
+async function unmatchedNote({ spec, parts, prepared }: PhaseInput): Promise<HarnessEvent[]> {
+  if (spec.protected.length === 0) return [];
+  const { state } = await prepared();
+  if (state === 'large') return [];
+  const unmatched = unmatchedGlobs(spec.protected, state.keys());
   if (unmatched.length === 0) return [];
   const text = `protected: no file of the prepared workspace matches ${unmatched.join(', ')}`;
   return [{ kind: 'note', at: parts.clock.now(), text }];
@@ -138,9 +140,10 @@ async function read(input: PhaseInput, deadline: AbortSignal): Promise<Reading> 
  * that.
  */
 async function readWhole(
-  { spec, parts, container, before }: PhaseInput,
+  { spec, parts, container, prepared }: PhaseInput,
   deadline: AbortSignal,
 ): Promise<Reading | undefined> {
+  const { state: before } = await prepared();
   if (before === 'large') return undefined;
   const collection = artifactCollection(container, spec, parts.blobs);
   const texts = new ChangedTexts(before, parts.sandboxes.texts);
@@ -187,10 +190,11 @@ async function protectedInLarge(input: PhaseInput, deadline: AbortSignal): Promi
 
 /** The protected files as prepare left them. */
 export async function protectedBefore(
-  { spec, whole, parts, before, imageId, ...input }: PhaseInput,
+  { spec, whole, parts, prepared, imageId, ...input }: PhaseInput,
   deadline: AbortSignal,
 ): Promise<Manifest> {
-  if (before !== 'large') return protectedPart(before, protectionOf(spec));
+  const { state } = await prepared();
+  if (state !== 'large') return protectedPart(state, protectionOf(spec));
   const key = JSON.stringify([imageId, spec.protected, spec.verifyPlace.in]);
   return parts.sandboxes.protectedFiles.of(key, deadline, async () => {
     const { signal, services } = input;

@@ -7,8 +7,8 @@ import type { PhaseInput } from './phase.ts';
  * before it is ended.
  */
 export async function largestWorkspace(input: PhaseInput): Promise<number> {
-  const { spec, container, preparedBytes, signal, found } = input;
+  const { spec, container, prepared, signal, found } = input;
   const { disk } = spec.sandbox;
   const taken = found.harness?.ended === 'out-of-disk' ? await container.diskUse(signal) : 0;
-  return preparedBytes + disk + Math.min(taken, disk + diskMeasure.bytes.margin);
+  return (await prepared()).bytes + disk + Math.min(taken, disk + diskMeasure.bytes.margin);
 }

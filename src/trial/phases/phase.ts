@@ -12,8 +12,8 @@ import type { ModelPort } from '../model-port.ts';
 import type { TrialModels } from '../models.ts';
 import type { TrialServices } from '../services/trial-services.ts';
 import type { TrialSolution, TrialSpec } from '../spec.ts';
+import type { PreparedWorkspace } from '../started-sandbox.ts';
 import type { TrialParts } from '../trial-parts.ts';
-import type { WorkspaceState } from '../workspace/read-workspace.ts';
 
 /** What a trial's phases have found so far: the growing result, and values that only later phases need. */
 export interface Found extends Partial<TrialRecord> {
@@ -44,10 +44,8 @@ export interface PhaseInput {
   container: Container;
   /** The image that the container was made from. */
   imageId: string;
-  /** Total bytes of the files that prepare left in the workspace. */
-  preparedBytes: number;
-  /** The workspace before the harness worked in it. */
-  before: WorkspaceState;
+  /** The workspace as prepare left it. */
+  prepared: () => Promise<PreparedWorkspace>;
   /** Other sandboxes, in which no harness ran. */
   sandboxes: GradingSandboxes;
   kit: Kit | undefined;

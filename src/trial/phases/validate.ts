@@ -157,7 +157,7 @@ async function validated(validator: ValidatorSpec, input: PhaseInput): Promise<V
   const { spec, container, sandboxes, found, signal } = input;
   const { container: own, closedEnv, validatorNode: node } = await sandboxes.validator.sandbox();
   const copied = await copyWorkspace(container, own, {
-    maxBytes: input.preparedBytes + spec.sandbox.disk,
+    maxBytes: (await input.prepared()).bytes + spec.sandbox.disk,
     carry: found.carry,
     packed: found.packed,
     leftOut: leftOutOf(spec),
