@@ -283,7 +283,7 @@ class SandboxStarter {
       this.#maker.forget();
       return this.#maker.make(spec, signal, given);
     });
-    const { imageId, container } = made;
+    const { container } = made;
     try {
       // What runs there may have written to the workspace.
       const isItsOwn = preparedHere || made.startUp !== undefined;

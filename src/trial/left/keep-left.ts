@@ -26,8 +26,7 @@ export interface KeepParts {
 }
 
 /** A trial whose harness has ended, and what was found of it until then. */
-interface LeftSandbox
-  extends Pick<StartedSandbox, 'container' | 'imageId' | 'isCommittable' | 'prepared'> {
+interface LeftSandbox extends Pick<StartedSandbox, 'container' | 'imageId' | 'isCommittable' | 'prepared'> {
   spec: TrialSpec;
   whole: TrialSpec;
   parts: { clock: Clock; sandboxes: Pick<Sandboxes, 'keep'> };
