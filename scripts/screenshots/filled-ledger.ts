@@ -159,7 +159,7 @@ function addBatch(ledger: Ledger, { id, repeats, ...batch }: Batch, planned: rea
   const { key } = ledger.batches.add({
     ...{ service: 'embedded', id: `batch_${id}`, file: undefined, ...batch },
     runs: planned.map(({ caseName, variant }, taskIndex) => ({
-      ...{ id: `run_${id}_${taskIndex}`, taskIndex, caseId: caseName, caseName, variant, details: {} },
+      ...{ id: `run_${id}_${taskIndex}`, taskIndex, caseId: caseName, caseName, variant },
     })),
   });
   const ordinals = [...Array(repeats).keys()];

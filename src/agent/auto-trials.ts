@@ -4,7 +4,7 @@ import { type FurtherTrials, furtherTrials } from '../stats/further-trials.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import type { FinishedBatch } from './finished-batch.ts';
 import { type BatchEvent, type BatchParts, runBatch } from './run-batch.ts';
-import { resolvePrompt } from './start-batch.ts';
+import { withPrompt } from './start-batch.ts';
 
 export interface AutoTrials {
   /** The wanted half width of the 95 % interval of each variant's pass rate, from 0 to 1. */
@@ -40,9 +40,8 @@ export async function runUntilPrecise(
   signal: AbortSignal,
   observe: (event: BatchEvent) => void,
 ): Promise<FinishedBatches> {
-  const prompt = await resolvePrompt(plan, parts.client, signal);
   // All batches have the prompt of the first, even if somebody promotes another one meanwhile.
-  const fixed: SuitePlan = { ...plan, suite: { ...plan.suite, prompt: { kind: 'text', text: prompt } } };
+  const fixed = await withPrompt(plan, parts.client, signal);
   // Noise shows from the second trial on.
   const first = Math.min(Math.max(2, plan.trials), wanted.maxTrials);
   const batches = [await runBatch({ ...fixed, trials: first }, parts, signal, observe)];

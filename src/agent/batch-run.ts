@@ -29,7 +29,6 @@ export interface OpenBatch {
   key: number;
   id: string;
   plan: SuitePlan;
-  prompt: string;
   runs: BatchRun[];
 }
 
@@ -57,11 +56,11 @@ export function plannedRun(
  */
 export function openBatch(stored: StoredBatch, ledger: Ledger): OpenBatch {
   if (stored.plan === undefined) throw notResumable(`batch ${stored.id}`);
-  const { plan, prompt } = readPlan(ledger.blobs.readJson(stored.plan));
+  const plan = readPlan(ledger.blobs.readJson(stored.plan));
   const runs = ledger.batches.runs(stored.key).map(({ key, taskIndex, setup, variantId, ...run }) => {
     return { ...plannedRun(plan, run, taskIndex), key, setup, variantId };
   });
-  return { key: stored.key, id: stored.id, plan, prompt, runs };
+  return { key: stored.key, id: stored.id, plan, runs };
 }
 
 export function notResumable(name: string): OffsiteError {

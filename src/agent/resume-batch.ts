@@ -47,7 +47,7 @@ export function resumable(ledger: Ledger, service: string): Resumable[] {
 /** The plan of a batch; undefined if the ledger has none, for which {@link resume} throws `NOT_RESUMABLE`. */
 export function planOf(what: ResumableBatch, ledger: Ledger): SuitePlan | undefined {
   const stored = what.kind === 'batch' ? what.batch.plan : what.start.plan;
-  return stored === undefined ? undefined : readPlan(ledger.blobs.readJson(stored)).plan;
+  return stored === undefined ? undefined : readPlan(ledger.blobs.readJson(stored));
 }
 
 export type Resumed =

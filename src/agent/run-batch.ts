@@ -20,8 +20,7 @@ import { type FinishedBatch, finishedBatch, lightResult } from './finished-batch
 import { pullSetups } from './pull.ts';
 import { type Delivered, reconcile } from './reconcile.ts';
 import type { Sender } from './sender.ts';
-import { resolvePrompt, startBatch } from './start-batch.ts';
-import type { KnownPlan } from './stored-plan.ts';
+import { startBatch, withPrompt } from './start-batch.ts';
 import { Worker } from './worker/worker.ts';
 import { usualAttempts, type WorkEvent } from './worker/worker-parts.ts';
 
@@ -93,8 +92,7 @@ export async function runBatch(
   observe: (event: BatchEvent) => void,
 ): Promise<FinishedBatch> {
   await checkOnEngines(parts, plan, signal, (build) => observe({ kind: 'build', build }));
-  const prompt = await resolvePrompt(plan, parts.client, signal);
-  return runPlanned({ plan, prompt }, parts, signal, observe);
+  return runPlanned(await withPrompt(plan, parts.client, signal), parts, signal, observe);
 }
 
 /**
@@ -103,13 +101,13 @@ export async function runBatch(
  * @param part the part of a set that becomes the batch
  */
 export async function runPlanned(
-  known: KnownPlan,
+  plan: SuitePlan,
   parts: BatchParts,
   signal: AbortSignal,
   observe: (event: BatchEvent) => void,
   part?: PartKey,
 ): Promise<FinishedBatch> {
-  const start = () => startBatch(known, { ...parts, part }, signal);
+  const start = () => startBatch(plan, { ...parts, part }, signal);
   const { batch, lock } = await step('starting the batch', observe, start);
   using _lock = lock;
   // Trials of a platform batch belong to the executor, whose lock the caller holds.

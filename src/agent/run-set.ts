@@ -13,7 +13,7 @@ import { type FinishedBatch, finishedBatch } from './finished-batch.ts';
 import { planParts } from './plan-parts.ts';
 import { planOf, type Resumable, type Resumed, resume } from './resume-batch.ts';
 import { type BatchEvent, type BatchParts, runBatch, runPlanned } from './run-batch.ts';
-import { resolvePrompt } from './start-batch.ts';
+import { withPrompt } from './start-batch.ts';
 import { readPlan, storedPlan } from './stored-plan.ts';
 
 /** What became of a batch or of a set. */
@@ -46,12 +46,12 @@ export async function runSet(
   observe: (event: BatchEvent) => void,
 ): Promise<{ batches: FinishedBatch[]; set?: string }> {
   const { ledger, service } = parts;
-  const plans = planParts(plan, parts.batchCases);
-  if (plans.length === 1) return { batches: [await runBatch(plan, parts, signal, observe)] };
+  if (planParts(plan, parts.batchCases).length === 1)
+    return { batches: [await runBatch(plan, parts, signal, observe)] };
   await checkOnEngines(parts, plan, signal, (build) => observe({ kind: 'build', build }));
-  const prompt = await resolvePrompt(plan, parts.client, signal);
+  const plans = planParts(await withPrompt(plan, parts.client, signal), parts.batchCases);
   const stored: string[] = [];
-  for (const part of plans) stored.push(await ledger.blobs.putJson(storedPlan({ plan: part, prompt })));
+  for (const part of plans) stored.push(await ledger.blobs.putJson(storedPlan(part)));
   const id = newSetId();
   const lock = ledger.takeLock(lockOfSet(id));
   if (!lock) throw new Error(`another process holds the new lock of ${id}`);
@@ -118,7 +118,7 @@ async function resumeSet(
 }
 
 function planOfSet({ key, id }: StoredSet, ledger: Ledger): SuitePlan {
-  const plans = ledger.sets.parts(key).map(({ plan }) => readPlan(ledger.blobs.readJson(plan)).plan);
+  const plans = ledger.sets.parts(key).map(({ plan }) => readPlan(ledger.blobs.readJson(plan)));
   const [first] = plans;
   if (!first) throw new Error(`the set ${id} has no parts`);
   return { ...first, cases: plans.flatMap(({ cases }) => cases) };
@@ -161,8 +161,7 @@ async function workOffPart(
     if (!startsUnknown && parts.service !== embeddedService) return 'unknown';
     ledger.starts.refused(start.key, 'the service lists no such batch: it is started again');
   }
-  const known = readPlan(ledger.blobs.readJson(plan));
-  return runPlanned(known, parts, signal, observe, key);
+  return runPlanned(readPlan(ledger.blobs.readJson(plan)), parts, signal, observe, key);
 }
 
 /** Continues a batch, or looks for the batch of a start. */

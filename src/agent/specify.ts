@@ -4,7 +4,7 @@ import type { RunRecord, RunVariant } from '../contract/record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { QueuedTrial } from '../ledger/queue.ts';
 import { checksFile, unfilledName } from '../suite/load-tests.ts';
-import { noExtras, type PlannedVariant } from '../suite/plan.ts';
+import { noExtras, type PlannedVariant, promptOf } from '../suite/plan.ts';
 import type { HarnessOffer } from '../suite/planned-variant.ts';
 import { unsetNames, usesVariables } from '../suite/unset-names.ts';
 import { passedEnvironment, refuseKeys } from '../trial/host-environment.ts';
@@ -213,9 +213,10 @@ export function noUserModel(caseId: string): OffsiteError {
 type PlannedRun = Pick<BatchRun, 'case' | 'variant' | 'taskIndex'> & { batch: OpenBatch };
 
 function plannedSpec(trial: QueuedTrial, { batch, ...run }: PlannedRun, { ledger }: SpecParts): TrialSpec {
-  const { prompt, id: batchId, plan } = batch;
+  const { id: batchId, plan } = batch;
   const record = recordOf(trial, ledger);
   const { judges, replay, answers } = plan;
+  const prompt = promptOf(plan) ?? '';
   return ownTrialSpec({ ...run, record, prompt, batchId, judges, replay, answers }, trial.ordinal);
 }
 

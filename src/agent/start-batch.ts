@@ -8,11 +8,11 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Lock } from '../ledger/lock.ts';
 import { platformService } from '../ledger/platform.ts';
 import type { OpenStart, PartKey } from '../ledger/starts.ts';
-import { planFacts, runDetails, type SuitePlan, startRequest } from '../suite/plan.ts';
+import { planFacts, type SuitePlan, startRequest } from '../suite/plan.ts';
 import { expandVariables } from '../suite/variables.ts';
 import { type OpenBatch, plannedRun, type StartedRun } from './batch-run.ts';
 import { findStarted } from './find-started.ts';
-import { type KnownPlan, storedPlan } from './stored-plan.ts';
+import { storedPlan } from './stored-plan.ts';
 
 /**
  * Milliseconds before each search for a batch whose start got no answer: the service may still be starting
@@ -42,7 +42,7 @@ export interface LockedBatch {
  * threw, `START_UNKNOWN` and `START_AMBIGUOUS`.
  */
 export async function startBatch(
-  known: KnownPlan,
+  plan: SuitePlan,
   parts: StartParts,
   signal: AbortSignal,
 ): Promise<LockedBatch> {
@@ -50,7 +50,7 @@ export async function startBatch(
   const lock = parts.ledger.takeLock(name);
   if (!lock) throw new Error(`another process holds the new lock ${name}`);
   try {
-    return { batch: await startUnder(name, known, parts, signal), lock };
+    return { batch: await startUnder(name, plan, parts, signal), lock };
   } catch (error) {
     lock[Symbol.dispose]();
     throw error;
@@ -64,17 +64,18 @@ export async function startBatch(
  */
 export async function startUnder(
   lock: string,
-  known: KnownPlan,
+  plan: SuitePlan,
   { client, ledger, clock, service, part }: StartParts,
   signal: AbortSignal,
 ): Promise<OpenBatch> {
-  const { suite } = known.plan;
-  // A later command may run in another folder.
-  const file = resolve(known.plan.file);
-  const plan = await ledger.blobs.putJson(storedPlan(known));
-  const start = ledger.starts.add({ service, suite: suite.name, file, plan, lock, part });
-  const started = await askToStart(known, start, { client, ledger, clock }, signal);
-  return recordBatch(known, start, started, ledger);
+  const stored = {
+    plan: await ledger.blobs.putJson(storedPlan(plan)),
+    // A later command may run in another folder.
+    file: resolve(plan.file),
+  };
+  const start = ledger.starts.add({ service, suite: plan.suite.name, ...stored, lock, part });
+  const started = await askToStart(plan, start, { client, ledger, clock }, signal);
+  return recordBatch(plan, start, started, ledger);
 }
 
 interface Started {
@@ -83,14 +84,14 @@ interface Started {
 }
 
 async function askToStart(
-  known: KnownPlan,
+  plan: SuitePlan,
   start: OpenStart,
   { client, ledger, clock }: Pick<StartParts, 'client' | 'ledger' | 'clock'>,
   signal: AbortSignal,
 ): Promise<Started> {
   try {
     const by = start.service === platformService ? 'platform' : 'local';
-    return await client.call('evals.start', startRequest(known.plan, known.prompt, by), { signal });
+    return await client.call('evals.start', startRequest(plan, by), { signal });
   } catch (error) {
     if (!(error instanceof UnknownOutcome)) {
       ledger.starts.refused(start.key, messageOf(error));
@@ -100,7 +101,7 @@ async function askToStart(
     signal.throwIfAborted();
     for (const ms of lookAfterMs) {
       await clock.sleep(ms, signal);
-      const found = await lookFor(known, start, { client, ledger }, signal);
+      const found = await lookFor(plan, start, { client, ledger }, signal);
       if (found) return found;
     }
     ledger.starts.unknown(start.key, error.message);
@@ -121,7 +122,7 @@ async function askToStart(
  * batches fit.
  */
 export async function lookFor(
-  { plan }: KnownPlan,
+  plan: SuitePlan,
   start: OpenStart,
   { client, ledger }: Pick<StartParts, 'client' | 'ledger'>,
   signal: AbortSignal,
@@ -149,8 +150,7 @@ export async function lookFor(
 }
 
 /** Puts a started batch into the ledger. */
-export function recordBatch(known: KnownPlan, start: OpenStart, started: Started, ledger: Ledger): OpenBatch {
-  const { plan, prompt } = known;
+export function recordBatch(plan: SuitePlan, start: OpenStart, started: Started, ledger: Ledger): OpenBatch {
   const runs = started.runs.map((run, taskIndex) => ({ ...plannedRun(plan, run, taskIndex), ...run }));
   const added = ledger.batches.add({
     service: start.service,
@@ -168,14 +168,12 @@ export function recordBatch(known: KnownPlan, start: OpenStart, started: Started
       caseName: run.case.request.name,
       variant: run.variant.name,
       variantIndex: run.variantIndex,
-      details: runDetails(run.case),
     })),
   });
   return {
     key: added.key,
     id: started.id,
     plan,
-    prompt,
     runs: runs.map(({ id, case: planned, variant, taskIndex }) => {
       const key = added.runs.get(id);
       if (key === undefined) throw new Error(`run ${id} was added but is not in the ledger`);
@@ -185,13 +183,13 @@ export function recordBatch(known: KnownPlan, start: OpenStart, started: Started
 }
 
 /**
- * The suite's prompt as text, read from the service if the service holds it. Throws an `input` error if that
- * text names a variable that a case does not have. (A prompt in the suite file is checked when the file is
- * read.)
+ * The plan with its prompt as text, read from the service if the service holds it. Throws an `input` error if
+ * that text names a variable that a case does not have. (A prompt in the suite file is checked when the file
+ * is read.)
  */
-export async function resolvePrompt(plan: SuitePlan, client: Client, signal: AbortSignal): Promise<string> {
+export async function withPrompt(plan: SuitePlan, client: Client, signal: AbortSignal): Promise<SuitePlan> {
   const { prompt } = plan.suite;
-  if (prompt.kind === 'text') return prompt.text;
+  if (prompt.kind === 'text') return plan;
   const { id, channel, version } = prompt;
   const { content } = await client.call('prompts.get', { id, channel, version }, { signal });
   const unknown = plan.cases.flatMap(({ request }) => {
@@ -209,5 +207,5 @@ export async function resolvePrompt(plan: SuitePlan, client: Client, signal: Abo
       },
     );
   }
-  return content;
+  return { ...plan, suite: { ...plan.suite, prompt: { kind: 'text', text: content } } };
 }

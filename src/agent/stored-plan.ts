@@ -1,56 +1,29 @@
 import { OffsiteError } from '../base/offsite-error.ts';
-import type { CaseStep } from '../suite/case-steps.ts';
-import type { CaseTests } from '../suite/case-tests.ts';
-import { type CaseEnvironment, noEnvironment } from '../suite/environment.ts';
-import type { PlacedFile } from '../suite/environment-parts.ts';
-import type { SuitePlan } from '../suite/plan.ts';
+import { noEnvironment } from '../suite/environment.ts';
+import { promptOf, type SuitePlan } from '../suite/plan.ts';
 
 /** The version of the stored form. A plan of another version is refused. */
 export const planFormat = 1;
 
 /**
- * A planned batch with its prompt's text, as the ledger keeps it. It suffices to continue the batch without
- * the suite's files.
+ * A plan as JSON, as the ledger keeps it. It suffices to continue the batch without the suite's files. It
+ * names the environment variables that hold keys, never their values.
  */
-export interface KnownPlan {
-  plan: SuitePlan;
-  prompt: string;
-}
-
-/** The plan as JSON. It names the environment variables that hold keys, never their values. */
-export function storedPlan({ plan, prompt }: KnownPlan): unknown {
-  const variants = plan.variants.map((variant) => ({
-    ...variant,
-    profile: {
-      ...variant.profile,
-      files: variant.profile.files.map(({ content, ...file }) => ({
-        ...file,
-        base64: content.toString('base64'),
-      })),
-    },
-  }));
-  const cases = plan.cases.map(({ request, local }) => {
-    const { environment, tests, oracle, steps } = local;
-    return {
-      request,
-      local: {
-        ...local,
-        environment: environmentWith(withStored, environment),
-        ...(tests && { tests: testsWith(withStored, tests) }),
-        ...(oracle && { oracle: withStored(oracle) }),
-        ...(steps && { steps: { ...steps, list: steps.list.map((step) => withFiles(step, withStored)) } }),
-      },
-    };
-  });
-  return { version: planFormat, prompt, plan: { ...plan, variants, cases } };
+export function storedPlan(plan: SuitePlan): unknown {
+  const { cases, variants } = plan;
+  const local = cases.map((one) => ({ ...one, local: withFiles(one.local, stored) }));
+  return {
+    ...{ version: planFormat, prompt: promptOf(plan) ?? '' },
+    plan: { ...plan, variants: withFiles(variants, stored), cases: local },
+  };
 }
 
 /** Reads what {@link storedPlan} returned. Throws `PLAN_UNREADABLE` for a plan of another version. */
-export function readPlan(stored: unknown): KnownPlan {
-  const kept = stored as { version: number; prompt: string; plan: SuitePlan };
-  if (kept.version !== planFormat) {
+export function readPlan(json: unknown): SuitePlan {
+  const { version, prompt, plan } = json as { version: number; prompt: string; plan: SuitePlan };
+  if (version !== planFormat) {
     throw new OffsiteError(
-      `the stored plan has version ${kept.version}; this Offsite reads version ${planFormat}`,
+      `the stored plan has version ${version}; this Offsite reads version ${planFormat}`,
       {
         code: 'PLAN_UNREADABLE',
         kind: 'input',
@@ -58,76 +31,37 @@ export function readPlan(stored: unknown): KnownPlan {
       },
     );
   }
-  const variants = kept.plan.variants.map((variant) => ({
-    ...variant,
-    profile: {
-      ...variant.profile,
-      files: (variant.profile.files as unknown as { base64: string; path: string; mode?: number }[]).map(
-        ({ base64, ...file }) => ({ ...file, content: Buffer.from(base64, 'base64') }),
-      ),
-    },
-  }));
-  const cases = kept.plan.cases.map(({ request, local }) => {
+  const cases = plan.cases.map(({ request, local }) => {
     // A plan that an older Offsite stored has no environments.
-    const { environment = noEnvironment, tests, oracle, steps } = local;
     return {
       request,
-      local: {
-        ...local,
-        environment: environmentWith(withPlaced, environment),
-        ...(tests && { tests: testsWith(withPlaced, tests) }),
-        ...(oracle && { oracle: withPlaced(oracle) }),
-        ...(steps && { steps: { ...steps, list: steps.list.map((step) => withFiles(step, withPlaced)) } }),
-      },
+      local: withFiles({ ...local, environment: local.environment ?? noEnvironment }, placed),
     };
   });
-  return { prompt: kept.prompt, plan: { ...kept.plan, variants, cases } };
+  // A plan that an older Offsite stored may still name the prompt at the service.
+  const isKnown = plan.suite.prompt.kind === 'text' || prompt === '';
+  const suite = isKnown ? plan.suite : { ...plan.suite, prompt: { kind: 'text' as const, text: prompt } };
+  return { ...plan, suite, variants: withFiles(plan.variants, placed), cases };
 }
 
-type Holder = { files?: PlacedFile[] | undefined };
-
-/** A step with its files, and those of its tests and its oracle, in another form. */
-function withFiles(step: CaseStep, change: <Of extends Holder>(holder: Of) => Of): CaseStep {
-  const { tests, oracle } = step;
-  return { ...change(step), tests: testsWith(change, tests), ...(oracle && { oracle: change(oracle) }) };
+/** A part of a plan with each entry of its lists `files` in another form, however deep they are. */
+function withFiles<Part>(part: Part, change: (file: File) => File): Part {
+  if (Array.isArray(part)) return part.map((one) => withFiles(one, change)) as Part;
+  if (typeof part !== 'object' || part === null) return part;
+  const members = Object.entries(part).map(([name, value]) => {
+    const isFiles = name === 'files' && Array.isArray(value);
+    return [name, isFiles ? value.map(change) : withFiles(value, change)];
+  });
+  return Object.fromEntries(members) as Part;
 }
 
-/** An environment whose files, and those of its services, are in another form. */
-function environmentWith(
-  change: <Of extends Holder>(holder: Of) => Of,
-  environment: CaseEnvironment,
-): CaseEnvironment {
-  const { services } = environment;
-  return { ...change(environment), ...(services && { services: services.map(change) }) };
+/** A file of a plan has its content, a stored one its base64. Links and folders have neither. */
+type File = { content?: Buffer; base64?: string };
+
+function stored({ content, ...file }: File): File {
+  return content === undefined ? file : { ...file, base64: content.toString('base64') };
 }
 
-/** Tests whose files, and those of their environment, are in another form. */
-function testsWith(change: <Of extends Holder>(holder: Of) => Of, tests: CaseTests): CaseTests {
-  const { fresh } = tests;
-  const environment = fresh?.environment && environmentWith(change, fresh.environment);
-  return { ...change(tests), ...(fresh && { fresh: { ...fresh, environment } }) };
-}
-
-/** With the contents of its files as texts. */
-function withStored<Of extends Holder>(holder: Of): Of {
-  const { files } = holder;
-  return { ...holder, ...(files && { files: files.map(stored) }) };
-}
-
-function withPlaced<Of extends Holder>(holder: Of): Of {
-  const files = holder.files as StoredFile[] | undefined;
-  return { ...holder, ...(files && { files: files.map(placed) }) };
-}
-
-type StoredFile = { path: string; base64?: string };
-
-function stored(file: PlacedFile): StoredFile {
-  if (!('content' in file)) return file;
-  const { content, ...rest } = file;
-  return { ...rest, base64: content.toString('base64') };
-}
-
-function placed({ base64, ...file }: StoredFile): PlacedFile {
-  const content = base64 === undefined ? {} : { content: Buffer.from(base64, 'base64') };
-  return { ...file, ...content } as PlacedFile;
+function placed({ base64, ...file }: File): File {
+  return base64 === undefined ? file : { ...file, content: Buffer.from(base64, 'base64') };
 }

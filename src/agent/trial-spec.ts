@@ -10,6 +10,7 @@ import {
   type PlannedCase,
   type PlannedReplay,
   type PlannedVariant,
+  promptOf,
   runDetails,
   type SuitePlan,
 } from '../suite/plan.ts';
@@ -163,7 +164,7 @@ function trialSteps(
 
 /** What to do in a trial of a case, as a plan has it, without asking a service. */
 export function plannedTrialSpec(
-  { suite, judges, answers }: Pick<SuitePlan, 'suite' | 'judges' | 'answers'>,
+  plan: Pick<SuitePlan, 'suite' | 'judges' | 'answers'>,
   {
     case: planned,
     variant,
@@ -172,7 +173,8 @@ export function plannedTrialSpec(
   }: { case: PlannedCase; variant: PlannedVariant; id: string; ordinal: number },
 ): TrialSpec {
   const { prepare, verify, validator } = planned.request;
-  const prompt = suite.prompt.kind === 'text' ? suite.prompt.text : '';
+  const { judges, answers } = plan;
+  const prompt = promptOf(plan) ?? '';
   const setup = {
     prompt,
     prepare: prepare?.source,

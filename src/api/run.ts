@@ -164,6 +164,6 @@ function replayedBatch(context: Context, reference: string, onMiss: OnMiss): Rep
   const { models } = context.config;
   // A live model needs its configuration.
   if (live !== 'never' || batch.plan === undefined) return { replay, models };
-  const { plan } = readPlan(ledger.blobs.readJson(batch.plan));
+  const plan = readPlan(ledger.blobs.readJson(batch.plan));
   return { replay, models: { ...recordedModels(plan, batch.id), ...models } };
 }

@@ -4,7 +4,7 @@ import type { FinishedBatch } from '../agent/finished-batch.ts';
 import { pullSetups } from '../agent/pull.ts';
 import { type BatchEvent, runBatch } from '../agent/run-batch.ts';
 import { platformSender } from '../agent/sender.ts';
-import { resolvePrompt, startBatch } from '../agent/start-batch.ts';
+import { startBatch, withPrompt } from '../agent/start-batch.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Client } from '../client/client.ts';
 import { Conflict } from '../client/refusal.ts';
@@ -64,9 +64,8 @@ export async function startHere(
   using turn = mayRun ? await turnForCommand({ ledger, clock, waits }, signal) : undefined;
   if (!turn) {
     const { client } = await context.service();
-    const prompt = await resolvePrompt(plan, client, signal);
     const parts = { client, ledger, clock, service: platformService };
-    const { batch, lock } = await startBatch({ plan, prompt }, parts, signal);
+    const { batch, lock } = await startBatch(await withPrompt(plan, client, signal), parts, signal);
     lock.remove();
     await pullSetups(batch, { client, ledger }, signal);
     const runs = batch.runs.map(({ id, case: { request }, variant }) => {
@@ -113,16 +112,14 @@ export async function startThere(
     const remedy = 'remove it, or start with --drop-local to leave it out';
     throw new BadFile(uncarried.map((issue) => ({ ...issue, message: `${issue.message}; ${remedy}` })));
   }
-  const prompt = await resolvePrompt(plan, client, signal);
   const by = forDaemons ? 'local' : 'platform';
-  const batch = await client
-    .call('evals.start', startRequest(plan, prompt, by), { signal })
-    .catch((error: unknown) => {
-      if (forDaemons || !(error instanceof Conflict)) throw error;
-      const { message, code, cause } = error;
-      const hint = 'Queue it for daemons of the service with --for-daemons, if it has any.';
-      throw new OffsiteError(message, { code, kind: 'input', hint, cause });
-    });
+  const request = startRequest(await withPrompt(plan, client, signal), by);
+  const batch = await client.call('evals.start', request, { signal }).catch((error: unknown) => {
+    if (forDaemons || !(error instanceof Conflict)) throw error;
+    const { message, code, cause } = error;
+    const hint = 'Queue it for daemons of the service with --for-daemons, if it has any.';
+    throw new OffsiteError(message, { code, kind: 'input', hint, cause });
+  });
   const runner = forDaemons
     ? `daemons with ${plan.suite.id} in daemon.suites run it; until one does, it stays queued`
     : `${client.origin} runs it`;

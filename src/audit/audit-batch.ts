@@ -145,7 +145,7 @@ function checkNumber(
   }
   const says = 'the trials are those that the definition asks for';
   try {
-    const { plan } = readPlan(ledger.blobs.readJson(definition));
+    const plan = readPlan(ledger.blobs.readJson(definition));
     checks.same('suite', 'the suite is that of the definition', plan.suite.name, suite);
     const runs = ledger.batches.runs(key);
     const cells = Map.groupBy(runs, ({ caseId, variantIndex }) => `${variantIndex} ${caseId}`);

@@ -1,4 +1,4 @@
-import { type KnownPlan, readPlan } from '../agent/stored-plan.ts';
+import { readPlan } from '../agent/stored-plan.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Case, Variant } from '../contract/definition.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
@@ -8,7 +8,7 @@ import { definitionHash } from '../service/record/definition-hash.ts';
 import { runVariants } from '../service/record/variant.ts';
 import type { CaseVerdicts } from '../stats/cases.ts';
 import { couldBeWorse } from '../stats/detectable.ts';
-import type { SuitePlan } from '../suite/plan.ts';
+import { promptOf, type SuitePlan } from '../suite/plan.ts';
 import { confidenceOf } from './comparison.ts';
 import { type Reference, variantsOf } from './side.ts';
 
@@ -25,8 +25,10 @@ export interface Cells {
   definition(caseId: string, variant: string): string | undefined;
 }
 
-/** The cells of a planned suite. `prompt` is the prompt's text, if it is known. */
-export function plannedCells({ suite, cases, variants }: SuitePlan, prompt?: string): Cells {
+/** The cells of a planned suite. */
+export function plannedCells(plan: SuitePlan): Cells {
+  const { suite, cases, variants } = plan;
+  const prompt = promptOf(plan);
   const requested: Variant[] = variants.map(({ model, credentials }) => ({ model, credentials }));
   const ids = runVariants(requested).map(({ id }) => id);
   const byId = new Map<string, Case>(cases.map(({ request }) => [request.id, request]));
@@ -53,7 +55,7 @@ export function cellsOf(ledger: Ledger, reference: Reference): Cells {
   const trials = batches.flatMap(({ key }) => listTrials(ledger.records, key));
   const names = variantsOf(ledger, reference);
   const known = batches[0] && knownPlan(ledger, batches[0]);
-  const cells = known && plannedCells(known.plan, known.prompt);
+  const cells = known && plannedCells(known);
   return {
     suiteId: cells?.suiteId,
     suiteName: batches[0]?.suite ?? '',
@@ -64,7 +66,7 @@ export function cellsOf(ledger: Ledger, reference: Reference): Cells {
 }
 
 /** The plan of a batch; undefined if the ledger has none, or an Offsite of another version wrote it. */
-function knownPlan({ blobs }: Ledger, { plan: sha256 }: StoredBatch): KnownPlan | undefined {
+function knownPlan({ blobs }: Ledger, { plan: sha256 }: StoredBatch): SuitePlan | undefined {
   const stored = sha256 === undefined ? undefined : blobs.tryRead(sha256);
   if (!stored) return undefined;
   try {

@@ -225,7 +225,7 @@ function reportFacts(json: object): ReportFacts {
 
 function planFacts(json: object): PlanFacts {
   try {
-    const { plan } = readPlan(json);
+    const plan = readPlan(json);
     const caseIds = plan.cases.map(({ request }) => String(request.id));
     if (!Number.isSafeInteger(plan.trials) || plan.trials < 1)
       throw new Error(`it asks for ${JSON.stringify(plan.trials)} trials of each case`);

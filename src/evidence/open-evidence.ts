@@ -145,17 +145,17 @@ class NewFolder implements ContentSink {
 async function defusedPlan(sha256: string, ledger: Ledger): Promise<string | undefined> {
   const content = ledger.blobs.tryRead(sha256);
   if (!content) return undefined;
-  const known = readPlan(parseForeignJson(content.toString('utf8')));
+  const plan = readPlan(parseForeignJson(content.toString('utf8')));
   const nowhere = join(ledger.dataFolder, 'not-in-the-evidence');
-  for (const { context } of buildsOf(known.plan)) context.folder = nowhere;
-  for (const { source } of known.plan.cases.flatMap(environmentsOf))
+  for (const { context } of buildsOf(plan)) context.folder = nowhere;
+  for (const { source } of plan.cases.flatMap(environmentsOf))
     if (source) source.repository = repositoryIn(ledger.dataFolder, String(source.rebuilt ?? source.commit));
-  const variants = known.plan.variants.map((variant) => ({
+  const variants = plan.variants.map((variant) => ({
     ...variant,
     modelConfig: undefined,
     sandbox: sandboxOf(variant.sandbox),
   }));
-  return ledger.blobs.putJson(storedPlan({ ...known, plan: { ...known.plan, variants, replay: undefined } }));
+  return ledger.blobs.putJson(storedPlan({ ...plan, variants, replay: undefined }));
 }
 
 /** Where the repository of a commit is made, when it is needed. */

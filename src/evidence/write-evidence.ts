@@ -109,7 +109,7 @@ export async function writeEvidence(
 
 function planIn(batch: CarriedBatch, { blobs }: Ledger): SuitePlan | undefined {
   const stored = batch.plan === undefined ? undefined : blobs.tryRead(batch.plan);
-  return stored && readPlan(parseForeignJson(stored.toString())).plan;
+  return stored && readPlan(parseForeignJson(stored.toString()));
 }
 
 /** With the trials of planned runs that the ledger does not have, because their setup was never pulled. */

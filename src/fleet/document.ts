@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { KnownPlan } from '../agent/stored-plan.ts';
 import { readPlan, storedPlan } from '../agent/stored-plan.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
@@ -7,6 +6,7 @@ import { fleetStorage } from '../bounds/fleet.ts';
 import { RunVariant } from '../contract/record.ts';
 import type { Config } from '../suite/config-file.ts';
 import { buildsOf } from '../suite/environment-content.ts';
+import type { SuitePlan } from '../suite/plan.ts';
 import { findModel } from '../suite/planned-variant.ts';
 import { fleetFormat, otherFormat } from './format.ts';
 import { refuseMachineParts, refuseOtherVariables } from './machine-parts.ts';
@@ -19,7 +19,6 @@ const Name = z.string().max(fleetStorage.bytes.name);
 const FleetRun = z.object({
   ...{ id: Name, caseId: Name, caseName: z.string(), variant: z.string() },
   ...{ taskIndex: z.int().nonnegative(), variantIndex: z.int().nonnegative() },
-  details: z.unknown(),
   variantId: Name.optional(),
   /** Undefined if the service has none. */
   setup: z.unknown().optional(),
@@ -67,7 +66,7 @@ export interface FleetDocument {
   service: string;
   suite: string;
   file: string;
-  known: KnownPlan;
+  plan: SuitePlan;
   runs: FleetRun[];
   /** Trials of each run that has no `trials` of its own. */
   trials: number;
@@ -85,11 +84,10 @@ export function documentContent(document: TrialDocument): Buffer {
 
 function keptForm(document: TrialDocument): object {
   if (document.kind === 'found') return document;
-  const { known, ...rest } = document;
-  const { plan } = known;
+  const { plan, ...rest } = document;
   // Each machine has its own addresses and keys for a model of this name.
   const variants = plan.variants.map((variant) => ({ ...variant, modelConfig: undefined }));
-  return { ...rest, plan: storedPlan({ ...known, plan: { ...plan, variants } }) };
+  return { ...rest, plan: storedPlan({ ...plan, variants }) };
 }
 
 /**
@@ -114,11 +112,11 @@ export function readDocument(
   }
   if (data.kind === 'found') return data;
   const { plan: stored, ...rest } = data;
-  const { plan, prompt } = planIn(stored, folderOf);
+  const plan = planIn(stored, folderOf);
   refuseMachineParts(plan);
   refuseOtherVariables(plan, config);
   const variants = plan.variants.map((one) => ({ ...one, modelConfig: findModel(one.model, config) }));
-  return { ...rest, known: { prompt, plan: { ...plan, variants } } };
+  return { ...rest, plan: { ...plan, variants } };
 }
 
 /** Throws `FLEET_DOCUMENT_UNREADABLE` for the document of a run that was found. */
@@ -127,12 +125,12 @@ export function requirePlanned(document: TrialDocument): FleetDocument {
   throw unreadable(`is the document of run ${document.run.id}, which somebody else queued`, 'input');
 }
 
-function planIn(stored: unknown, folderOf: ((context: string) => string) | undefined): KnownPlan {
+function planIn(stored: unknown, folderOf: ((context: string) => string) | undefined): SuitePlan {
   try {
-    const known = readPlan(stored);
+    const plan = readPlan(stored);
     // Whatever folder the plan names, a worker builds from its own copy.
-    for (const { context } of buildsOf(known.plan)) context.folder = folderOf?.(context.hash) ?? '';
-    return known;
+    for (const { context } of buildsOf(plan)) context.folder = folderOf?.(context.hash) ?? '';
+    return plan;
   } catch (error) {
     if (error instanceof OffsiteError) throw error;
     throw unreadable(`has a part that is none: ${messageOf(error)}`, 'input', error);

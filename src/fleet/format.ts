@@ -4,7 +4,7 @@ import { planFormat } from '../agent/stored-plan.ts';
  * The version of what the machines of a fleet exchange: documents, orders, and the code of the workflows.
  * Increment it with each change that an older worker does not understand.
  */
-const ownFormat = 3;
+const ownFormat = 4;
 
 /**
  * Workers take tasks of their own format only: it is a part of the names of task queues. So a worker of

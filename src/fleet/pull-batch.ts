@@ -12,13 +12,11 @@ import type { FleetStorage } from './storage/storage.ts';
 
 /** Puts a batch that another machine started into this ledger, unless it is there. */
 export async function joinBatch(document: FleetDocument, ledger: Ledger): Promise<StoredBatch> {
-  const { batch, service, suite, file, known, runs } = document;
-  const plan = await ledger.blobs.putJson(storedPlan(known));
+  const { batch, service, suite, file, runs } = document;
+  const plan = await ledger.blobs.putJson(storedPlan(document.plan));
   const { key } = ledger.batches.join({
-    ...{ service, id: batch, suite, file, plan, lock: fleetLock, ...planFacts(known.plan) },
-    runs: runs.map(({ id, taskIndex, caseId, caseName, variant, variantIndex, details }) => {
-      return { id, taskIndex, caseId, caseName, variant, variantIndex, details };
-    }),
+    ...{ service, id: batch, suite, file, plan, lock: fleetLock, ...planFacts(document.plan) },
+    runs,
   });
   return ledger.batches.byKey(key);
 }

@@ -1,7 +1,6 @@
 import type { BatchRun, OpenBatch } from '../agent/batch-run.ts';
 import type { Client } from '../client/client.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
-import { runDetails } from '../suite/plan.ts';
 import { PollHandle } from './poll-handle.ts';
 import { type FleetStart, startWorkflow } from './start-fleet-batch.ts';
 
@@ -89,7 +88,6 @@ async function started(
           ...{ id, taskIndex: planned.taskIndex, caseId: request.id, caseName: request.name },
           variant: planned.variant.name,
           variantIndex: batch.plan.variants.indexOf(planned.variant),
-          details: runDetails(planned.case),
         },
       ],
     });

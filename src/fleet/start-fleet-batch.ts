@@ -1,14 +1,14 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { OpenBatch } from '../agent/batch-run.ts';
 import { missingSetups } from '../agent/pull.ts';
-import { resolvePrompt, type StartParts, startUnder } from '../agent/start-batch.ts';
+import { type StartParts, startUnder, withPrompt } from '../agent/start-batch.ts';
 import { storedPlan } from '../agent/stored-plan.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
 import type { Config } from '../suite/config-file.ts';
 import { buildsOf } from '../suite/environment-content.ts';
-import { runDetails, type SuitePlan } from '../suite/plan.ts';
+import type { SuitePlan } from '../suite/plan.ts';
 import { putContexts } from './contexts.ts';
 import { documentContent } from './document.ts';
 import { fleetFormat, workflowQueue } from './format.ts';
@@ -43,11 +43,11 @@ export async function startFleetBatch(
 ): Promise<OpenBatch> {
   requirePlanTransport(plan, parts);
   requireFewNeeds(plan);
-  const prompt = await resolvePrompt(plan, parts.client, signal);
+  const known = await withPrompt(plan, parts.client, signal);
   const poll = new PollHandle({ client: parts.temporal, fleet: parts.config.fleet });
   const cases = plan.cases.map(({ request }) => request.id);
   return await poll.whileStarting(cases, parts, async () => {
-    const batch = await startUnder(fleetLock, { plan, prompt }, parts, signal);
+    const batch = await startUnder(fleetLock, known, parts, signal);
     await startWorkflow(batch, parts, signal);
     return batch;
   });
@@ -66,7 +66,7 @@ export async function startWorkflow(
   only?: { workflow: string; trials: ReadonlyMap<string, number> },
 ): Promise<boolean> {
   const { temporal, service, storage, config, pool, priority, window, slice, group, ledger } = parts;
-  const { plan, prompt, id } = batch;
+  const { plan, id } = batch;
   const setups = await missingSetups(batch, parts, signal);
   const contexts = storage && (await putContexts(plan, storage));
   const runs = batch.runs.map((run) => ({
@@ -76,14 +76,7 @@ export async function startWorkflow(
   const needs = distinctNeeds(runs.map((one) => one.needs));
   const content = documentContent({
     contexts,
-    ...{
-      kind: 'planned',
-      batch: id,
-      service,
-      suite: plan.suite.name,
-      file: plan.file,
-      known: { plan, prompt },
-    },
+    ...{ kind: 'planned', batch: id, service, suite: plan.suite.name, file: plan.file, plan },
     trials: plan.trials,
     runs: runs.map(({ run, needs, trials }) => {
       const pulled = setups.find(({ run: key }) => key === run.key);
@@ -97,7 +90,6 @@ export async function startWorkflow(
         caseName: run.case.request.name,
         variant: run.variant.name,
         variantIndex: plan.variants.indexOf(run.variant),
-        details: runDetails(run.case),
         variantId: pulled?.variantId ?? run.variantId,
         setup: setup === undefined ? undefined : ledger.blobs.readJson(setup),
       };
@@ -171,7 +163,7 @@ function requirePlanTransport(
         : undefined;
   if (!why) {
     // A plan that is too large without its runs is too large with them.
-    packedPlan(Buffer.from(JSON.stringify(storedPlan({ plan, prompt: '' }))));
+    packedPlan(Buffer.from(JSON.stringify(storedPlan(plan))));
     return;
   }
   throw new OffsiteError(why[0] ?? '', {

@@ -39,8 +39,6 @@ export interface NewRun {
   variant: string;
   /** The variant's index in the plan. */
   variantIndex?: number | undefined;
-  /** What the run record's setup has no field for. Stored as JSON, in the column `memory`. */
-  details: unknown;
 }
 
 export interface StoredBatch {
@@ -231,7 +229,7 @@ export class Batches {
       run.caseName,
       run.variant,
       run.variantIndex ?? null,
-      JSON.stringify(run.details),
+      'null',
     );
     this.#records.note({ subject: 'run', key, state: 'started' });
     return key;

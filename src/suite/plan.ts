@@ -64,10 +64,15 @@ export interface PlannedFork {
   fromHarness?: string | undefined;
 }
 
-/** The suite's prompt: its text, or the prompt's id at the service. */
+/** The suite's prompt: its text, or its id at the service, whose text is read when the batch is started. */
 export type PromptSource =
   | { kind: 'text'; text: string }
   | { kind: 'stored'; id: string; channel?: string | undefined; version?: number | undefined };
+
+/** The text of a plan's prompt; undefined until it is read from the service. */
+export function promptOf({ suite: { prompt } }: Pick<SuitePlan, 'suite'>): string | undefined {
+  return prompt.kind === 'text' ? prompt.text : undefined;
+}
 
 export interface PlannedCase {
   request: Case;
@@ -199,16 +204,11 @@ export interface RunDetails extends CaseExtras {
  * The request that starts the planned batch. The specification does not say which fields a service requires,
  * so the request has each one whose value is known.
  *
- * @param prompt the prompt's text
  * @param by who runs the trials: `local` if they are reported, `platform` if the service runs them
  */
-export function startRequest(
-  plan: SuitePlan,
-  prompt: string,
-  by: 'local' | 'platform' = 'local',
-): StartRequest {
+export function startRequest(plan: SuitePlan, by: 'local' | 'platform' = 'local'): StartRequest {
   return {
-    suite: { id: plan.suite.id, name: plan.suite.name, prompt },
+    suite: { id: plan.suite.id, name: plan.suite.name, prompt: promptOf(plan) ?? '' },
     cases: plan.cases.map(({ request }) => wholeCase(request)),
     variants: plan.variants.map(({ model, credentials }) => ({ model, credentials })),
     trials: plan.trials,

@@ -45,7 +45,7 @@ async function loopOver(trials: number, steps: Step[]) {
   );
   const clock = handClock();
   const ledger = opened.use(new Ledger(folder, clock));
-  const run = { id: 'run_1', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} };
+  const run = { id: 'run_1', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v' };
   const batch = ledger.batches.add({
     service: 'there',
     id: 'batch_1',

@@ -91,7 +91,7 @@ async function finish(
 ) {
   await using engine = await connectEngine({ instance: `test-agent-${process.pid}` });
   using ledger = new Ledger(folder, systemClock);
-  const run = { id: 'run', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} };
+  const run = { id: 'run', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v' };
   const batch = ledger.batches.add({ service: 's', id: 'batch', suite: 'S', file: undefined, runs: [run] });
   const key = queueTrial(ledger, batch.key, 0);
   const events: AttemptEvent[] = [];

@@ -28,7 +28,7 @@ function queued(runs: Record<string, number>) {
     suite: 'S',
     file: undefined,
     runs: Object.keys(runs).map((id, variantIndex) => {
-      return { id, taskIndex: 0, caseId: 'a', caseName: 'A', variant: id, variantIndex, details: {} };
+      return { id, taskIndex: 0, caseId: 'a', caseName: 'A', variant: id, variantIndex };
     }),
   });
   const ordinals = (count = 0) => Array.from({ length: count }, (_, ordinal) => ordinal);

@@ -47,7 +47,7 @@ beforeAll(async () => {
   const { url } = await service.listen();
   client = createClient({ url, apiKey: key, clock: systemClock });
   for (let batch = 0; batch < 10; batch++) {
-    const { runs } = await client.call('evals.start', startRequest(plan, 'nothing'));
+    const { runs } = await client.call('evals.start', startRequest(plan));
     for (const { id } of runs) {
       newest = id;
       for (let ordinal = 0; ordinal < plan.trials; ordinal++)
@@ -80,7 +80,7 @@ function openLedger(name: string): Ledger {
 test('the next batch of a case with a long history is started and its setups are pulled', async () => {
   using ledger = openLedger('starts');
   const parts = { client, ledger, clock: systemClock, service: 'here' };
-  const { batch, lock } = await startBatch({ plan, prompt: 'nothing' }, parts, signal);
+  const { batch, lock } = await startBatch(plan, parts, signal);
   using _lock = lock;
   await pullSetups(batch, parts, signal);
   const runs = ledger.batches.runs(batch.key);
@@ -91,7 +91,7 @@ test('the next batch of a case with a long history is started and its setups are
 }, 120_000);
 
 test('a daemon finds the new run of a case with a long history, and reads the whole history once', async () => {
-  const { runs } = await client.call('evals.start', startRequest({ ...plan, trials: 1 }, 'nothing'));
+  const { runs } = await client.call('evals.start', startRequest({ ...plan, trials: 1 }));
   using ledger = openLedger('daemon');
   const { daemon } = ConfigFile.parse({ daemon: { cases: [caseId] } });
   const targets = new PollTargets(daemon, { monotonic: () => 0, random: () => 0.5 });
@@ -133,7 +133,7 @@ test.each([
       id: 'batch',
       suite: 'S',
       file: undefined,
-      runs: [{ id: newest, taskIndex: 0, caseId, caseName: 'Quick', variant: 'v', details: {} }],
+      runs: [{ id: newest, taskIndex: 0, caseId, caseName: 'Quick', variant: 'v' }],
     });
     const [run] = ledger.batches.runs(batch);
     ledger.queue.add([{ run: run?.key ?? 0, setup: undefined, ordinals: [3] }]);

@@ -78,7 +78,7 @@ async function deliver(steps: Step[], world: World = {}) {
     id: 'batch_1',
     suite: 'S',
     file: undefined,
-    runs: [{ id: 'run_1', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} }],
+    runs: [{ id: 'run_1', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v' }],
   });
   const warnings: string[] = [];
   const sender = new ServiceSender({ client, ledger, warn: (line) => warnings.push(line) });
@@ -164,7 +164,7 @@ describe('a report', () => {
       ...{ url: service.url, apiKey: 'key-1234', clock: systemClock, retry: { attempts: 1 } },
     });
     using ledger = new Ledger(folder, systemClock);
-    const run = { taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} };
+    const run = { taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v' };
     const batch = ledger.batches.add({
       ...{ service: 'there', id: 'batch_1', suite: 'S', file: undefined },
       runs: [

@@ -46,7 +46,7 @@ const plan: SuitePlan = {
 async function start(ledger: Ledger, planned = plan) {
   await using client = createClient({ url: front.url, apiKey: front.key, clock: hasty });
   const parts = { client, ledger, clock: hasty, service: 'faulty' };
-  const { batch, lock } = await startBatch({ plan: planned, prompt: 'nothing' }, parts, signal);
+  const { batch, lock } = await startBatch(planned, parts, signal);
   using _lock = lock;
   return batch;
 }
@@ -99,7 +99,7 @@ describe('a batch whose start got no answer', () => {
 
   test('fails with START_AMBIGUOUS if several batches fit, and starts nothing', async () => {
     using ledger = new Ledger(folder, systemClock);
-    await front.ask('evals.start', startRequest(plan, 'nothing'));
+    await front.ask('evals.start', startRequest(plan));
     loseFirstAnswer();
     await expect(start(ledger)).rejects.toMatchObject({
       code: 'START_AMBIGUOUS',
@@ -134,11 +134,11 @@ test('a batch keeps what resuming needs: files of profiles byte for byte, and a 
   }));
   await using client = createClient({ url: front.url, apiKey: front.key, clock: hasty });
   const parts = { client, ledger, clock: hasty, service: 'faulty' };
-  const { lock } = await startBatch({ plan: { ...plan, variants }, prompt: 'nothing' }, parts, signal);
+  const { lock } = await startBatch({ ...plan, variants }, parts, signal);
   using _lock = lock;
   const [stored] = ledger.batches.open();
   expect(ledger.takeLock(stored?.lock ?? '')).toBeUndefined();
   const kept = readPlan(ledger.blobs.readJson(stored?.plan ?? ''));
-  expect(kept.plan.variants[0]?.profile.files).toEqual([{ path: '/opt/tool', content, mode: 0o755 }]);
-  expect(kept.plan.cases).toMatchObject([{ request: { id: 'one' } }, { request: { id: 'two' } }]);
+  expect(kept.variants[0]?.profile.files).toEqual([{ path: '/opt/tool', content, mode: 0o755 }]);
+  expect(kept.cases).toMatchObject([{ request: { id: 'one' } }, { request: { id: 'two' } }]);
 });

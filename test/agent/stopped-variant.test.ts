@@ -99,7 +99,7 @@ function queue(ledger: Ledger, variants: string[], trials: number, id = 'batch')
   const { key } = ledger.batches.add({
     ...{ service: 's', id, suite: 'S', file: undefined },
     runs: variants.map((variant, variantIndex) => ({
-      ...{ id: `${id}-${variant}`, taskIndex: 0, caseId: 'a', caseName: 'A', details: {} },
+      ...{ id: `${id}-${variant}`, taskIndex: 0, caseId: 'a', caseName: 'A' },
       ...{ variant, variantIndex },
     })),
   });

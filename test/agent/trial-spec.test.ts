@@ -40,11 +40,8 @@ test('a stored plan keeps an environment’s files byte for byte', () => {
   ];
   const environment = { ...noEnvironment, workdir: '/app', files };
   const cases = [{ ...planned, local: { ...planned.local, environment } }, planned];
-  const stored = JSON.parse(JSON.stringify(storedPlan({ plan: { ...faultPlan, cases }, prompt: '' })));
-  expect(readPlan(stored).plan.cases.map(({ local }) => local.environment)).toEqual([
-    environment,
-    noEnvironment,
-  ]);
+  const stored = JSON.parse(JSON.stringify(storedPlan({ ...faultPlan, cases })));
+  expect(readPlan(stored).cases.map(({ local }) => local.environment)).toEqual([environment, noEnvironment]);
 });
 
 test('tests in an environment of their own keep it in a stored plan, and have a sandbox of their own', () => {
@@ -61,8 +58,8 @@ test('tests in an environment of their own keep it in a stored plan, and have a 
   };
   const environment = { ...noEnvironment, user: 'app', resources: { memory: 1024 } };
   const cases = [{ ...planned, local: { ...planned.local, environment, tests } }];
-  const stored = JSON.parse(JSON.stringify(storedPlan({ plan: { ...faultPlan, cases }, prompt: '' })));
-  const [read] = readPlan(stored).plan.cases;
+  const stored = JSON.parse(JSON.stringify(storedPlan({ ...faultPlan, cases })));
+  const [read] = readPlan(stored).cases;
   expect(read?.local.tests).toEqual(tests);
   const { testsIn, sandbox } = ownTrialSpec({ ...run, case: read ?? planned }, 0);
   expect(sandbox).toMatchObject({ user: 'app', memory: 1024 });

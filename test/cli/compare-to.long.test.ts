@@ -21,10 +21,10 @@ const suite = (run: string) => place.suite({ run, cases });
 async function completeOnPlatform(batchId: string): Promise<void> {
   using ledger = new Ledger(place.dataFolder, systemClock);
   const [batch] = ledger.batches.find(batchId);
-  const { plan, prompt } = readPlan(ledger.blobs.readJson(batch?.plan ?? ''));
+  const plan = readPlan(ledger.blobs.readJson(batch?.plan ?? ''));
   const service = openTestService(place.dataFolder, testPlatform());
   const key = service.keyFor('Local', ...permissions);
-  const request = { ...startRequest(plan, prompt), local: false };
+  const request = { ...startRequest(plan), local: false };
   const { runs } = await service.succeed('evals.start', request, key);
   for (const { id } of runs) await service.service.platform.complete(id, 0, trialRecord());
   await service.service.close();

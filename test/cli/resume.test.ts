@@ -42,11 +42,7 @@ async function started(place: Place, judges: string[] = ['judge']): Promise<stri
   });
   const parts = { client: access.client, ledger, clock: systemClock, service: 'embedded' };
   const plan = loadSuite(suite, read, runners);
-  const { batch, lock } = await startBatch(
-    { plan, prompt: 'Say hello.' },
-    parts,
-    new AbortController().signal,
-  );
+  const { batch, lock } = await startBatch(plan, parts, new AbortController().signal);
   using _lock = lock;
   return batch.id;
 }

@@ -28,8 +28,7 @@ async function plannedSet(place: Place, ids: string[], service = 'embedded'): Pr
   const plan = loadSuite(suite, config, runners);
   using ledger = new Ledger(place.dataFolder, systemClock);
   const plans: string[] = [];
-  for (const one of plan.cases)
-    plans.push(await ledger.blobs.putJson(storedPlan({ plan: { ...plan, cases: [one] }, prompt: 'Do it.' })));
+  for (const one of plan.cases) plans.push(await ledger.blobs.putJson(storedPlan({ ...plan, cases: [one] })));
   return ledger.sets.add({ id: newSetId(), service, suite: 'small', file: suite, plans });
 }
 

@@ -77,7 +77,7 @@ test('a trial that was canceled here stays so, and a planned run is left to its 
   );
   expect(await sync(listed('queued'))).toBe(false);
   expect(ordinals()).toEqual([]);
-  const run = { id: 'run_2', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} };
+  const run = { id: 'run_2', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v' };
   ledger.batches.add({ service, id: 'batch_2', suite: 'S', file: undefined, runs: [run] });
   expect(await sync({ ...listed('queued'), id: 'run_2', batchId: 'batch_2' })).toBe(false);
   expect(ordinals()).toEqual([]);

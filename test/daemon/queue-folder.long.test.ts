@@ -56,10 +56,10 @@ function starts(): number {
 
 test('a daemon that died before the service answered finds its batch again, and starts no other', async () => {
   const file = await writeTicket(folder, faultPlan);
-  const known = readTicket(file);
-  const plan = await ledger.blobs.putJson(storedPlan(known));
-  ledger.starts.add({ service, suite: known.plan.suite.name, file, plan, lock: daemonLock });
-  const { id } = await front.ask('evals.start', startRequest(known.plan, 'nothing'));
+  const planned = readTicket(file);
+  const plan = await ledger.blobs.putJson(storedPlan(planned));
+  ledger.starts.add({ service, suite: planned.suite.name, file, plan, lock: daemonLock });
+  const { id } = await front.ask('evals.start', startRequest(planned));
   const before = starts();
 
   const parts = partsOf();
@@ -76,7 +76,7 @@ test('a daemon that died before it could take the file away starts its batch no 
   const file = await writeTicket(folder, faultPlan);
   const parts = partsOf();
   await using _client = parts.client;
-  const batch = await startUnder(daemonLock, { ...readTicket(file), prompt: 'nothing' }, parts, signal);
+  const batch = await startUnder(daemonLock, readTicket(file), parts, signal);
   const before = starts();
 
   await startQueued(parts, signal);
@@ -91,7 +91,7 @@ test('while the service does not answer the file stays where it is', async () =>
   const file = await writeTicket(folder, faultPlan);
   const parts = partsOf();
   await using _client = parts.client;
-  await startUnder(daemonLock, { ...readTicket(file), prompt: 'nothing' }, parts, signal);
+  await startUnder(daemonLock, readTicket(file), parts, signal);
   front.fate = () => 'cut-before';
   await expect(startQueued(parts, signal)).rejects.toThrow();
   expect(existsSync(file)).toBe(true);

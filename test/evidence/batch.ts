@@ -52,7 +52,7 @@ export async function fillBatch(ledger: Ledger, { kilobytes = 1 } = {}): Promise
   );
   const { key, runs } = ledger.batches.add({
     ...{ service: 'embedded', id: 'batch_1', suite: 'Suite', file: plan.file, answers: 'live' },
-    plan: await blobs.putJson(storedPlan({ plan, prompt: 'Do it.' })),
+    plan: await blobs.putJson(storedPlan(plan)),
     runs: pairs.map((pair, taskIndex) => ({
       ...{
         ...pair,

@@ -77,7 +77,7 @@ test('the plan of opened evidence names nothing of this machine', async () => {
   const { file } = await exported();
   const opened = await openEvidence(file, join(folder, 'opened'), { signal, clock: systemClock });
   using other = new Ledger(join(folder, 'opened'), systemClock);
-  const { plan } = readPlan(other.blobs.readJson(other.batches.byKey(opened.batch).plan ?? ''));
+  const plan = readPlan(other.blobs.readJson(other.batches.byKey(opened.batch).plan ?? ''));
   expect(plan.variants.map(({ modelConfig, sandbox }) => [modelConfig, sandbox.passEnv])).toEqual([
     [undefined, []],
     [undefined, []],

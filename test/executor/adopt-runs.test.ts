@@ -143,7 +143,7 @@ function planned(): SuitePlan {
 async function starting(plan: SuitePlan) {
   const lock = ledger.takeLock('batch-of-a-command');
   if (!lock) throw new Error('the lock is taken');
-  const blob = await ledger.blobs.putJson(storedPlan({ plan, prompt: 'Do it.' }));
+  const blob = await ledger.blobs.putJson(storedPlan(plan));
   const { name: suite } = plan.suite;
   ledger.starts.add({ service: platformService, suite, file: plan.file, plan: blob, lock: lock.name });
   return lock;
@@ -153,9 +153,9 @@ test('while a command is starting a batch, nobody runs it without its plan; if t
   const plan = planned();
   const command = await starting(plan);
   // Somebody else's batch of the same suite, which the plan does not fit.
-  const other = startRequest({ ...plan, trials: 1 }, 'Do it.', 'platform');
+  const other = startRequest({ ...plan, trials: 1 }, 'platform');
   await service.succeed('evals.start', other);
-  const { id } = await service.succeed('evals.start', startRequest(plan, 'Do it.', 'platform'));
+  const { id } = await service.succeed('evals.start', startRequest(plan, 'platform'));
   const { platform } = service.service;
 
   recoverStarts(platform, ledger);

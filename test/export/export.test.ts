@@ -35,7 +35,7 @@ async function fill(): Promise<void> {
   const { sha256: after } = await ledger.blobs.put(Buffer.from('after\n'));
   const { key } = ledger.batches.add({
     ...{ service: 'embedded', id: 'batch_1', suite: 'Suite', file: undefined },
-    runs: [{ id: 'run_1', taskIndex: 0, caseId: 'c', caseName: 'Case', variant: 'v', details: {} }],
+    runs: [{ id: 'run_1', taskIndex: 0, caseId: 'c', caseName: 'Case', variant: 'v' }],
   });
   const [run] = ledger.batches.runs(key);
   if (!run) throw new Error('there is a run');
@@ -161,7 +161,7 @@ test('a key that was told after the record was stored is in no part of it, not e
   const key = 'sk-a-key-that-was-told-later';
   const { key: batch } = ledger.batches.add({
     ...{ service: 'embedded', id: 'batch_2', suite: 'Suite', file: undefined },
-    runs: [{ id: 'run_2', taskIndex: 0, caseId: 'c', caseName: 'Case', variant: 'v', details: {} }],
+    runs: [{ id: 'run_2', taskIndex: 0, caseId: 'c', caseName: 'Case', variant: 'v' }],
   });
   const [run] = ledger.batches.runs(batch);
   ledger.queue.add([{ run: run?.key ?? 0, setup: undefined, ordinals: [0] }]);

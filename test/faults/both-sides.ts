@@ -206,7 +206,7 @@ class Agent implements AsyncDisposable {
       ...{ service, id, suite: 'S', file: undefined },
       runs: runs.map((run, taskIndex) => ({
         ...run,
-        ...{ taskIndex, caseName: run.caseId, variant: 'v', details: {} },
+        ...{ taskIndex, caseName: run.caseId, variant: 'v' },
       })),
     });
     this.#batch = batch.key;

@@ -9,7 +9,7 @@ import { queueTrial } from './queue-trial.ts';
 eachFolder();
 
 function openBatch(ledger: Ledger) {
-  const run = { id: 'run', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} };
+  const run = { id: 'run', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v' };
   const batch = ledger.batches.add({
     service: 's',
     id: 'batch',

@@ -35,7 +35,7 @@ const at = (now: number): Clock => ({ ...systemClock, now: () => now });
 
 /** Adds a batch of one trial that is finished, and delivered if so told. Returns the hash of its result. */
 async function addFinished(ledger: Ledger, id: string, delivered: boolean): Promise<string> {
-  const run = { id: `run_${id}`, taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} };
+  const run = { id: `run_${id}`, taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v' };
   const batch = ledger.batches.add({ service: 's', id, suite: 'S', file: undefined, runs: [run] });
   const attempt = ledger.trials.beginAttempt(queueTrial(ledger, batch.key, 0));
   const artifact = await ledger.blobs.put(Buffer.from(`artifact of ${id}`));

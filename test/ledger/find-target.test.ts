@@ -26,7 +26,7 @@ function batch(id: string, runs: [string, string][], service = 'embedded') {
     ...{ service, id, suite: 'Suite', file: undefined },
     runs: runs.map(([caseId, variant], index) => ({
       ...{ id: `run_${id.slice(6)}${index}x`, taskIndex: index, caseId, variant },
-      ...{ caseName: `The ${caseId}`, details: {} },
+      ...{ caseName: `The ${caseId}` },
     })),
   });
   for (const { key: run } of ledger.batches.runs(key))

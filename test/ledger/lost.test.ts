@@ -22,7 +22,7 @@ async function withResult(place: Place): Promise<string> {
   using ledger = new Ledger(folder, systemClock);
   const batch = ledger.batches.add({
     ...{ service: 'there', id: 'batch_1', suite: 'S', file: undefined },
-    runs: [{ id: 'run_1', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} }],
+    runs: [{ id: 'run_1', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v' }],
   });
   const attempt = ledger.trials.beginAttempt(queueTrial(ledger, batch.key, 0));
   const result: TrialRecord = {

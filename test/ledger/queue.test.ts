@@ -48,7 +48,7 @@ function next(limit = 100, except: ExcludedTrials = {}) {
 
 /** An own batch with one run of two queued trials. */
 function planned(lock: string) {
-  const run = { id: 'run_own', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v', details: {} };
+  const run = { id: 'run_own', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v' };
   const { key } = ledger.batches.add({
     service,
     id: `batch_${lock}`,

@@ -38,7 +38,7 @@ function ask({ key: part, plan }: SetPart) {
 async function startPart(part: SetPart, { finished }: { finished: boolean }): Promise<void> {
   const { key: start, plan } = ask(part);
   const batch = { service: 's', id: `batch-${part.key}`, suite: 'many', file: undefined, plan, start };
-  const run = { id: 'run', taskIndex: 0, caseId: 'c', caseName: 'c', variant: 'v', details: {} };
+  const run = { id: 'run', taskIndex: 0, caseId: 'c', caseName: 'c', variant: 'v' };
   const { key } = ledger.batches.add({ ...batch, runs: [run] });
   const [added] = ledger.batches.runs(key);
   if (!added || !finished) return;

@@ -29,7 +29,7 @@ afterEach(() => {
 async function finished(id: string, content: string): Promise<{ key: number; left: LeftState }> {
   const { sha256, byteSize } = await ledger.workspaces.store(Readable.from([Buffer.from(content)]));
   const left: LeftState = { kind: 'archive', sha256, byteSize: 5 * byteSize, storedSize: byteSize };
-  const details = { caseId: 'c', caseName: 'c', variant: 'v', details: {} };
+  const details = { caseId: 'c', caseName: 'c', variant: 'v' };
   const { key } = ledger.batches.add({
     ...{ service: 'embedded', id, suite: 'Suite', file: undefined },
     runs: [{ id: `run_${id}`, taskIndex: 0, ...details }],

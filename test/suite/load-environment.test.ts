@@ -53,7 +53,7 @@ ${cases}`,
         resources: {},
       },
     ]);
-    expect(JSON.stringify(startRequest(plan, 'x'))).not.toMatch(/ubuntu|other/);
+    expect(JSON.stringify(startRequest(plan))).not.toMatch(/ubuntu|other/);
   });
 
   test.each([

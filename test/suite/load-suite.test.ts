@@ -27,7 +27,7 @@ cases:
       sourceFiles: [cases/a/data/expected.json]
     artifacts: [out/**]
 `);
-    expect(startRequest(plan, 'do {{task}}')).toEqual({
+    expect(startRequest(plan)).toEqual({
       suite: { id: 's', name: 's', prompt: 'do {{task}}' },
       cases: [
         {
@@ -63,7 +63,7 @@ cases:
     const plan = load(
       `suite: { id: s, prompt: p }\n${variants}cases: [{ id: a, validator: { source: x } }]\n`,
     );
-    expect(startRequest(plan, 'p').cases).toEqual([
+    expect(startRequest(plan).cases).toEqual([
       {
         id: 'a',
         name: 'a',

@@ -66,8 +66,8 @@ test('services become part of the plan, with their files and places, and survive
       healthcheck: 'none',
     },
   ]);
-  const stored = JSON.parse(JSON.stringify(storedPlan({ plan, prompt: 'x' })));
-  const again = readPlan(stored).plan.cases[0]?.local.environment.services;
+  const stored = JSON.parse(JSON.stringify(storedPlan(plan)));
+  const again = readPlan(stored).cases[0]?.local.environment.services;
   expect(again).toEqual(services);
 });
 

@@ -40,7 +40,7 @@ export async function fillBatch(ledger: Ledger, batch: BatchToFill): Promise<Bat
   const { key } = ledger.batches.add({
     ...{ service: 'embedded', id, suite, file: undefined, start },
     runs: pairs.map(({ caseName, variant }, index) => ({
-      ...{ id: `${id}-run-${index}`, taskIndex: index, caseId: caseName, caseName, variant, details: {} },
+      ...{ id: `${id}-run-${index}`, taskIndex: index, caseId: caseName, caseName, variant },
     })),
   });
   const runs = ledger.batches.runs(key);

@@ -8,12 +8,12 @@ import { Unauthorized } from '../../client/refusal.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
+import type { SuitePlan } from '../../suite/plan.ts';
 import { checkModels } from '../../trial/models.ts';
 import { type OpenBatch, openBatch } from '../batch-run.ts';
 import { checkOnEngines, type SomeEngines } from '../engines/check.ts';
 import { pullSetups } from '../pull.ts';
-import { lookFor, recordBatch, resolvePrompt, type StartParts, startUnder } from '../start-batch.ts';
-import type { KnownPlan } from '../stored-plan.ts';
+import { lookFor, recordBatch, type StartParts, startUnder, withPrompt } from '../start-batch.ts';
 import { queuedFiles, readTicket, refuseTicket } from './ticket.ts';
 
 /**
@@ -162,30 +162,28 @@ export async function startQueued(parts: QueueFolderParts, signal: AbortSignal):
 /** The ticket's batch: started now, or earlier by a daemon that died before it removed the file. */
 async function startTicket(file: string, parts: QueueFolderParts, signal: AbortSignal): Promise<OpenBatch> {
   const { ledger } = parts;
-  const known = readTicket(file);
+  const plan = readTicket(file);
   const before = ledger.starts.ofFile(file);
   if (before) {
     const batch = ledger.batches.ofStart(before.key);
     if (batch) return openBatch(batch, ledger);
-    if (before.state === 'asking') return found(known, before, parts, signal);
+    if (before.state === 'asking') return found(plan, before, parts, signal);
     if (before.state === 'unknown') throw startUnknown();
   }
-  await checkModels(known.plan, parts.gateway());
-  await checkOnEngines(parts, known.plan, signal);
-  const { prompt } = known.plan.suite;
-  const text = prompt.kind === 'text' ? prompt.text : await resolvePrompt(known.plan, parts.client, signal);
-  return startUnder(daemonLock, { plan: known.plan, prompt: text }, parts, signal);
+  await checkModels(plan, parts.gateway());
+  await checkOnEngines(parts, plan, signal);
+  return startUnder(daemonLock, await withPrompt(plan, parts.client, signal), parts, signal);
 }
 
 /** The batch of a call whose answer was never read. */
 async function found(
-  known: KnownPlan,
+  plan: SuitePlan,
   start: Parameters<typeof lookFor>[1],
   parts: QueueFolderParts,
   signal: AbortSignal,
 ): Promise<OpenBatch> {
-  const started = await lookFor(known, start, parts, signal);
-  if (started) return recordBatch(known, start, started, parts.ledger);
+  const started = await lookFor(plan, start, parts, signal);
+  if (started) return recordBatch(plan, start, started, parts.ledger);
   parts.ledger.starts.unknown(start.key, 'the service lists no such batch');
   throw startUnknown();
 }

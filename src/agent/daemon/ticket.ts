@@ -10,7 +10,7 @@ import { openDataFolder } from '../../ledger/data-folder.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { readText } from '../../suite/yaml-file.ts';
 import { plainText } from '../../text/output.ts';
-import { type KnownPlan, readPlan, storedPlan } from '../stored-plan.ts';
+import { readPlan, storedPlan } from '../stored-plan.ts';
 
 // A ticket is a batch for the daemon to start: a file in the data folder that holds all of the checked suite.
 
@@ -36,7 +36,7 @@ export async function writeTicket(dataFolder: string, plan: SuitePlan): Promise<
     openDataFolder(dataFolder);
     makeFolder(folder, 0o700);
     await using handle = await open(partial, 'wx', 0o600);
-    await handle.writeFile(JSON.stringify(storedPlan({ plan, prompt: '' })));
+    await handle.writeFile(JSON.stringify(storedPlan(plan)));
     await handle.sync();
     await rename(partial, file);
     await using directory = await open(folder);
@@ -69,16 +69,16 @@ export async function queuedFiles(dataFolder: string): Promise<string[]> {
  * Reads what {@link writeTicket} wrote. The plan's `file` is the ticket's path, which identifies the batch in
  * the ledger. Throws `TICKET_BAD`.
  */
-export function readTicket(file: string): KnownPlan {
+export function readTicket(file: string): SuitePlan {
   // `enqueue` writes its files directly into this folder.
   const reach = { within: [dirname(file)], except: [] };
   try {
-    const { plan, prompt } = readPlan(
+    const plan = readPlan(
       parseForeignJson(readText(file, { reach, maximumBytes: queueTickets.bytes.ticket })),
     );
     if (plan.cases.length === 0 || plan.variants.length === 0)
       throw new Error('it has no case or no variant');
-    return { prompt, plan: { ...plan, file } };
+    return { ...plan, file };
   } catch (error) {
     throw new OffsiteError(`\`offsite daemon enqueue\` did not write this file: ${messageOf(error)}`, {
       code: 'TICKET_BAD',

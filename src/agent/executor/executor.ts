@@ -15,7 +15,7 @@ import type {
   PlatformTrials,
 } from '../../service/platform.ts';
 import type { Config } from '../../suite/config-file.ts';
-import { startRequest } from '../../suite/plan.ts';
+import { type SuitePlan, startRequest } from '../../suite/plan.ts';
 import type { HostEnvironment } from '../../trial/host-environment.ts';
 import { Metrics } from '../daemon/metrics.ts';
 import type { Delivery } from '../delivery.ts';
@@ -25,7 +25,7 @@ import { Loop, Watchdog } from '../loop.ts';
 import { platformSender } from '../sender.ts';
 import type { FoundRunDetails } from '../specify.ts';
 import { recordBatch } from '../start-batch.ts';
-import { type KnownPlan, readPlan } from '../stored-plan.ts';
+import { readPlan } from '../stored-plan.ts';
 import { beginWork, openDelivery, openWork, watchedLoop } from '../work-loop.ts';
 import type { WorkerParts } from '../worker/worker-parts.ts';
 import { refusalOf } from './refusal.ts';
@@ -202,11 +202,11 @@ export function recoverStarts(platform: Pick<PlatformTrials, 'openRuns'>, ledger
     using lock = ledger.takeLock(start.lock);
     // The command that began this start still runs.
     if (!lock) continue;
-    const known = planOf(start, ledger);
-    if (!known) continue;
+    const plan = planOf(start, ledger);
+    if (!plan) continue;
     const runs = Map.groupBy(platform.openRuns(), ({ batchId }) => batchId);
     const [found] = [...runs].filter(
-      ([id, ofBatch]) => !ledger.batches.has(platformService, id) && fits(ofBatch, known),
+      ([id, ofBatch]) => !ledger.batches.has(platformService, id) && fits(ofBatch, plan),
     );
     if (!found) {
       ledger.starts.unknown(start.key, 'the service has no such batch');
@@ -214,9 +214,9 @@ export function recoverStarts(platform: Pick<PlatformTrials, 'openRuns'>, ledger
     }
     const [id, ofBatch] = found;
     const started = inOrder(ofBatch).map((run, index) => {
-      return { id: run.id, caseId: run.case.id, variantIndex: index % known.plan.variants.length };
+      return { id: run.id, caseId: run.case.id, variantIndex: index % plan.variants.length };
     });
-    recordBatch(known, start, { id, runs: started }, ledger);
+    recordBatch(plan, start, { id, runs: started }, ledger);
   }
 }
 
@@ -224,7 +224,7 @@ export function recoverStarts(platform: Pick<PlatformTrials, 'openRuns'>, ledger
  * The plan of a start. If it cannot be read, returns undefined and gives the start up, so that other batches
  * can run.
  */
-function planOf(start: OpenStart, ledger: Ledger): KnownPlan | undefined {
+function planOf(start: OpenStart, ledger: Ledger): SuitePlan | undefined {
   try {
     return readPlan(ledger.blobs.readJson(start.plan));
   } catch (error) {
@@ -235,15 +235,15 @@ function planOf(start: OpenStart, ledger: Ledger): KnownPlan | undefined {
 }
 
 /** Whether these are all runs of a batch that was started as planned. */
-function fits(runs: readonly OpenPlatformRun[], { plan, prompt }: KnownPlan): boolean {
-  const { suite, cases, variants, trials } = startRequest(plan, prompt, 'platform');
+function fits(runs: readonly OpenPlatformRun[], plan: SuitePlan): boolean {
+  const { suite, cases, variants, trials } = startRequest(plan, 'platform');
   if (runs.length !== cases.length * variants.length) return false;
   return inOrder(runs).every((run, index) => {
     const sent = cases[Math.floor(index / variants.length)];
     const { model, credentials } = variants[index % variants.length] ?? {};
     return (
       run.suite.id === suite.id &&
-      run.suite.prompt === prompt &&
+      run.suite.prompt === suite.prompt &&
       run.trials === trials &&
       run.variant.model === model &&
       run.variant.harness === credentials?.harnessConnectionId &&

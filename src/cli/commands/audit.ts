@@ -215,7 +215,7 @@ async function openAgain(
   const brought = () => (loading ??= loadImages(images, engines.engine, signal));
   // After all else is removed that uses them.
   opened.defer(async () => (await loading)?.[Symbol.asyncDispose]());
-  const plan = definition === undefined ? undefined : readPlan(ledger.blobs.readJson(definition)).plan;
+  const plan = definition === undefined ? undefined : readPlan(ledger.blobs.readJson(definition));
   const unknown = askJudges && plan?.judges.find((judge) => !Object.hasOwn(config.models, judge));
   if (unknown)
     throw new OffsiteError(`--ask-judges asks ${unknown}, which is no model of the configuration`, {

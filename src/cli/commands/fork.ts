@@ -106,7 +106,7 @@ function forkedPlan(fork: Fork, { ledger, config, harnesses, keys }: ForkParts):
   const modelConfig = findModel(model, config);
   if (!modelConfig)
     throw refused('MODEL_UNKNOWN', unknownModel(model, config), 'Name a model of offsite.yaml.');
-  const { plan, prompt, runs } = openBatch(batch, ledger);
+  const { plan, runs } = openBatch(batch, ledger);
   const planned = runs.find(({ id }) => id === run.id);
   if (!planned)
     throw refused(
@@ -134,7 +134,6 @@ function forkedPlan(fork: Fork, { ledger, config, harnesses, keys }: ForkParts):
   };
   return {
     ...plan,
-    suite: { ...plan.suite, prompt: { kind: 'text', text: prompt } },
     trials: 1,
     cases: [planned.case],
     variants: [changed],

@@ -339,7 +339,7 @@ async function imageOf(
 function plannedSandbox({ blobs }: Ledger, { batch, run }: ShownTrial): StartSpec | undefined {
   const content = batch.plan === undefined ? undefined : blobs.tryRead(batch.plan);
   if (!content || run.variantIndex === undefined) return undefined;
-  const { plan } = readPlan(JSON.parse(content.toString('utf8')));
+  const plan = readPlan(JSON.parse(content.toString('utf8')));
   const variant = plan.variants[run.variantIndex];
   const planned = plan.cases.find(({ request }) => request.id === run.caseId);
   // A plan that an older Offsite stored has no environments.

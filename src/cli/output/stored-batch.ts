@@ -80,7 +80,7 @@ export function summarizedRuns(ledger: Ledger, batch: StoredBatch): SummarizedBa
 function modelsOf({ blobs }: Ledger, { plan }: StoredBatch): string[] {
   if (plan === undefined) return [];
   try {
-    return readPlan(blobs.readJson(plan)).plan.variants.map(({ model }) => model);
+    return readPlan(blobs.readJson(plan)).variants.map(({ model }) => model);
   } catch (error) {
     if (error instanceof OffsiteError) return [];
     throw error;

@@ -23,13 +23,13 @@ export async function enterTrial(
   const run = runs.find(({ id }) => id === runId);
   if (!run || ordinal >= (run.trials ?? trials) || named !== batch)
     throw unknownTrial({ batch: named, run: runId, ordinal });
-  const { id, taskIndex, caseId, caseName, variant, variantIndex, details, variantId } = run;
+  const { id, taskIndex, caseId, caseName, variant, variantIndex, variantId } = run;
   const plan = await planOf(document, ledger);
   const setup = run.setup === undefined ? undefined : await ledger.blobs.putJson(run.setup);
   return ledger.records.transaction(() => {
     const { runs: keys } = ledger.batches.join({
       ...{ service, id: batch, suite, file, plan, lock: fleetLock },
-      runs: [{ id, taskIndex, caseId, caseName, variant, variantIndex, details }],
+      runs: [{ id, taskIndex, caseId, caseName, variant, variantIndex }],
     });
     const key = keys.get(id);
     if (key === undefined) throw new Error(`run ${id} was added but is not in the ledger`);
@@ -56,7 +56,7 @@ function unknownTrial({ batch, run, ordinal }: Pick<TrialOrder, 'batch' | 'run' 
 const plans = new WeakMap<FleetDocument, Promise<string>>();
 
 function planOf(document: FleetDocument, ledger: Ledger): Promise<string> {
-  const known = plans.get(document) ?? ledger.blobs.putJson(storedPlan(document.known));
+  const known = plans.get(document) ?? ledger.blobs.putJson(storedPlan(document.plan));
   plans.set(document, known);
   known.catch(() => plans.delete(document));
   return known;

@@ -147,10 +147,10 @@ export class TaskRunner {
   async #bringContexts(
     { run }: TrialOrder,
     document: TrialDocument,
-    { runs, known, contexts = {} }: FleetDocument,
+    { runs, plan, contexts = {} }: FleetDocument,
   ): Promise<void> {
     const { caseId } = document.kind === 'found' ? document.run : (runs.find(({ id }) => id === run) ?? {});
-    const planned = known.plan.cases.find(({ request }) => request.id === caseId);
+    const planned = plan.cases.find(({ request }) => request.id === caseId);
     if (planned) await this.#parts.contexts.bring(planned, contexts);
   }
 
