@@ -39,8 +39,8 @@ export function readPlan(json: unknown): SuitePlan {
     };
   });
   // A plan that an older Offsite stored may still name the prompt at the service.
-  const isKnown = plan.suite.prompt.kind === 'text' || prompt === '';
-  const suite = isKnown ? plan.suite : { ...plan.suite, prompt: { kind: 'text' as const, text: prompt } };
+  const suite =
+    prompt === '' ? plan.suite : { ...plan.suite, prompt: { kind: 'text' as const, text: prompt } };
   return { ...plan, suite, variants: withFiles(plan.variants, placed), cases };
 }
 

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { withPackage } from '../base/optional-package.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { keySigning, type Signing } from './envelope.ts';
 import { payloadType } from './statement.ts';
@@ -68,7 +69,7 @@ interface Services {
 }
 
 async function sigstoreSigning(services: Services): Promise<Signing> {
-  const { attest } = await packageOf(() => import('sigstore'));
+  const { attest } = await withPackage(optional, () => import('sigstore'));
   let by = 'an account';
   return {
     signer: undefined,
@@ -117,7 +118,7 @@ export async function checkSigstore(
 
 async function verifierOf(root: unknown) {
   if (root === undefined) {
-    const { createVerifier } = await packageOf(() => import('sigstore'));
+    const { createVerifier } = await withPackage(optional, () => import('sigstore'));
     try {
       const { verify } = await createVerifier({ timeout: answerWithin });
       return (bundle: unknown) => verify(bundle as Parameters<typeof verify>[0]);
@@ -131,7 +132,7 @@ async function verifierOf(root: unknown) {
     }
   }
   const [{ bundleFromJSON }, { TrustedRoot }, { toSignedEntity, toTrustMaterial, Verifier }] =
-    await packageOf(() =>
+    await withPackage(optional, () =>
       Promise.all([
         import('@sigstore/bundle'),
         import('@sigstore/protobuf-specs'),
@@ -187,17 +188,7 @@ function textOf(file: string): string | undefined {
   }
 }
 
-async function packageOf<Package>(load: () => Promise<Package>): Promise<Package> {
-  try {
-    return await load();
-  } catch (error) {
-    const { code, message = '' } = error as NodeJS.ErrnoException;
-    if (code !== 'ERR_MODULE_NOT_FOUND' || !message.includes('sigstore')) throw error;
-    throw new OffsiteError('signatures of Sigstore need its packages', {
-      code: 'SIGSTORE_MISSING',
-      kind: 'input',
-      hint: 'Install them beside Offsite: npm install sigstore',
-      cause: error,
-    });
-  }
-}
+const optional = {
+  ...{ named: 'sigstore', code: 'SIGSTORE_MISSING', install: 'sigstore' },
+  needs: 'signatures of Sigstore need its packages',
+};

@@ -1,6 +1,7 @@
 import { type BackoffLimits, backoff } from '../base/backoff.ts';
 import type { Clock } from '../base/clock.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { withPackage } from '../base/optional-package.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { spanReceipts } from '../bounds/service.ts';
 import type { ExportedTrial } from '../record/exported-trial.ts';
@@ -180,21 +181,13 @@ export async function* spanRequests(
 }
 
 async function packages() {
-  try {
-    const [spans, { JsonTraceSerializer }] = await Promise.all([
-      import('./trial-spans.ts'),
-      import('@opentelemetry/otlp-transformer'),
-    ]);
-    return { ...spans, JsonTraceSerializer };
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new OffsiteError('exporting spans needs packages of OpenTelemetry, which are not installed', {
-      code: 'OTLP_MISSING',
-      kind: 'input',
-      hint:
-        'Install them beside Offsite: npm install @opentelemetry/api @opentelemetry/otlp-transformer ' +
-        '@opentelemetry/resources',
-      cause: error,
-    });
-  }
+  const [spans, { JsonTraceSerializer }] = await withPackage(
+    {
+      ...{ named: '@opentelemetry/', code: 'OTLP_MISSING' },
+      needs: 'exporting spans needs packages of OpenTelemetry, which are not installed',
+      install: '@opentelemetry/api @opentelemetry/otlp-transformer @opentelemetry/resources',
+    },
+    () => Promise.all([import('./trial-spans.ts'), import('@opentelemetry/otlp-transformer')]),
+  );
+  return { ...spans, JsonTraceSerializer };
 }

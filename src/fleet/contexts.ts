@@ -9,8 +9,8 @@ import type { PlannedBuild } from '../suite/environment.ts';
 import { buildsOf } from '../suite/environment-content.ts';
 import { unchangedContext } from '../suite/load-environment.ts';
 import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
-import { hashOf, Sha256 } from './storage/contents.ts';
 import type { FleetStorage } from './storage/storage.ts';
+import { hashOf, Sha256 } from './storage/storage.ts';
 
 /** Build contexts on their way to workers: each file is a content of the storage, and a list names them. */
 

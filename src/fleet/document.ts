@@ -11,7 +11,7 @@ import { findModel } from '../suite/planned-variant.ts';
 import { fleetFormat, otherFormat } from './format.ts';
 import { refuseMachineParts, refuseOtherVariables } from './machine-parts.ts';
 import { Needs } from './placement/needs.ts';
-import { Sha256 } from './storage/contents.ts';
+import { Sha256 } from './storage/storage.ts';
 
 const Name = z.string().max(fleetStorage.bytes.name);
 

@@ -1,7 +1,7 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
-import { hashOf } from './storage/contents.ts';
+import { hashOf } from './storage/storage.ts';
 
 /** A plan that goes over Temporal, for a fleet without a storage: compressed, as base64. */
 

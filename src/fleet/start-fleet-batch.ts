@@ -15,8 +15,7 @@ import { fleetFormat, workflowQueue } from './format.ts';
 import { packedPlan } from './inline-plan.ts';
 import { distinctNeeds, plannedNeeds } from './placement/needs.ts';
 import { PollHandle } from './poll-handle.ts';
-import { hashOf } from './storage/contents.ts';
-import { type FleetStorage, rerunName } from './storage/storage.ts';
+import { type FleetStorage, hashOf, rerunName } from './storage/storage.ts';
 import { type BatchInput, batchWorkflow } from './workflow/messages.ts';
 
 export interface FleetStart extends StartParts {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { hashOf } from './storage/contents.ts';
+import { hashOf } from './storage/storage.ts';
 
 const sources = new URL('./workflow/', import.meta.url);
 

@@ -26,29 +26,22 @@ export function auditOf(records: Records, trial: TrialKey): (TrialAudit & AuditM
 
 /** What lists show of the audits of a batch, by trial. */
 export function auditMarks(records: Records, batch: BatchKey): Map<TrialKey, AuditMark> {
-  const rows = records.all(
+  const rows = records.select<AuditMark & { key: TrialKey }>(
     `SELECT trials.key, audit ->> 'at' AS at, audit ->> 'standing' AS standing
      FROM trials JOIN runs ON runs.key = trials.run WHERE runs.batch = ? AND audit IS NOT NULL`,
     batch,
   );
-  return new Map(
-    rows.map(({ key, at, standing }) => [
-      Number(key),
-      { at: Number(at), standing: standing as AuditMark['standing'] },
-    ]),
-  );
+  return new Map(rows.map(({ key, ...mark }) => [key, mark]));
 }
 
 /** How many trials of each batch have which standing. */
 export function auditedBatches(records: Records): Map<BatchKey, Audited> {
-  const rows = records.all(
+  const rows = records.select<{ batch: BatchKey; standing: AuditMark['standing']; count: number }>(
     `SELECT runs.batch, audit ->> 'standing' AS standing, count(*) AS count
      FROM trials JOIN runs ON runs.key = trials.run WHERE audit IS NOT NULL GROUP BY 1, 2`,
   );
   const counts = new Map<BatchKey, Audited>();
-  for (const { batch, standing, count } of rows) {
-    const key = Number(batch);
-    counts.set(key, { ...counts.get(key), [String(standing)]: Number(count) });
-  }
+  for (const { batch, standing, count } of rows)
+    counts.set(batch, { ...counts.get(batch), [standing]: count });
   return counts;
 }

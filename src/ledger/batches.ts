@@ -2,7 +2,7 @@ import type { BatchFacts } from '../record/batch-marks.ts';
 import type { SuiteCommit } from '../record/suite-commit.ts';
 import { findRun } from './found-runs.ts';
 import { foreignService } from './platform.ts';
-import type { BatchKey, Records, Row, RunKey } from './records.ts';
+import type { BatchKey, Records, RunKey } from './records.ts';
 import type { StartKey } from './starts.ts';
 import { closeRun, reopen, takeBack } from './trial-states.ts';
 
@@ -89,28 +89,14 @@ export class Batches {
 
   #add(batch: NewBatch): { key: BatchKey; runs: Map<string, RunKey> } {
     const records = this.#records;
-    const key = records.run(
-      `INSERT INTO batches (service, id, suite, file, started_at, start, plan, lock, answers, suite_cases,
-         commit_id, commit_dirty) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      batch.service,
-      batch.id,
-      batch.suite,
-      batch.file ?? null,
-      records.now(),
-      batch.start ?? null,
-      batch.plan ?? null,
-      batch.lock ?? null,
-      batch.answers ?? null,
-      batch.suiteCases ?? null,
-      batch.commit?.id ?? null,
-      batch.commit ? Number(batch.commit.dirty) : null,
-    );
+    const { runs, commit, ...facts } = batch;
+    const key = records.insert('batches', { ...facts, ...commitColumns(commit), startedAt: records.now() });
     if (batch.start !== undefined) {
       records.run("UPDATE starts SET state = 'started' WHERE key = ?", batch.start);
       records.note({ subject: 'start', key: batch.start, state: 'started' });
     }
     records.note({ subject: 'batch', key, state: 'open' });
-    return { key, runs: new Map(batch.runs.map((run) => [run.id, this.#addRun(key, run)])) };
+    return { key, runs: new Map(runs.map((run) => [run.id, this.#addRun(key, run)])) };
   }
 
   /**
@@ -140,17 +126,17 @@ export class Batches {
 
   /** The batches with an id; more than one if services use the same id. */
   find(id: string): StoredBatch[] {
-    return this.#records.all('SELECT * FROM batches WHERE id = ?', id).map(batchOf);
+    return this.#records.select<BatchRow>('SELECT * FROM batches WHERE id = ?', id).map(batchOf);
   }
 
   /** The batch that a start led to. */
   ofStart(start: StartKey): StoredBatch | undefined {
-    return this.#records.all('SELECT * FROM batches WHERE start = ?', start).map(batchOf)[0];
+    return this.#records.select<BatchRow>('SELECT * FROM batches WHERE start = ?', start).map(batchOf)[0];
   }
 
   /** Throws if there is none. */
   byKey(key: BatchKey): StoredBatch {
-    const [batch] = this.#records.all('SELECT * FROM batches WHERE key = ?', key).map(batchOf);
+    const [batch] = this.#records.select<BatchRow>('SELECT * FROM batches WHERE key = ?', key).map(batchOf);
     if (!batch) throw new Error(`the ledger has no batch with the key ${key}`);
     return batch;
   }
@@ -158,7 +144,7 @@ export class Batches {
   /** Batches with planned trials that have no result, oldest first. */
   open(): StoredBatch[] {
     return this.#records
-      .all(
+      .select<BatchRow>(
         `SELECT * FROM batches WHERE state = 'open'
            AND EXISTS (SELECT 1 FROM runs WHERE runs.batch = batches.key AND runs.state <> 'finished'
              AND runs.origin = 'planned')
@@ -169,17 +155,11 @@ export class Batches {
 
   /** The planned runs of a batch; a run that was found and claimed has no plan. */
   runs(batch: BatchKey): StoredRun[] {
-    return this.#records
-      .all("SELECT * FROM runs WHERE batch = ? AND origin = 'planned' ORDER BY task_index, key", batch)
-      .map((row) => ({
-        key: Number(row.key),
-        id: String(row.id),
-        taskIndex: Number(row.task_index),
-        caseId: String(row.case_id),
-        variantIndex: Number(row.variant_index),
-        variantId: row.variant_id === null ? undefined : String(row.variant_id),
-        setup: row.setup === null ? undefined : String(row.setup),
-      }));
+    return this.#records.select(
+      `SELECT key, id, task_index, case_id, variant_index, variant_id, setup FROM runs
+       WHERE batch = ? AND origin = 'planned' ORDER BY task_index, key`,
+      batch,
+    );
   }
 
   /**
@@ -219,39 +199,27 @@ export class Batches {
   }
 
   #addRun(batch: BatchKey, run: NewRun): RunKey {
-    const key = this.#records.run(
-      `INSERT INTO runs (batch, id, task_index, case_id, case_name, variant, variant_index, memory)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-      batch,
-      run.id,
-      run.taskIndex,
-      run.caseId,
-      run.caseName,
-      run.variant,
-      run.variantIndex ?? null,
-      'null',
-    );
+    const { id, taskIndex, caseId, caseName, variant, variantIndex } = run;
+    const row = { batch, id, taskIndex, caseId, caseName, variant, variantIndex, memory: 'null' };
+    const key = this.#records.insert('runs', row);
     this.#records.note({ subject: 'run', key, state: 'started' });
     return key;
   }
 }
 
 /** A row of the table `batches`. */
-export function batchOf(row: Row): StoredBatch {
-  const text = (value: unknown) => (value === null ? undefined : String(value));
-  return {
-    key: Number(row.key),
-    service: String(row.service),
-    id: String(row.id),
-    suite: String(row.suite),
-    file: text(row.file),
-    plan: text(row.plan),
-    lock: text(row.lock),
-    state: row.state === 'finished' ? 'finished' : 'open',
-    startedAt: Number(row.started_at),
-    answers: (row.answers ?? undefined) as BatchFacts['answers'],
-    isForeign: row.service === foreignService,
-    suiteCases: row.suite_cases === null ? undefined : Number(row.suite_cases),
-    commit: row.commit_id === null ? undefined : { id: String(row.commit_id), dirty: row.commit_dirty === 1 },
-  };
+export interface BatchRow extends Omit<StoredBatch, 'isForeign' | 'commit'> {
+  start?: StartKey;
+  commitId?: string;
+  commitDirty?: number;
+}
+
+export function batchOf({ start: _, commitId: id, commitDirty: dirty, ...row }: BatchRow): StoredBatch {
+  const commit = id === undefined ? undefined : { id, dirty: dirty === 1 };
+  return { ...row, isForeign: row.service === foreignService, commit };
+}
+
+/** A commit as {@link batchOf} reads it. */
+export function commitColumns(commit: SuiteCommit | undefined) {
+  return { commitId: commit?.id, commitDirty: commit && Number(commit.dirty) };
 }

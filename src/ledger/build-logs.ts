@@ -35,14 +35,9 @@ export class BuildLogs {
 
   /** Undefined if no process of this ledger ran the step. */
   of(step: string): Build | undefined {
-    const row = this.#records.get('SELECT started_at, duration_ms, log FROM builds WHERE step = ?', step);
-    if (!row) return undefined;
-    const log = row.log === null ? undefined : String(row.log);
-    const isKept = log !== undefined && this.#blobs.stat(log) !== undefined;
-    return {
-      startedAt: Number(row.started_at),
-      durationMs: Number(row.duration_ms),
-      log: isKept ? log : undefined,
-    };
+    const columns = 'started_at, duration_ms, log';
+    const [build] = this.#records.select<Build>(`SELECT ${columns} FROM builds WHERE step = ?`, step);
+    if (build?.log === undefined || this.#blobs.stat(build.log) !== undefined) return build;
+    return { ...build, log: undefined };
   }
 }

@@ -3,11 +3,10 @@ import { OffsiteError } from '../base/offsite-error.ts';
 import { Commit } from '../record/exported-trial.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
-import type { BatchKey } from './batches.ts';
+import { type BatchKey, commitColumns, type RunKey, type TrialKey } from './batches.ts';
 import { listAttempts } from './find.ts';
 import { fingerprintKey } from './fingerprints.ts';
 import type { Ledger } from './ledger.ts';
-import type { Records, Row, Value } from './records.ts';
 
 /**
  * A batch with all its rows, as it goes from one data folder to another. Contents are named by their sha256.
@@ -79,61 +78,44 @@ export type CarriedBatch = z.infer<typeof CarriedBatch>;
 /** A batch of the ledger, with everything that its rows say. */
 export function carriedBatch({ batches, records, gradings }: Ledger, key: BatchKey): CarriedBatch {
   const { id, service, suite, startedAt, answers, suiteCases, commit, plan } = batches.byKey(key);
-  const reports = reportsOf(records, key);
-  const rows = records.all(
-    `SELECT trials.* FROM trials JOIN runs ON runs.key = trials.run
+  const rows = records.select<TrialRow>(
+    `SELECT trials.key, trials.run, trials.ordinal, trials.verdict, trials.result, trials.finished_at,
+       trials.withdrawn, reports.body, reports.state
+     FROM trials JOIN runs ON runs.key = trials.run LEFT JOIN reports ON reports.trial = trials.key
      WHERE runs.batch = ? ORDER BY trials.run, trials.ordinal`,
     key,
   );
-  const trials = Map.groupBy(rows, ({ run }) => Number(run));
-  const runs = records.all('SELECT * FROM runs WHERE batch = ? ORDER BY task_index, key', key);
-  const trialOf = (row: Row): CarriedTrial => {
-    const report = reports.get(Number(row.key));
-    return present({
-      ordinal: Number(row.ordinal),
-      result:
-        row.result === null
-          ? undefined
-          : {
-              verdict: row.verdict as 'passed',
-              record: String(row.result),
-              finishedAt: Number(row.finished_at),
-            },
-      withdrawn: (row.withdrawn ?? undefined) as CarriedTrial['withdrawn'],
-      report: report && { body: String(report.body), state: report.state as 'queued' },
-      attempts: listAttempts(records, Number(row.key)).map(present),
+  const trials = Map.groupBy(rows, ({ run }) => run);
+  const runs = records.select<Omit<CarriedRun, 'details' | 'trials'> & { key: RunKey; memory: string }>(
+    `SELECT key, id, task_index, case_id, case_name, variant, variant_index, variant_id, origin, memory, setup
+     FROM runs WHERE batch = ? ORDER BY task_index, key`,
+    key,
+  );
+  const trialOf = ({ key, ordinal, verdict, result: record, finishedAt, withdrawn, body, state }: TrialRow) =>
+    present({
+      ordinal,
+      result: record === undefined ? undefined : { verdict, record, finishedAt },
+      withdrawn,
+      report: body === undefined ? undefined : { body, state },
+      attempts: listAttempts(records, key).map(present),
       gradings: gradings
-        .of(Number(row.key))
+        .of(key)
         .map(({ gradedAt, verdict, result, basis }) => ({ gradedAt, verdict, record: result, basis })),
     });
-  };
   return present({
     ...{ id, service, suite, startedAt, answers, suiteCases, commit, plan },
-    runs: runs.map((row) =>
-      present({
-        ...{ id: String(row.id), taskIndex: Number(row.task_index) },
-        ...{ caseId: String(row.case_id), caseName: String(row.case_name), variant: String(row.variant) },
-        variantIndex: row.variant_index === null ? undefined : Number(row.variant_index),
-        variantId: row.variant_id === null ? undefined : String(row.variant_id),
-        origin: row.origin === 'found' ? ('found' as const) : ('planned' as const),
-        details: JSON.parse(String(row.memory)),
-        setup: row.setup === null ? undefined : String(row.setup),
-        trials: (trials.get(Number(row.key)) ?? []).map(trialOf),
-      }),
-    ),
+    runs: runs.map(({ key, memory, ...run }) => ({
+      ...run,
+      details: JSON.parse(memory),
+      trials: (trials.get(key) ?? []).map(trialOf),
+    })),
   });
 }
 
-/** The reports of a batch, by the key of their trial. */
-function reportsOf(records: Records, batch: BatchKey): Map<number, Row> {
-  const rows = records.all(
-    `SELECT reports.trial, reports.body, reports.state FROM reports
-       JOIN trials ON trials.key = reports.trial JOIN runs ON runs.key = trials.run
-     WHERE runs.batch = ?`,
-    batch,
-  );
-  return new Map(rows.map((row) => [Number(row.trial), row]));
-}
+/** A trial with its report, if it has one. The columns of a result are there together. */
+type TrialRow = NonNullable<CarriedTrial['report']> &
+  Pick<CarriedTrial, 'ordinal' | 'withdrawn'> &
+  Omit<NonNullable<CarriedTrial['result']>, 'record'> & { key: TrialKey; run: RunKey; result?: string };
 
 /** Without the members that are undefined, so that it is what JSON gives back. */
 function present<Given extends object>(given: Given): Given {
@@ -150,46 +132,35 @@ export function addCarriedBatch(ledger: Ledger, carried: CarriedBatch): BatchKey
   const { records, workspaces } = ledger;
   const { id, service, suite, startedAt, answers, suiteCases, commit, plan } = carried;
   return records.transaction(() => {
-    const insert = (table: string, row: Record<string, Value | undefined>): number => {
-      const names = Object.keys(row);
-      const places = names.map(() => '?').join(', ');
-      const values = Object.values(row).map((value) => value ?? null);
-      return records.run(`INSERT INTO ${table} (${names.join(', ')}) VALUES (${places})`, ...values);
-    };
-    const batch = insert('batches', {
-      ...{ service, id, suite, answers, plan, state: 'finished' },
-      ...{ started_at: startedAt, suite_cases: suiteCases, commit_id: commit?.id },
-      commit_dirty: commit && Number(commit.dirty),
+    const batch = records.insert('batches', {
+      ...{ service, id, suite, answers, plan, startedAt, suiteCases },
+      ...{ ...commitColumns(commit), state: 'finished' },
     });
     records.note({ subject: 'batch', key: batch, state: 'finished', detail: 'from another data folder' });
-    for (const { trials, ...run } of carried.runs) {
-      const runKey = insert('runs', {
-        ...{ batch, id: run.id, task_index: run.taskIndex, case_id: run.caseId, case_name: run.caseName },
-        ...{ variant: run.variant, variant_index: run.variantIndex, variant_id: run.variantId },
-        ...{ origin: run.origin, memory: JSON.stringify(run.details ?? null), setup: run.setup },
-        state: 'finished',
-      });
+    for (const { trials, details, ...run } of carried.runs) {
+      const memory = JSON.stringify(details ?? null);
+      const runKey = records.insert('runs', { batch, ...run, memory, state: 'finished' });
       for (const { ordinal, result, withdrawn, report, attempts, gradings } of trials) {
         const { fingerprint, left } = (result && recordIn(ledger, result.record)) ?? {};
-        const trial = insert('trials', {
+        const trial = records.insert('trials', {
           ...{ run: runKey, ordinal, state: result ? 'finished' : 'queued' },
           withdrawn: withdrawn ?? (result ? undefined : 'elsewhere'),
-          ...{ verdict: result?.verdict, result: result?.record, finished_at: result?.finishedAt },
+          ...{ verdict: result?.verdict, result: result?.record, finishedAt: result?.finishedAt },
           fingerprint: fingerprintKey(records, fingerprint),
         });
         if (left?.kind !== 'archive' || workspaces.has(left.sha256)) workspaces.keep(trial, left);
-        for (const { number, startedAt: started_at, endedAt: ended_at, ending, ...rest } of attempts)
-          insert('attempts', {
-            ...{ trial, number, started_at, ended_at, ending, result: rest.result },
-            cause: rest.cause === undefined ? undefined : JSON.stringify(rest.cause),
+        for (const { cause, ...attempt } of attempts)
+          records.insert('attempts', {
+            ...{ trial, ...attempt },
+            cause: cause === undefined ? undefined : JSON.stringify(cause),
           });
         if (report)
-          insert('reports', {
-            ...{ trial, body: report.body, next_at: 0 },
+          records.insert('reports', {
+            ...{ trial, body: report.body, nextAt: 0 },
             state: report.state === 'queued' ? 'parked' : report.state,
           });
-        for (const { gradedAt: graded_at, verdict, record, basis } of gradings)
-          insert('gradings', { trial, graded_at, verdict, result: record, basis });
+        for (const { record, ...grading } of gradings)
+          records.insert('gradings', { trial, ...grading, result: record });
       }
     }
     return batch;

@@ -52,17 +52,16 @@ export class Crashes {
   }
 
   of(trial: TrialKey): CrashCount {
-    const rows = this.#records.all(
+    const rows = this.#records.select<{ kind: 'error' | 'death'; detail?: string }>(
       `SELECT crashes.kind, crashes.detail FROM crashes JOIN attempts ON attempts.key = crashes.attempt
        WHERE attempts.trial = ? ORDER BY attempts.number`,
       trial,
     );
     const errors = rows.filter(({ kind }) => kind === 'error');
-    const detail = errors.at(-1)?.detail;
     return {
       errors: errors.length,
       deaths: rows.length - errors.length,
-      detail: detail === undefined || detail === null ? undefined : String(detail),
+      detail: errors.at(-1)?.detail,
     };
   }
 }

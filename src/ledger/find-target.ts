@@ -1,6 +1,6 @@
 import { OffsiteError } from '../base/offsite-error.ts';
 import { orNearest } from '../text/nearest.ts';
-import { batchOf, type StoredBatch } from './batches.ts';
+import { type BatchRow, batchOf, type StoredBatch } from './batches.ts';
 import {
   ambiguous,
   describedBatch,
@@ -181,7 +181,7 @@ function onlyRun(records: Records, batch: StoredBatch, reference: string): Liste
 }
 
 function batchOfRun(records: Records, { batch }: ListedRun): StoredBatch {
-  const row = records.get('SELECT * FROM batches WHERE key = ?', batch);
+  const [row] = records.select<BatchRow>('SELECT * FROM batches WHERE key = ?', batch);
   if (!row) throw new Error(`the ledger has no batch with the key ${batch}`);
   return batchOf(row);
 }

@@ -4,8 +4,8 @@ import type { BatchFacts, Regraded } from '../record/batch-marks.ts';
 import type { Elapsed } from '../record/listing.ts';
 import { nearest } from '../text/nearest.ts';
 import { auditedBatches } from './audits.ts';
-import { batchOf, type StoredBatch } from './batches.ts';
-import type { BatchKey, Records, Row, RunKey, TrialKey } from './records.ts';
+import { type BatchRow, batchOf, type StoredBatch } from './batches.ts';
+import type { BatchKey, Records, RunKey, TrialKey } from './records.ts';
 import type { TrialState } from './trial-states.ts';
 import type { Verdict } from './trials.ts';
 
@@ -73,8 +73,9 @@ export function listBatches(
 ): ListedBatch[] {
   const regraded = regradedTrials(records);
   const audited = auditedBatches(records);
+  type Counted = BatchRow & Omit<ListedBatch, keyof StoredBatch | 'elapsed' | 'regraded' | 'audited' | 'isFound'>;
   return records
-    .all(
+    .select<Counted & Told>(
       `SELECT batches.*,
          count(*) FILTER (WHERE trials.verdict = 'passed') AS passed,
          count(*) FILTER (WHERE trials.verdict = 'failed') AS failed,
@@ -98,31 +99,26 @@ export function listBatches(
       only ?? null,
       newest ?? -1,
     )
-    .map((row) => ({
+    .map(({ lastAt, isSteady, isFound, steadyMs = 0, ...row }) => ({
+      ...row,
       ...batchOf(row),
-      passed: Number(row.passed),
-      failed: Number(row.failed),
-      void: Number(row.void),
-      unfinished: Number(row.unfinished),
-      canceled: Number(row.canceled),
-      elsewhere: Number(row.elsewhere),
-      isFound: row.is_found === 1,
-      fromService: Number(row.from_service),
-      cases: Number(row.cases),
-      unlisted: Number(row.unlisted),
-      durationMs: Number(row.duration_ms),
-      tokens: numberOf(row.tokens),
-      costUsd: numberOf(row.cost_usd),
-      elapsed: elapsedOf(row),
-      regraded: regraded.get(Number(row.key)),
-      audited: audited.get(Number(row.key)),
+      isFound: isFound === 1,
+      elapsed: isSteady ? { ms: steadyMs, isAbout: false } : elapsedUntil(lastAt, row),
+      regraded: regraded.get(row.key),
+      audited: audited.get(row.key),
     }));
 }
 
-function elapsedOf(row: Record<string, unknown>): Elapsed | undefined {
-  if (row.last_at === null) return undefined;
-  if (row.is_steady) return { ms: Number(row.steady_ms), isAbout: false };
-  return { ms: Math.max(0, Number(row.last_at) - Number(row.started_at)), isAbout: true };
+/** What a batch is told from: when its trials ended, by the wall clock and by one that nobody can set. */
+interface Told {
+  lastAt?: number;
+  isSteady: number;
+  steadyMs?: number;
+  isFound: number;
+}
+
+function elapsedUntil(lastAt: number | undefined, { startedAt }: BatchRow): Elapsed | undefined {
+  return lastAt === undefined ? undefined : { ms: Math.max(0, lastAt - startedAt), isAbout: true };
 }
 
 /** The sum of a column of finished trials; null if it is not known for each. */
@@ -131,14 +127,10 @@ function knownSum(column: string): string {
            THEN coalesce(sum(trials.${column}), 0) END AS ${column}`;
 }
 
-function numberOf(value: unknown): number | undefined {
-  return value === null ? undefined : Number(value);
-}
-
 /** The trials that were graded again, by their batches. */
 function regradedTrials(records: Records): Map<BatchKey, Regraded> {
   // SQLite takes the other columns from the row with the maximum.
-  const rows = records.all(
+  const rows = records.select<Record<'batch' | 'trials' | `${'was' | 'now'}${'Passed' | 'Failed'}`, number>>(
     `SELECT runs.batch, count(*) AS trials,
        count(*) FILTER (WHERE trials.verdict = 'passed') AS was_passed,
        count(*) FILTER (WHERE trials.verdict = 'failed') AS was_failed,
@@ -149,12 +141,12 @@ function regradedTrials(records: Records): Map<BatchKey, Regraded> {
      GROUP BY runs.batch`,
   );
   return new Map(
-    rows.map((row) => [
-      Number(row.batch),
+    rows.map(({ batch, trials, wasPassed, wasFailed, nowPassed, nowFailed }) => [
+      batch,
       {
-        trials: Number(row.trials),
-        was: { passed: Number(row.was_passed), failed: Number(row.was_failed) },
-        now: { passed: Number(row.now_passed), failed: Number(row.now_failed) },
+        trials,
+        was: { passed: wasPassed, failed: wasFailed },
+        now: { passed: nowPassed, failed: nowFailed },
       },
     ]),
   );
@@ -174,7 +166,7 @@ export function lastBatch(records: Records): StoredBatch;
 /** The batch that was started last, of those that have ended; undefined if none has. */
 export function lastBatch(records: Records, which: EndedBatches): StoredBatch | undefined;
 export function lastBatch(records: Records, which?: EndedBatches): StoredBatch | undefined {
-  const row = records.get(
+  const [row] = records.select<BatchRow>(
     `SELECT * FROM batches WHERE (?1 OR state = 'finished') AND suite = coalesce(?2, suite) AND key <> ?3
        AND (suite_cases IS NULL OR NOT EXISTS (
          SELECT case_id FROM runs WHERE batch IN (SELECT value FROM json_each(?4))
@@ -273,10 +265,10 @@ export const lastWord = 'last';
  */
 export function fittingBatches(records: Records, reference: string): StoredBatch[] {
   if (reference === lastWord) {
-    const named = records.all('SELECT * FROM batches WHERE id = ?', reference);
+    const named = records.select<BatchRow>('SELECT * FROM batches WHERE id = ?', reference);
     return named.length > 0 ? named.map(batchOf) : [lastBatch(records)];
   }
-  const rows = records.all(
+  const rows = records.select<BatchRow>(
     `SELECT * FROM batches WHERE ${begins('id', 'batch_')} ORDER BY started_at DESC, key DESC`,
     reference,
   );
@@ -285,8 +277,12 @@ export function fittingBatches(records: Records, reference: string): StoredBatch
 
 /** The runs that a reference could mean by their ids, newest first. */
 export function fittingRuns(records: Records, reference: string): ListedRun[] {
-  const rows = records.all(`SELECT * FROM runs WHERE ${begins('id', 'run_')} ORDER BY key DESC`, reference);
-  return exactFirst(rows.map(runOf), ['', 'run_'], reference);
+  const condition = begins('id', 'run_');
+  const rows = records.select<ListedRun>(
+    `SELECT ${runColumns} FROM runs WHERE ${condition} ORDER BY key DESC`,
+    reference,
+  );
+  return exactFirst(rows, ['', 'run_'], reference);
 }
 
 /** The SQL condition that a column begins with the parameter, with or without the prefix before it. */
@@ -345,12 +341,12 @@ export function findBatchRun(
   records: Records,
   { service, batchId, runId }: { service: string; batchId: string; runId: string },
 ): ListedRun | undefined {
-  const row = records.get(
-    `SELECT runs.* FROM runs JOIN batches ON batches.key = runs.batch
+  const [run] = records.select<ListedRun>(
+    `SELECT ${runColumns} FROM runs JOIN batches ON batches.key = runs.batch
      WHERE batches.service = ? AND batches.id = ? AND runs.id = ?`,
     ...[service, batchId, runId],
   );
-  return row && runOf(row);
+  return run;
 }
 
 export function countBatches(records: Records): number {
@@ -369,47 +365,35 @@ export function variantsOf(records: Records, batch: BatchKey): string[] {
 
 /** The runs of a batch, in the order in which it was started. */
 export function listRuns(records: Records, batch: BatchKey): ListedRun[] {
-  return records.all('SELECT * FROM runs WHERE batch = ? ORDER BY task_index, key', batch).map(runOf);
+  return records.select(`SELECT ${runColumns} FROM runs WHERE batch = ? ORDER BY task_index, key`, batch);
 }
 
 /** The runs of all batches but one, those of the newest batch first. */
 export function listOtherRuns(records: Records, except: BatchKey): ListedRun[] {
-  return records
-    .all(
-      `SELECT runs.* FROM runs JOIN batches ON batches.key = runs.batch WHERE batches.key <> ?
-       ORDER BY batches.started_at DESC, batches.key DESC, runs.task_index, runs.key`,
-      except,
-    )
-    .map(runOf);
+  return records.select(
+    `SELECT ${runColumns} FROM runs JOIN batches ON batches.key = runs.batch WHERE batches.key <> ?
+     ORDER BY batches.started_at DESC, batches.key DESC, runs.task_index, runs.key`,
+    except,
+  );
 }
 
-function runOf(row: Row): ListedRun {
-  return {
-    key: Number(row.key),
-    batch: Number(row.batch),
-    id: String(row.id),
-    caseId: String(row.case_id),
-    caseName: String(row.case_name),
-    variant: String(row.variant),
-    variantIndex: row.variant_index === null ? undefined : Number(row.variant_index),
-  };
-}
+const runColumns =
+  'runs.key, runs.batch, runs.id, runs.case_id, runs.case_name, runs.variant, runs.variant_index';
 
 /** The attempts at a trial, in order. */
 export function listAttempts(records: Records, trial: TrialKey): ListedAttempt[] {
-  return records.all('SELECT * FROM attempts WHERE trial = ? ORDER BY number', trial).map(attemptOf);
+  const statement = `SELECT ${attemptColumns} FROM attempts WHERE trial = ? ORDER BY number`;
+  return records.select<AttemptRow>(statement, trial).map(attemptOf);
 }
 
-/** A row of the table `attempts`. */
-export function attemptOf(row: Row): ListedAttempt {
-  return {
-    number: Number(row.number),
-    startedAt: Number(row.started_at),
-    endedAt: row.ended_at === null ? undefined : Number(row.ended_at),
-    ending: row.ending === null ? undefined : String(row.ending),
-    cause: row.cause === null ? undefined : JSON.parse(String(row.cause)),
-    result: row.result === null ? undefined : String(row.result),
-  };
+export const attemptColumns =
+  'attempts.number, attempts.started_at, attempts.ended_at, attempts.ending, attempts.cause, attempts.result';
+
+/** The cause is JSON. */
+export type AttemptRow = Omit<ListedAttempt, 'cause'> & { cause?: string };
+
+export function attemptOf({ cause, ...row }: AttemptRow): ListedAttempt {
+  return { ...row, cause: cause === undefined ? undefined : JSON.parse(cause) };
 }
 
 /**
@@ -417,33 +401,21 @@ export function attemptOf(row: Row): ListedAttempt {
  * trials that were withdrawn are left out.
  */
 export function listTrials(records: Records, batch: BatchKey): ListedTrial[] {
-  return records
-    .all(
-      `SELECT trials.*, runs.id AS run_id, runs.case_id, runs.case_name, runs.variant
-       FROM trials JOIN runs ON runs.key = trials.run
-       WHERE runs.batch = ? AND (trials.state = 'finished' OR trials.withdrawn IS NULL)
-       ORDER BY runs.task_index, runs.key, trials.ordinal`,
-      batch,
-    )
-    .map((row) => ({
-      key: Number(row.key),
-      run: Number(row.run),
-      runId: String(row.run_id),
-      caseId: String(row.case_id),
-      caseName: String(row.case_name),
-      variant: String(row.variant),
-      ordinal: Number(row.ordinal),
-      state: row.state as ListedTrial['state'],
-      verdict: row.verdict === null ? undefined : (row.verdict as Verdict),
-      result: row.result === null ? undefined : String(row.result),
-      finishedAt: row.finished_at === null ? undefined : Number(row.finished_at),
-    }));
+  return records.select(
+    `SELECT ${trialColumns} FROM trials JOIN runs ON runs.key = trials.run
+     WHERE runs.batch = ? AND (trials.state = 'finished' OR trials.withdrawn IS NULL)
+     ORDER BY runs.task_index, runs.key, trials.ordinal`,
+    batch,
+  );
 }
+
+export const trialColumns = `trials.key, trials.run, runs.id AS run_id, runs.case_id, runs.case_name, runs.variant,
+  trials.ordinal, trials.state, trials.verdict, trials.result, trials.finished_at`;
 
 /** The variants of all batches, by their keys. */
 export function variantsOfBatches(records: Records): Map<BatchKey, string[]> {
-  const rows = records.all(
+  const rows = records.select<{ batch: BatchKey; variants: string }>(
     'SELECT batch, json_group_array(DISTINCT variant) AS variants FROM runs GROUP BY batch',
   );
-  return new Map(rows.map(({ batch, variants }) => [Number(batch), JSON.parse(String(variants))]));
+  return new Map(rows.map(({ batch, variants }) => [batch, JSON.parse(variants)]));
 }

@@ -12,15 +12,11 @@ export function fingerprintKey(records: Records, parts: Fingerprint | undefined)
 /** The fingerprints of the trials of a batch that have a verdict, each once for its case and variant. */
 export function fingerprintsOf(records: Records, batch: BatchKey): KnownFingerprint[] {
   return records
-    .all(
+    .select<Omit<KnownFingerprint, 'parts'> & { parts: string }>(
       `SELECT DISTINCT runs.case_id, runs.variant, fingerprints.parts
        FROM trials JOIN runs ON runs.key = trials.run JOIN fingerprints ON fingerprints.key = trials.fingerprint
        WHERE runs.batch = ? AND trials.verdict IN ('passed', 'failed')`,
       batch,
     )
-    .map(({ case_id, variant, parts }) => ({
-      caseId: String(case_id),
-      variant: String(variant),
-      parts: JSON.parse(String(parts)) as Fingerprint,
-    }));
+    .map(({ parts, ...of }) => ({ ...of, parts: JSON.parse(parts) }));
 }

@@ -35,20 +35,13 @@ export class FleetTasks {
 
   /** Undefined if the ledger does not have the trial. */
   standing(run: RunKey, ordinal: number): TrialStanding | undefined {
-    const row = this.#records.get(
+    const [standing] = this.#records.select<TrialStanding>(
       `SELECT trials.key, trials.state, reports.state AS report
        FROM trials LEFT JOIN reports ON reports.trial = trials.key AND reports.state <> 'superseded'
        WHERE trials.run = ? AND trials.ordinal = ?`,
-      run,
-      ordinal,
+      ...[run, ordinal],
     );
-    return (
-      row && {
-        key: Number(row.key),
-        state: row.state as TrialStanding['state'],
-        report: row.report === null ? undefined : (row.report as TrialStanding['report']),
-      }
-    );
+    return standing;
   }
 
   /** The key of a trial, by the service's ids; undefined if the ledger does not have it. */
@@ -57,10 +50,7 @@ export class FleetTasks {
       `SELECT trials.key FROM trials JOIN runs ON runs.key = trials.run
          JOIN batches ON batches.key = runs.batch
        WHERE batches.service = ? AND batches.id = ? AND runs.id = ? AND trials.ordinal = ?`,
-      service,
-      trial.batch,
-      trial.run,
-      trial.ordinal,
+      ...[service, trial.batch, trial.run, trial.ordinal],
     );
     return row && Number(row.key);
   }
@@ -87,15 +77,11 @@ export class FleetTasks {
 
   /** Undefined for a trial that was not taken from a fleet. */
   of(trial: TrialKey): FleetTask | undefined {
-    const row = this.#records.get('SELECT * FROM fleet_tasks WHERE trial = ?', trial);
-    return (
-      row && {
-        token: Buffer.from(String(row.token), 'base64'),
-        workflow: row.workflow === null ? undefined : String(row.workflow),
-        workflowRun: String(row.workflow_run),
-        isAccepted: row.accepted === 1,
-      }
-    );
+    type Kept = Pick<FleetTask, 'workflow' | 'workflowRun'> & { token: string; accepted: number };
+    const [row] = this.#records.select<Kept>('SELECT * FROM fleet_tasks WHERE trial = ?', trial);
+    if (!row) return undefined;
+    const { token, workflow, workflowRun, accepted } = row;
+    return { token: Buffer.from(token, 'base64'), workflow, workflowRun, isAccepted: accepted === 1 };
   }
 
   /** The hash of a finished trial's record. */

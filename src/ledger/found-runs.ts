@@ -126,34 +126,18 @@ export class FoundRuns {
     const known = records.get('SELECT key FROM batches WHERE service = ? AND id = ?', service, batchId);
     const key = known
       ? Number(known.key)
-      : records.run(
-          'INSERT INTO batches (service, id, suite, started_at) VALUES (?, ?, ?, ?)',
-          service,
-          batchId,
-          suite,
-          records.now(),
-        );
+      : records.insert('batches', { service, id: batchId, suite, startedAt: records.now() });
     records.run("UPDATE batches SET state = 'open' WHERE key = ?", key);
     records.note({ subject: 'batch', key, state: 'open', detail: 'a run of it was found' });
     return key;
   }
 
   #addFoundRun(batch: BatchKey, run: FoundRun): RunKey {
-    const key = this.#records.run(
-      `INSERT INTO runs
-         (batch, id, task_index, case_id, case_name, variant, variant_id, memory, setup, lock, origin)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'found')`,
-      batch,
-      run.id,
-      run.taskIndex ?? 0,
-      run.caseId,
-      run.caseName,
-      run.variant,
-      run.variant,
-      JSON.stringify(run.details),
-      run.setup ?? null,
-      run.lock ?? null,
-    );
+    const { id, caseId, caseName, taskIndex = 0, variant, details, setup, lock } = run;
+    const key = this.#records.insert('runs', {
+      ...{ batch, id, caseId, caseName, taskIndex, variant, variantId: variant, setup, lock },
+      ...{ memory: JSON.stringify(details), origin: 'found' },
+    });
     this.#records.note({ subject: 'run', key, state: 'started', detail: 'found' });
     return key;
   }

@@ -1,5 +1,5 @@
 import type { BlobStore } from './blobs.ts';
-import type { Records, Row, TrialKey } from './records.ts';
+import type { Records, TrialKey } from './records.ts';
 import type { Verdict } from './trials.ts';
 
 /** A later grading of what a trial left. */
@@ -34,27 +34,13 @@ export class Gradings {
     const gradedAt = this.#records.now();
     const key = this.#records.transaction(() => {
       this.#records.note({ subject: 'trial', key: trial, state: 'graded-again', detail: verdict });
-      return this.#records.run(
-        'INSERT INTO gradings (trial, graded_at, verdict, result, basis) VALUES (?, ?, ?, ?, ?)',
-        ...[trial, gradedAt, verdict, result, basis],
-      );
+      return this.#records.insert('gradings', { trial, gradedAt, verdict, result, basis });
     });
     return { key, trial, gradedAt, verdict, result, basis };
   }
 
   /** The gradings of a trial, oldest first. */
   of(trial: TrialKey): StoredGrading[] {
-    return this.#records.all('SELECT * FROM gradings WHERE trial = ? ORDER BY key', trial).map(gradingOf);
+    return this.#records.select('SELECT * FROM gradings WHERE trial = ? ORDER BY key', trial);
   }
-}
-
-function gradingOf(row: Row): StoredGrading {
-  return {
-    key: Number(row.key),
-    trial: Number(row.trial),
-    gradedAt: Number(row.graded_at),
-    verdict: row.verdict as Verdict,
-    result: String(row.result),
-    basis: String(row.basis),
-  };
 }

@@ -55,6 +55,15 @@ export interface KnownRun {
   caseId: string;
 }
 
+/** Times are epoch milliseconds. */
+export interface OutboxStanding {
+  queued: number;
+  sent: number;
+  parked: number;
+  oldestAt?: number | undefined;
+  nextAt?: number | undefined;
+}
+
 export interface DueReports {
   service: string;
   /** If set, only the reports of this batch. */
@@ -79,9 +88,9 @@ const state = `coalesce(reports.state, CASE
   WHEN trials.state = 'finished' AND trials.withdrawn = 'elsewhere' THEN 'taken' END)`;
 
 const columns = `
-  trials.key AS trial, batches.service, batches.id AS batchId, runs.id AS runId, runs.key AS run, runs.origin,
-  runs.case_id AS caseId, trials.ordinal, ${state} AS state, reports.sent, reports.tries,
-  reports.next_at AS nextAt, reports.since, reports.answer, reports.lease, reports.refused`;
+  trials.key AS trial, batches.service, batches.id AS batch_id, runs.id AS run_id, runs.key AS run, runs.origin,
+  runs.case_id, trials.ordinal, ${state} AS state, reports.sent, reports.tries, reports.next_at, reports.since,
+  reports.answer, reports.lease, reports.refused`;
 
 /** Reports of finished trials for the service. A report is pending until the service shows its result. */
 export class Outbox {
@@ -117,8 +126,8 @@ export class Outbox {
    * for a person. `oldestAt` is when the trial of the oldest one that does not wait for a person finished,
    * `nextAt` when the next queued one is due (epoch milliseconds).
    */
-  standing(service: string, batch: BatchKey | null = null) {
-    const row = this.#records.get(
+  standing(service: string, batch: BatchKey | null = null): OutboxStanding {
+    const [standing] = this.#records.select<OutboxStanding>(
       `SELECT count(*) FILTER (WHERE reports.state = 'queued') AS queued,
          count(*) FILTER (WHERE reports.state = 'sent') AS sent,
          count(*) FILTER (WHERE reports.state = 'parked') AS parked,
@@ -127,25 +136,18 @@ export class Outbox {
        ${ofService} AND ${isPending}`,
       ...[service, batch],
     );
-    const [queued, sent, parked] = [Number(row?.queued), Number(row?.sent), Number(row?.parked)];
-    const [oldestAt, nextAt] = [row?.oldestAt, row?.nextAt].map((at) =>
-      at === null ? undefined : Number(at),
-    );
-    return { queued, sent, parked, oldestAt, nextAt };
+    return { oldestAt: undefined, nextAt: undefined, ...(standing as OutboxStanding) };
   }
 
   /** The runs with reports that were only sent, or with results that the service has shown; last first. */
   runs(service: string, of: 'sent' | 'shown'): KnownRun[] {
     const condition =
       of === 'sent' ? "reports.state = 'sent'" : `${state} IN ('delivered', 'superseded', 'taken')`;
-    return this.#records
-      .all(
-        `SELECT runs.key, runs.id, runs.case_id AS caseId, max(trials.key) AS trial,
-           max(coalesce(nullif(reports.since, 0), trials.finished_at, 0)) AS since
-         ${ofService} AND ${condition} GROUP BY runs.key ORDER BY since DESC, trial DESC`,
-        ...[service, null],
-      )
-      .map((row) => ({ key: Number(row.key), id: String(row.id), caseId: String(row.caseId) }));
+    return this.#records.select(
+      `SELECT runs.key, runs.id, runs.case_id ${ofService} AND ${condition} GROUP BY runs.key
+       ORDER BY max(coalesce(nullif(reports.since, 0), trials.finished_at, 0)) DESC, max(trials.key) DESC`,
+      ...[service, null],
+    );
   }
 
   /** The blob with a trial's report; undefined if none was made, because the service had the result. */
@@ -219,9 +221,8 @@ export class Outbox {
   }
 
   #select<Trial extends TrialReport>(rows: string, ...values: Value[]): Trial[] {
-    return this.#records.all(`SELECT ${columns} ${rows}`, ...values).map((row) => {
-      const known = Object.entries(row).filter(([, value]) => value !== null);
-      return { answer: undefined, ...Object.fromEntries(known), sent: row.sent === 1 } as unknown as Trial;
-    });
+    return this.#records
+      .select<Omit<TrialReport, 'sent'> & { sent?: number }>(`SELECT ${columns} ${rows}`, ...values)
+      .map((row) => ({ ...row, answer: row.answer, sent: row.sent === 1 }) as Trial);
   }
 }

@@ -1,7 +1,7 @@
 import type { BatchKey, RunKey, TrialKey } from './batches.ts';
 import { noteDeath } from './crashes.ts';
 import { platformLock, platformService } from './platform.ts';
-import type { Records, Row, Value } from './records.ts';
+import type { Records, Value } from './records.ts';
 import { finishAbove, queueTrials, type TrialState } from './trial-states.ts';
 
 /** A run as the service describes it. */
@@ -118,7 +118,7 @@ export class Queue {
   /** The next trials to run, oldest first. */
   next(scope: QueueScope, limit: number, except: ExcludedTrials = {}): QueuedTrial[] {
     const { trials = [], runs = [], variants = [] } = except;
-    const rows = this.#records.all(
+    const rows = this.#records.select<QueuedRow>(
       `SELECT ${queuedColumns} ${waiting}
          AND trials.key NOT IN (SELECT value FROM json_each(?5))
          AND runs.key NOT IN (SELECT value FROM json_each(?6))
@@ -136,7 +136,7 @@ export class Queue {
 
   /** A trial as the queue gave it, even if it is finished. Undefined if the ledger has none with the key. */
   trial(key: TrialKey): QueuedTrial | undefined {
-    const row = this.#records.get(
+    const [row] = this.#records.select<QueuedRow>(
       `SELECT ${queuedColumns} FROM trials JOIN runs ON runs.key = trials.run
        JOIN batches ON batches.key = runs.batch WHERE trials.key = ?`,
       key,
@@ -151,47 +151,36 @@ export class Queue {
 
   /** The first runs that have queued trials, and how many. */
   runs(scope: QueueScope, limit: number): { run: string; case: string; trials: number }[] {
-    return this.#records
-      .all(
-        `SELECT runs.id AS run, runs.case_id AS of, count(*) AS trials ${waiting}
-         GROUP BY runs.key ORDER BY min(trials.key) LIMIT ?5`,
-        ...valuesOf(scope),
-        limit,
-      )
-      .map((row) => ({ run: String(row.run), case: String(row.of), trials: Number(row.trials) }));
+    return this.#records.select(
+      `SELECT runs.id AS run, runs.case_id AS "case", count(*) AS trials ${waiting}
+       GROUP BY runs.key ORDER BY min(trials.key) LIMIT ?5`,
+      ...valuesOf(scope),
+      limit,
+    );
   }
 
   /** The trials of a batch's planned runs, except unfinished ones that were withdrawn. */
   ofBatch(batch: BatchKey): StoredTrial[] {
-    return this.#records
-      .all(
-        `SELECT trials.* FROM trials JOIN runs ON runs.key = trials.run
-         WHERE runs.batch = ? AND runs.origin = 'planned'
-           AND (trials.state = 'finished' OR trials.withdrawn IS NULL)
-         ORDER BY trials.key`,
-        batch,
-      )
-      .map((row) => ({
-        key: Number(row.key),
-        run: Number(row.run),
-        ordinal: Number(row.ordinal),
-        state: row.state as StoredTrial['state'],
-        result: row.result === null ? undefined : String(row.result),
-      }));
+    return this.#records.select(
+      `SELECT trials.key, trials.run, trials.ordinal, trials.state, trials.result
+       FROM trials JOIN runs ON runs.key = trials.run
+       WHERE runs.batch = ? AND runs.origin = 'planned'
+         AND (trials.state = 'finished' OR trials.withdrawn IS NULL)
+       ORDER BY trials.key`,
+      batch,
+    );
   }
 
   /**
    * The trials of a run, by the service's id, that have no result; none if the scope does not have the run.
    */
   openTrials(scope: QueueScope, runId: string): { key: TrialKey; ordinal: number }[] {
-    return this.#records
-      .all(
-        `SELECT trials.key, trials.ordinal ${inScope} AND runs.id = ?5 AND trials.state <> 'finished'
-           AND trials.withdrawn IS NULL`,
-        ...valuesOf(scope),
-        runId,
-      )
-      .map(({ key, ordinal }) => ({ key: Number(key), ordinal: Number(ordinal) }));
+    return this.#records.select(
+      `SELECT trials.key, trials.ordinal ${inScope} AND runs.id = ?5 AND trials.state <> 'finished'
+         AND trials.withdrawn IS NULL`,
+      ...valuesOf(scope),
+      runId,
+    );
   }
 
   /**
@@ -255,20 +244,9 @@ function valuesOf({ service, lock, batch, origin }: QueueScope): Value[] {
   return [service, lock, batch ?? null, origin ?? null];
 }
 
-function queuedTrial(row: Row): QueuedTrial {
-  return {
-    key: Number(row.key),
-    ordinal: Number(row.ordinal),
-    run: Number(row.run),
-    runId: String(row.run_id),
-    caseId: String(row.case_id),
-    caseName: String(row.case_name),
-    variant: String(row.variant),
-    variantIndex: row.variant_index === null ? undefined : Number(row.variant_index),
-    details: JSON.parse(String(row.memory)),
-    setup: row.setup === null ? undefined : String(row.setup),
-    batch: Number(row.batch),
-    batchId: String(row.batch_id),
-    origin: row.origin === 'found' ? 'found' : 'planned',
-  };
+/** `memory` is JSON. */
+type QueuedRow = Omit<QueuedTrial, 'details'> & { memory: string };
+
+function queuedTrial({ memory, ...row }: QueuedRow): QueuedTrial {
+  return { ...row, details: JSON.parse(memory) };
 }

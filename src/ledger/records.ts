@@ -103,6 +103,24 @@ export class Records implements Disposable {
     return this.#guarded(() => this.#prepared(statement).all(...values));
   }
 
+  /**
+   * Rows as values of the code: `task_index` is `taskIndex`, and a column that is null is missing. `Found` has
+   * to be what the statement selects.
+   */
+  select<Found>(statement: string, ...values: Value[]): Found[] {
+    return this.all(statement, ...values).map((row) => inCode<Found>(row));
+  }
+
+  /** Adds a row, given as {@link select} gives one. Returns its key. */
+  insert(table: string, row: Readonly<Record<string, Value | undefined>>): number {
+    const columns = Object.keys(row).map((name) =>
+      name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    );
+    const places = columns.map(() => '?').join(', ');
+    const values = Object.values(row).map((value) => value ?? null);
+    return this.run(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})`, ...values);
+  }
+
   /** Rows one by one, for tables that are too large for one list. */
   *each(statement: string, ...values: Value[]): Generator<Row, void, undefined> {
     // This statement is not cached: another use of it during the iteration would restart it.
@@ -116,14 +134,7 @@ export class Records implements Disposable {
 
   /** Writes a change of state to the journal. Call it in the transaction that makes the change. */
   note({ subject, key, state, detail }: Change): void {
-    this.run(
-      'INSERT INTO changes (at, subject, of, state, detail) VALUES (?, ?, ?, ?, ?)',
-      this.now(),
-      subject,
-      key,
-      state,
-      detail ?? null,
-    );
+    this.insert('changes', { at: this.now(), subject, of: key, state, detail });
   }
 
   /**
@@ -155,4 +166,21 @@ export class Records implements Disposable {
       throw databaseFailure(this.file, error);
     }
   }
+}
+
+/** A row as a value of the code: see {@link Records.select}. */
+export function inCode<Found>(row: Row): Found {
+  const found: Row = {};
+  for (const column in row) if (row[column] !== null) found[nameOf(column)] = row[column];
+  return found as Found;
+}
+
+const names = new Map<string, string>();
+
+function nameOf(column: string): string {
+  const known = names.get(column);
+  if (known !== undefined) return known;
+  const name = column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  names.set(column, name);
+  return name;
 }

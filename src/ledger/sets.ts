@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { OffsiteError } from '../base/offsite-error.ts';
-import { type BatchKey, batchOf, type StoredBatch } from './batches.ts';
-import type { Records, Row } from './records.ts';
+import { type BatchKey, type BatchRow, batchOf, type StoredBatch } from './batches.ts';
+import type { Records } from './records.ts';
 import type { PartKey, StartKey, StartState } from './starts.ts';
 
 type SetKey = number;
@@ -52,7 +52,8 @@ export interface PartNumber {
   of: number;
 }
 
-const columns = 'sets.*, (SELECT count(*) FROM set_parts WHERE set_parts.of_set = sets.key) AS parts';
+const columns = `sets.key, sets.id, sets.service, sets.suite, sets.file, sets.planned_at,
+  (SELECT count(*) FROM set_parts WHERE set_parts.of_set = sets.key) AS parts`;
 
 /**
  * Suites with more cases than a start request takes. All parts are on disk before the first is started, so
@@ -69,33 +70,27 @@ export class Sets {
     const records = this.#records;
     const plannedAt = records.now();
     return records.transaction(() => {
-      const key = records.run(
-        'INSERT INTO sets (id, service, suite, file, planned_at) VALUES (?, ?, ?, ?, ?)',
-        ...[id, service, suite, file ?? null, plannedAt],
-      );
+      const key = records.insert('sets', { id, service, suite, file, plannedAt });
       for (const [index, plan] of plans.entries())
-        records.run(
-          'INSERT INTO set_parts (of_set, number, plan) VALUES (?, ?, ?)',
-          ...[key, index + 1, plan],
-        );
+        records.insert('set_parts', { ofSet: key, number: index + 1, plan });
       return { key, id, service, suite, file, plannedAt, parts: plans.length };
     });
   }
 
   /** The parts, in the order in which they start. */
   parts(set: SetKey): SetPart[] {
-    const rows = this.#records.all(
+    type Row = Pick<SetPart, 'key' | 'number' | 'plan'> & { start?: StartKey; state: StartState };
+    const rows = this.#records.select<Row>(
       `SELECT set_parts.*, starts.state FROM set_parts LEFT JOIN starts ON starts.key = set_parts.start
        WHERE of_set = ? ORDER BY number`,
       set,
     );
-    return rows.map((row) => {
-      const start =
-        row.start === null ? undefined : { key: Number(row.start), state: row.state as StartState };
-      const [batch] = start
-        ? this.#records.all('SELECT * FROM batches WHERE start = ?', start.key).map(batchOf)
-        : [];
-      return { key: Number(row.key), number: Number(row.number), plan: String(row.plan), start, batch };
+    return rows.map(({ key, number, plan, start, state }) => {
+      const [batch] = this.#records.select<BatchRow>('SELECT * FROM batches WHERE start = ?', start ?? null);
+      return {
+        ...{ key, number, plan, start: start === undefined ? undefined : { key: start, state } },
+        batch: batch && batchOf(batch),
+      };
     });
   }
 
@@ -110,22 +105,20 @@ export class Sets {
    * that were abandoned.
    */
   open(): StoredSet[] {
-    return this.#records
-      .all(
-        `SELECT ${columns} FROM sets WHERE abandoned_at IS NULL AND EXISTS (
-           SELECT 1 FROM set_parts LEFT JOIN batches ON batches.start = set_parts.start
-           WHERE of_set = sets.key AND (batches.key IS NULL OR batches.state = 'open' AND EXISTS (
-             SELECT 1 FROM runs WHERE runs.batch = batches.key AND runs.state <> 'finished'
-               AND runs.origin = 'planned')))
-         ORDER BY key`,
-      )
-      .map(setOf);
+    return this.#records.select(
+      `SELECT ${columns} FROM sets WHERE abandoned_at IS NULL AND EXISTS (
+         SELECT 1 FROM set_parts LEFT JOIN batches ON batches.start = set_parts.start
+         WHERE of_set = sets.key AND (batches.key IS NULL OR batches.state = 'open' AND EXISTS (
+           SELECT 1 FROM runs WHERE runs.batch = batches.key AND runs.state <> 'finished'
+             AND runs.origin = 'planned')))
+       ORDER BY key`,
+    );
   }
 
   /** The set that a start or the batch of a start belongs to. */
   ofStart(start: StartKey): StoredSet | undefined {
     const found = `SELECT ${columns} FROM sets WHERE key = (SELECT of_set FROM set_parts WHERE start = ?)`;
-    return this.#records.all(found, start).map(setOf)[0];
+    return this.#records.select<StoredSet>(found, start)[0];
   }
 
   /** The set that a batch belongs to. */
@@ -136,16 +129,11 @@ export class Sets {
 
   /** The part number of each batch that belongs to a set. */
   partNumbers(): Map<BatchKey, PartNumber> {
-    const rows = this.#records.all(
+    const rows = this.#records.select<StoredSet & { batch: BatchKey; number: number }>(
       `SELECT batches.key AS batch, set_parts.number, ${columns} FROM set_parts
        JOIN sets ON sets.key = set_parts.of_set JOIN batches ON batches.start = set_parts.start`,
     );
-    return new Map(
-      rows.map((row) => {
-        const { id, parts } = setOf(row);
-        return [Number(row.batch), { id, number: Number(row.number), of: parts }];
-      }),
-    );
+    return new Map(rows.map(({ batch, id, number, parts: of }) => [batch, { id, number, of }]));
   }
 
   /**
@@ -154,9 +142,10 @@ export class Sets {
    */
   find(reference: string): StoredSet | undefined {
     if (!reference.startsWith('set_')) return undefined;
-    const [set, other] = this.#records
-      .all(`SELECT ${columns} FROM sets WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2`, reference)
-      .map(setOf);
+    const [set, other] = this.#records.select<StoredSet>(
+      `SELECT ${columns} FROM sets WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2`,
+      reference,
+    );
     if (!other) return set;
     throw new OffsiteError(`several sets fit ${reference}`, {
       code: 'SET_AMBIGUOUS',
@@ -173,16 +162,4 @@ export function newSetId(): string {
 /** The name of the lock that a process holds while it works on a set. */
 export function lockOfSet(id: string): string {
   return id.replace('_', '-');
-}
-
-function setOf(row: Row): StoredSet {
-  return {
-    key: Number(row.key),
-    id: String(row.id),
-    service: String(row.service),
-    suite: String(row.suite),
-    file: row.file === null ? undefined : String(row.file),
-    plannedAt: Number(row.planned_at),
-    parts: Number(row.parts),
-  };
 }

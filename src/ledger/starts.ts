@@ -1,4 +1,4 @@
-import type { Records, Row } from './records.ts';
+import type { Records } from './records.ts';
 
 export type StartKey = number;
 
@@ -45,16 +45,7 @@ export class Starts {
     const askedAt = records.now();
     return records.transaction(() => {
       if (part !== undefined) this.#assertStartable(part);
-      const key = records.run(
-        `INSERT INTO starts (service, suite, file, plan, lock, asked_at, state)
-         VALUES (?, ?, ?, ?, ?, ?, 'asking')`,
-        start.service,
-        start.suite,
-        start.file ?? null,
-        start.plan,
-        start.lock,
-        askedAt,
-      );
+      const key = records.insert('starts', { ...start, askedAt, state: 'asking' });
       records.note({ subject: 'start', key, state: 'asking' });
       if (part !== undefined) records.run('UPDATE set_parts SET start = ? WHERE key = ?', key, part);
       return { ...start, key, askedAt };
@@ -81,20 +72,20 @@ export class Starts {
 
   /** The last start of the batch in a file. */
   ofFile(file: string): (OpenStart & { state: StartState }) | undefined {
-    const row = this.#records.get('SELECT * FROM starts WHERE file = ? ORDER BY key DESC LIMIT 1', file);
-    return row && { ...openStart(row), state: row.state as StartState };
+    const last = 'SELECT * FROM starts WHERE file = ? ORDER BY key DESC LIMIT 1';
+    return this.#records.select<OpenStart & { state: StartState }>(last, file)[0];
   }
 
   /** Throws if there is none. */
   byKey(key: StartKey): OpenStart {
-    const row = this.#records.get('SELECT * FROM starts WHERE key = ?', key);
-    if (!row) throw new Error(`the ledger has no start with the key ${key}`);
-    return openStart(row);
+    const [start] = this.#records.select<OpenStart>('SELECT * FROM starts WHERE key = ?', key);
+    if (!start) throw new Error(`the ledger has no start with the key ${key}`);
+    return start;
   }
 
   /** The starts whose result is not known; their process may have died. */
   open(): OpenStart[] {
-    return this.#records.all("SELECT * FROM starts WHERE state = 'asking' ORDER BY key").map(openStart);
+    return this.#records.select("SELECT * FROM starts WHERE state = 'asking' ORDER BY key");
   }
 
   #end(key: StartKey, state: 'refused' | 'unknown', detail: string): void {
@@ -104,16 +95,4 @@ export class Starts {
       records.note({ subject: 'start', key, state, detail });
     });
   }
-}
-
-function openStart(row: Row): OpenStart {
-  return {
-    key: Number(row.key),
-    service: String(row.service),
-    suite: String(row.suite),
-    file: row.file === null ? undefined : String(row.file),
-    plan: String(row.plan),
-    lock: String(row.lock),
-    askedAt: Number(row.asked_at),
-  };
 }

@@ -1,44 +1,26 @@
 import type { ListedAttempt } from '../record/attempt.ts';
-import { attemptOf, type ListedTrial } from './find.ts';
+import { type AttemptRow, attemptColumns, attemptOf, type ListedTrial, trialColumns } from './find.ts';
 import type { BatchKey, Records, TrialKey } from './records.ts';
 
 /** A trial with the batch that it belongs to; undefined if the ledger has none with the key. */
-export function trialByKey(
-  records: Records,
-  key: TrialKey,
-): (Omit<ListedTrial, 'finishedAt'> & { batch: BatchKey }) | undefined {
-  const row = records.get(
-    `SELECT trials.*, runs.id AS run_id, runs.case_id, runs.case_name, runs.variant, runs.batch
-     FROM trials JOIN runs ON runs.key = trials.run WHERE trials.key = ?`,
+export function trialByKey(records: Records, key: TrialKey): (ListedTrial & { batch: BatchKey }) | undefined {
+  const [trial] = records.select<ListedTrial & { batch: BatchKey }>(
+    `SELECT ${trialColumns}, runs.batch FROM trials JOIN runs ON runs.key = trials.run WHERE trials.key = ?`,
     key,
   );
-  return (
-    row && {
-      key: Number(row.key),
-      run: Number(row.run),
-      batch: Number(row.batch),
-      runId: String(row.run_id),
-      caseId: String(row.case_id),
-      caseName: String(row.case_name),
-      variant: String(row.variant),
-      ordinal: Number(row.ordinal),
-      state: row.state as ListedTrial['state'],
-      verdict: (row.verdict ?? undefined) as ListedTrial['verdict'],
-      result: textOf(row.result),
-    }
-  );
+  return trial;
 }
 
 /** The last attempt of each trial of a batch. Its number is how many attempts the trial had. */
 export function lastAttempts(records: Records, batch: BatchKey): Map<TrialKey, ListedAttempt> {
   // SQLite takes the other columns from the row with the maximum.
-  const rows = records.all(
-    `SELECT attempts.*, max(attempts.number) FROM attempts
+  const rows = records.select<AttemptRow & { trial: TrialKey }>(
+    `SELECT ${attemptColumns}, attempts.trial, max(attempts.number) AS number FROM attempts
      JOIN trials ON trials.key = attempts.trial JOIN runs ON runs.key = trials.run
      WHERE runs.batch = ? GROUP BY attempts.trial`,
     batch,
   );
-  return new Map(rows.map((row) => [Number(row.trial), attemptOf(row)]));
+  return new Map(rows.map(({ trial, ...row }) => [trial, attemptOf(row)]));
 }
 
 /** The key of the journal's last change; 0 if there is none. */
@@ -79,5 +61,3 @@ export function changedAfter(
     batches: keys('batch'),
   };
 }
-
-const textOf = (value: unknown) => (value === null || value === undefined ? undefined : String(value));

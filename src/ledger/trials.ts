@@ -67,12 +67,7 @@ export class Trials {
       const last = records.get('SELECT max(number) AS number FROM attempts WHERE trial = ?', trial);
       const number = Number(last?.number ?? 0) + 1;
       this.#setState(trial, 'running');
-      const key = records.run(
-        'INSERT INTO attempts (trial, number, started_at) VALUES (?, ?, ?)',
-        trial,
-        number,
-        records.now(),
-      );
+      const key = records.insert('attempts', { trial, number, startedAt: records.now() });
       records.note({ subject: 'attempt', key, state: 'begun' });
       return { key, trial, number };
     });
@@ -131,13 +126,15 @@ export class Trials {
       );
       if (listing !== undefined) storeListing(records, attempt.trial, { listing, recordBytes });
       records.note({ subject: 'trial', key: attempt.trial, state: 'finished', detail: finished.verdict });
-      records.run(
-        "INSERT INTO reports (trial, body, state, next_at, since, lease) VALUES (?1, ?2, 'queued', ?3, ?3, ?4)",
-        attempt.trial,
+      const { lease } = finished;
+      records.insert('reports', {
+        trial: attempt.trial,
         body,
-        now,
-        finished.lease ?? null,
-      );
+        state: 'queued',
+        nextAt: now,
+        since: now,
+        lease,
+      });
       records.note({ subject: 'report', key: attempt.trial, state: 'queued' });
       this.#workspaces.keep(attempt.trial, finished.left);
       finishAbove(records, attempt.trial);
@@ -188,13 +185,7 @@ export class Trials {
       result,
       key,
     );
-    const detail = kindOf(cause);
-    records.note({
-      subject: 'attempt',
-      key,
-      state: ending,
-      detail,
-    });
+    records.note({ subject: 'attempt', key, state: ending, detail: kindOf(cause) });
   }
 
   #setState(trial: TrialKey, state: Exclude<TrialState, 'finished'>): void {
@@ -219,7 +210,7 @@ interface Broken {
 interface AskedVariant {
   batch: number;
   variant: string;
-  variantIndex: number | null;
+  variantIndex?: number;
   since: number;
 }
 
@@ -259,39 +250,31 @@ class BrokenHarnesses {
   }
 
   #asked(trial: TrialKey): AskedVariant {
-    const row = this.#records.get(
+    const [row] = this.#records.select<AskedVariant>(
       `SELECT runs.batch, runs.variant, runs.variant_index,
-         (SELECT min(changes.at) FROM changes
-           WHERE changes.subject = 'run' AND changes.of = runs.key) AS since
+         coalesce((SELECT min(changes.at) FROM changes
+           WHERE changes.subject = 'run' AND changes.of = runs.key), 0) AS since
        FROM trials JOIN runs ON runs.key = trials.run WHERE trials.key = ?`,
       trial,
     );
-    return {
-      batch: Number(row?.batch),
-      variant: String(row?.variant),
-      variantIndex: row?.variant_index == null ? null : Number(row.variant_index),
-      since: Number(row?.since ?? 0),
-    };
+    if (!row) throw new Error(`the ledger has no trial with the key ${trial}`);
+    return row;
   }
 
   #variant({ batch, variant, variantIndex }: AskedVariant): Broken[] {
     const name = JSON.stringify([batch, variant, variantIndex]);
     const known = this.#known.get(name);
     if (known) return known;
-    const read = this.#records
-      .all(
-        `SELECT attempts.trial, attempts.ended_at FROM attempts
-           JOIN trials ON trials.key = attempts.trial JOIN runs ON runs.key = trials.run
-         WHERE runs.batch = ? AND runs.variant = ? AND runs.variant_index IS ? AND trials.state = 'finished'
-           AND attempts.ending = 'void' AND attempts.ended_at IS NOT NULL
-           AND CASE WHEN json_valid(attempts.cause)
-             THEN json_extract(attempts.cause, '$.kind') END = 'harness'
-         ORDER BY attempts.ended_at, attempts.key`,
-        batch,
-        variant,
-        variantIndex,
-      )
-      .map((row): Broken => ({ trial: Number(row.trial), endedAt: Number(row.ended_at) }));
+    const read = this.#records.select<Broken>(
+      `SELECT attempts.trial, attempts.ended_at FROM attempts
+         JOIN trials ON trials.key = attempts.trial JOIN runs ON runs.key = trials.run
+       WHERE runs.batch = ? AND runs.variant = ? AND runs.variant_index IS ? AND trials.state = 'finished'
+         AND attempts.ending = 'void' AND attempts.ended_at IS NOT NULL
+         AND CASE WHEN json_valid(attempts.cause)
+           THEN json_extract(attempts.cause, '$.kind') END = 'harness'
+       ORDER BY attempts.ended_at, attempts.key`,
+      ...[batch, variant, variantIndex ?? null],
+    );
     this.#known.set(name, read);
     return read;
   }

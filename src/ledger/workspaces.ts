@@ -3,7 +3,7 @@ import { rm, stat } from 'node:fs/promises';
 import type { LeftState } from '../record/files.ts';
 import type { Redactor, StreamSearch } from '../redaction/redactor.ts';
 import { type Blob, BlobStore } from './blobs.ts';
-import type { Records, Row, TrialKey } from './records.ts';
+import type { Records, TrialKey } from './records.ts';
 
 /** Milliseconds after which a file that belongs to no trial counts as left by a crash. */
 const lostMs = 24 * 60 * 60_000;
@@ -82,8 +82,7 @@ export class Workspaces {
 
   /** What was kept of a trial; undefined if nothing was. */
   of(trial: TrialKey): KeptWorkspace | undefined {
-    const row = this.#records.get('SELECT * FROM workspaces WHERE trial = ?', trial);
-    return row && keptOf(row);
+    return this.#records.select<KeptWorkspace>('SELECT * FROM workspaces WHERE trial = ?', trial)[0];
   }
 
   /** The archives that are kept now, and how many bytes of disk they take. */
@@ -124,9 +123,9 @@ export class Workspaces {
     if (this.sum().bytes > budget) {
       records.transaction(() => {
         let { bytes } = this.sum();
-        const oldest = records
-          .all(`SELECT * FROM workspaces ${keptArchives} ORDER BY kept_at, trial`)
-          .map(keptOf);
+        const oldest = records.select<KeptWorkspace>(
+          `SELECT * FROM workspaces ${keptArchives} ORDER BY kept_at, trial`,
+        );
         for (const one of oldest) {
           if (bytes <= budget) break;
           records.run('UPDATE workspaces SET removed_at = ? WHERE trial = ?', records.now(), one.trial);
@@ -158,16 +157,4 @@ export class Workspaces {
       this.#records.get('SELECT 1 FROM workspaces WHERE name = ? AND removed_at IS NULL', name) !== undefined
     );
   }
-}
-
-function keptOf(row: Row): KeptWorkspace {
-  return {
-    trial: Number(row.trial),
-    kind: row.kind as KeptWorkspace['kind'],
-    name: row.name === null ? undefined : String(row.name),
-    byteSize: Number(row.byte_size),
-    storedSize: Number(row.stored_size),
-    keptAt: Number(row.kept_at),
-    removedAt: row.removed_at === null ? undefined : Number(row.removed_at),
-  };
 }

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { hashOf } from '../../src/fleet/storage/contents.ts';
 import { folderStorage } from '../../src/fleet/storage/folder-storage.ts';
+import { hashOf } from '../../src/fleet/storage/storage.ts';
 
 function openFolder() {
   const folder = mkdtempSync(join(tmpdir(), 'offsite-hostile-storage-'));

@@ -4,7 +4,7 @@ import { WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/cli
 import { expect, test } from 'vitest';
 import { workflowQueue } from '../../src/fleet/format.ts';
 import { queueFor } from '../../src/fleet/placement/needs.ts';
-import { hashOf } from '../../src/fleet/storage/contents.ts';
+import { hashOf } from '../../src/fleet/storage/storage.ts';
 import { batchWorkflow, limitWorkflow, updates } from '../../src/fleet/workflow/messages.ts';
 import { foundTrialWorkflow, pollWorkflow } from '../../src/fleet/workflow/poll-messages.ts';
 import { type FleetPlace, openFleetPlace } from './fleet-place.ts';

@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
-import { withTemporal } from '../../fleet/packages.ts';
+import { withPackage } from '../../base/optional-package.ts';
 import {
   address,
   byteSize,
@@ -146,4 +146,17 @@ function rerun() {
         options,
       );
     });
+}
+
+/** Loads what imports packages of Temporal. They are larger than all else together. */
+function withTemporal<Module>(load: () => Promise<Module>): Promise<Module> {
+  return withPackage(
+    {
+      ...{ named: '@temporalio/', code: 'TEMPORAL_MISSING' },
+      needs: 'the fleet needs the packages of Temporal, which are not installed',
+      install:
+        '@temporalio/client @temporalio/worker @temporalio/workflow @temporalio/activity @temporalio/common',
+    },
+    load,
+  );
 }

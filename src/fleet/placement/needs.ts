@@ -8,7 +8,7 @@ import { environmentsOf } from '../../suite/environment-content.ts';
 import type { PlannedCase, PlannedVariant } from '../../suite/plan.ts';
 import type { HarnessOffer } from '../../suite/planned-variant.ts';
 import { fleetFormat } from '../format.ts';
-import { hashOf } from '../storage/contents.ts';
+import { hashOf } from '../storage/storage.ts';
 
 const Name = z.string().max(fleetMessages.bytes.text);
 const Names = z.array(Name).max(fleetMessages.count.names);

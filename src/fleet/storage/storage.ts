@@ -1,40 +1,124 @@
-/** One result in the index of a batch. */
-export interface IndexedResult {
-  run: string;
-  ordinal: number;
-  /** The hash of the record, as JSON. */
-  record: string;
-}
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { parseForeignJson } from '../../base/parse-json.ts';
+import { fleetStorage } from '../../bounds/fleet.ts';
 
-/**
- * What the machines of a fleet share: contents under their SHA-256, and for each batch an index of its
- * results. Every operation can be repeated. Hashes are 64 lower-case hexadecimal digits.
- */
-export interface FleetStorage {
-  has(sha256: string): Promise<boolean>;
-  /** Stores a content that the caller has hashed. */
-  put(sha256: string, content: Uint8Array): Promise<void>;
-  /**
-   * A content of at most the given number of bytes, checked against its hash. Throws `FLEET_CONTENT_MISSING`
-   * and `FLEET_CONTENT_DAMAGED`.
-   */
-  get(sha256: string, most?: number): Promise<Buffer>;
-  /** Adds a result to the index of a batch, or replaces it. */
-  addResult(batch: string, result: IndexedResult): Promise<void>;
-  /** The index of a batch, in no order. */
-  results(batch: string): AsyncIterable<IndexedResult>;
-  /** Keeps a note under a name, in place of the one before. */
-  putNote(kind: NoteKind, name: string, note: unknown): Promise<void>;
-  /** The note under a name, unchecked JSON; undefined if there is none. */
-  note(kind: NoteKind, name: string): Promise<unknown>;
-}
+export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+
+/** One result in the index of a batch. `record` is the hash of the record, as JSON. */
+const IndexedResult = z.object({
+  run: z.string().max(fleetStorage.bytes.name),
+  ordinal: z.int().nonnegative(),
+  record: Sha256,
+});
+export type IndexedResult = z.infer<typeof IndexedResult>;
 
 /**
  * `batches`: the document of each batch that a fleet was given. `reruns`: the document of each run that a
  * rerun added to such a batch, under its {@link rerunName}. `workers`: what each worker offers.
  */
-export type NoteKind = 'batches' | 'reruns' | 'workers';
+type NoteKind = 'batches' | 'reruns' | 'workers';
 
 export function rerunName(batch: string, run: string): string {
   return JSON.stringify([batch, run]);
+}
+
+/** What a storage needs of a folder or a bucket. Every operation can be repeated. */
+export interface StoragePlace {
+  has(path: string): Promise<boolean>;
+  /** Undefined if it does not exist. Throws `FLEET_CONTENT_DAMAGED` if it has more bytes. */
+  read(path: string, most: number): Promise<Buffer | undefined>;
+  /** Writes a file as a whole, or not at all. */
+  write(path: string, content: Uint8Array, sha256: string): Promise<void>;
+  /** The paths of the files in a folder; none if it does not exist. */
+  list(folder: string): AsyncIterable<string>;
+  /** A path, for people. */
+  named(path: string): string;
+}
+
+export type FleetStorage = ReturnType<typeof storageIn>;
+
+/**
+ * What the machines of a fleet share: contents under their SHA-256 (`contents/ab/abcd…`), for each batch an
+ * index of its results (`results/<batch>/<trial>`), and notes (`workers/<name>`). Hashes are 64 lower-case
+ * hexadecimal digits.
+ */
+export function storageIn(place: StoragePlace) {
+  const pathOf = (sha256: string) => `contents/${sha256.slice(0, 2)}/${Sha256.parse(sha256)}`;
+  // Ids come from the service and may hold anything, so their hashes name the files.
+  const indexOf = (batch: string) => `results/${hashOf(batch)}`;
+  const noteOf = (kind: NoteKind, name: string) => `${kind}/${hashOf(name)}.json`;
+  const has = (sha256: string) => place.has(pathOf(sha256));
+  const writeJson = (path: string, value: unknown) => {
+    const text = JSON.stringify(value);
+    return place.write(path, Buffer.from(text), hashOf(text));
+  };
+  const readJson = async (path: string): Promise<unknown> => {
+    const content = await place.read(path, fleetStorage.bytes.result);
+    if (!content) return undefined;
+    try {
+      return parseForeignJson(content.toString('utf8'));
+    } catch (error) {
+      throw damaged(place.named(path), messageOf(error));
+    }
+  };
+  return {
+    has,
+    /** Stores a content that the caller has hashed. */
+    async put(sha256: string, content: Uint8Array): Promise<void> {
+      if (!(await has(sha256))) await place.write(pathOf(sha256), content, sha256);
+    },
+    /**
+     * A content of at most the given number of bytes, checked against its hash. Throws
+     * `FLEET_CONTENT_MISSING` and `FLEET_CONTENT_DAMAGED`.
+     */
+    async get(sha256: string, most: number = fleetStorage.bytes.content): Promise<Buffer> {
+      const path = pathOf(sha256);
+      const content = await place.read(path, most);
+      if (!content) throw missing(`${place.named(path)} does not exist`);
+      if (hashOf(content) === sha256) return content;
+      throw damaged(place.named(path), 'its hash does not match');
+    },
+    /** Adds a result to the index of a batch, or replaces it. */
+    async addResult(batch: string, result: IndexedResult): Promise<void> {
+      await writeJson(`${indexOf(batch)}/${hashOf(`${result.run}/${result.ordinal}`)}.json`, result);
+    },
+    /** The index of a batch, in no order. */
+    async *results(batch: string): AsyncGenerator<IndexedResult> {
+      for await (const path of place.list(indexOf(batch))) {
+        if (!path.endsWith('.json')) continue;
+        const { data } = IndexedResult.safeParse(await readJson(path));
+        if (!data) throw damaged(place.named(path), 'it is not the result of a trial');
+        yield data;
+      }
+    },
+    /** Keeps a note under a name, in place of the one before. */
+    async putNote(kind: NoteKind, name: string, note: unknown): Promise<void> {
+      await writeJson(noteOf(kind, name), note);
+    },
+    /** The note under a name, unchecked JSON; undefined if there is none. */
+    note: (kind: NoteKind, name: string): Promise<unknown> => readJson(noteOf(kind, name)),
+  };
+}
+
+export function hashOf(content: string | Uint8Array): string {
+  return createHash('sha256').update(content).digest('hex');
+}
+
+export function damaged(place: string, why: string): OffsiteError {
+  return new OffsiteError(`${place} is damaged: ${why}`, {
+    code: 'FLEET_CONTENT_DAMAGED',
+    kind: 'infrastructure',
+    hint: 'Remove it from the storage. Whoever wrote it can write it again.',
+  });
+}
+
+export function missing(message: string, cause?: unknown): OffsiteError {
+  return new OffsiteError(message, {
+    code: 'FLEET_CONTENT_MISSING',
+    kind: 'infrastructure',
+    hint: 'Check that the storage is mounted, and is the same for the whole fleet.',
+    cause,
+  });
 }

@@ -21,8 +21,7 @@ import { foundNeeds, type Needs, queueFor } from '../placement/needs.ts';
 import { unmet } from '../placement/unmet.ts';
 import type { WorkerProfile } from '../placement/worker-profile.ts';
 import { isThere, seenWorkers } from '../seen-workers.ts';
-import { damaged, hashOf, Sha256 } from '../storage/contents.ts';
-import { type FleetStorage, rerunName } from '../storage/storage.ts';
+import { damaged, type FleetStorage, hashOf, rerunName, Sha256 } from '../storage/storage.ts';
 import {
   foundTrialWorkflow,
   type LookAnswer,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { fleetMessages, fleetStorage } from '../../bounds/fleet.ts';
-import { Sha256 } from '../storage/contents.ts';
+import { Sha256 } from '../storage/storage.ts';
 
 /** What the activities of a worker get, checked, because anyone who may start workflows may send anything. */
 

@@ -3,8 +3,8 @@ import type { Distribution } from '../../contract/record.ts';
 /** What the sums over a run's trials need from one ended trial. A missing number was not measured. */
 export interface EndedTrial {
   verdict: 'passed' | 'failed' | 'void';
-  commands: number | undefined;
-  costUsd: number | undefined;
+  commands?: number | undefined;
+  costUsd?: number | undefined;
   /** Epoch milliseconds. */
   endedAt: number;
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Baseline } from '../../contract/catalog.ts';
+import { inCode } from '../../ledger/records.ts';
 import { keysOfRun } from './trials.ts';
 
 /** A cell of a case with an ended trial that counts. */
@@ -22,18 +23,10 @@ export interface BaselineRunRow {
 /**
  * What baselines are made of: the platform runs of a cell, and, if the owner says so, reported runs with
  * trials whose evidence was graded again here.
+ *
+ * @param isAudited whether reported runs count, too
  */
-export interface BaselineStore {
-  /** The newest first; of one suite, if it is given. */
-  cells(organization: number, of: { caseId: string; suiteId: string | undefined }): BaselineCell[];
-  /** The runs of the cell's definition that have a trial that counts, newest first. */
-  runs(organization: number, cell: BaselineCell, limit: number): BaselineRunRow[];
-  /** How many such runs the cell has, ended or not. */
-  counts(organization: number, cell: BaselineCell): { sameDefinition: number; all: number };
-}
-
-/** @param isAudited whether reported runs count, too */
-export function createBaselineStore(database: DatabaseSync, isAudited: boolean): BaselineStore {
+export function createBaselineStore(database: DatabaseSync, isAudited: boolean) {
   const of = 'FROM runs WHERE organization = ? AND case_id = ?';
   // Each kind of run has an index of its own. A reported run has a suite's id once a trial of it counts.
   const kinds = (isAudited ? ['platform', 'reported'] : ['platform']).map((kind) => {
@@ -50,7 +43,7 @@ export function createBaselineStore(database: DatabaseSync, isAudited: boolean):
       newest: database.prepare(`SELECT key ${ofCell} AND ${hasEnded} ORDER BY key DESC LIMIT 1`),
       runs: database.prepare(
         `SELECT runs.key, runs.id, runs.started_at, runs.trials, runs.local,
-           (SELECT id FROM batches WHERE batches.key = runs.batch) AS batchId
+           (SELECT id FROM batches WHERE batches.key = runs.batch) AS batch_id
          ${ofCell} AND definition_hash = ? AND ${hasEnded} ORDER BY key DESC LIMIT ?`,
       ),
       countDefinition: database.prepare(`SELECT count(*) AS runs ${ofCell} AND definition_hash = ?`),
@@ -67,7 +60,11 @@ export function createBaselineStore(database: DatabaseSync, isAudited: boolean):
   const sum = (numbers: unknown[]) => numbers.reduce((all: number, one) => all + Number(one), 0);
 
   return {
-    cells(organization, { caseId, suiteId }) {
+    /** The newest first; of one suite, if it is given. */
+    cells(
+      organization: number,
+      { caseId, suiteId }: { caseId: string; suiteId: string | undefined },
+    ): BaselineCell[] {
       const newest = new Map<string, number>();
       for (const { cells, newest: select } of kinds)
         for (const row of cells.all(organization, caseId)) {
@@ -90,20 +87,15 @@ export function createBaselineStore(database: DatabaseSync, isAudited: boolean):
           };
         });
     },
-    runs: (organization, cell, limit) =>
+    /** The runs of the cell's definition that have a trial that counts, newest first. */
+    runs: (organization: number, cell: BaselineCell, limit: number): BaselineRunRow[] =>
       kinds
         .flatMap(({ runs }) => runs.all(...idsOf(organization, cell), cell.definitionHash, limit))
-        .map((row) => ({
-          key: Number(row.key),
-          id: String(row.id),
-          batchId: String(row.batchId),
-          startedAt: Number(row.started_at),
-          trials: Number(row.trials),
-          local: row.local === 1,
-        }))
+        .map((row) => ({ ...inCode<BaselineRunRow>(row), local: row.local === 1 }))
         .sort((one, other) => other.key - one.key)
         .slice(0, limit),
-    counts(organization, cell) {
+    /** How many such runs the cell has, ended or not. */
+    counts(organization: number, cell: BaselineCell): { sameDefinition: number; all: number } {
       const ids = idsOf(organization, cell);
       return {
         sameDefinition: sum(

@@ -33,35 +33,6 @@ export interface AddedRun {
   id: string;
 }
 
-/**
- * What `evals.start` and `evals.rerunCell` write. Code refers to rows by their keys; identifiers are for the
- * wire.
- */
-export interface BatchStore {
-  /** Nobody sees it before `listBatch`. */
-  addBatch(batch: NewBatch): { key: number; id: string };
-  /** Adds a case with the JSON text of its definition. Nobody sees it before `listCase`. */
-  addCase(batch: { key: number }, added: Case, definition: string): number;
-  /** Adds a queued run. Nobody sees it before `listRun`. */
-  addRun(run: NewRun): AddedRun;
-  /** Stores the case for `evals.cases.list`: the latest definition wins. */
-  listCase(organization: number, suite: Suite, added: Case): void;
-  /** Keeps a batch whose runs are listed. */
-  listBatch(batch: { key: number }): void;
-  /** Removes batches that were begun before this time and never listed: a process ended meanwhile. */
-  removeUnlisted(before: number): void;
-  /** Adds a run to the end of its lists. A run that is not local is open then. */
-  listRun(organization: number, run: AddedRun & Pick<NewRun, 'caseId' | 'variant' | 'local'>): void;
-  /**
-   * The newest run of a cell and what a rerun needs; undefined if the batch or the cell is not the
-   * organization's.
-   */
-  findCell(
-    organization: number,
-    cell: { batchId: string; caseId: string; variantId: string },
-  ): Cell | undefined;
-}
-
 export interface Cell {
   batch: { key: number; id: string };
   batchCase: number;
@@ -77,7 +48,11 @@ export interface Cell {
   nextTaskIndex: number;
 }
 
-export function createBatchStore(database: DatabaseSync): BatchStore {
+/**
+ * What `evals.start` and `evals.rerunCell` write. Code refers to rows by their keys; identifiers are for the
+ * wire.
+ */
+export function createBatchStore(database: DatabaseSync) {
   const definitions = readsDefinitions(database);
   const insertBatch = database.prepare(
     `INSERT INTO batches (id, organization, suite, suite_name, trials, local, trigger, created_at)
@@ -120,7 +95,8 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
   );
 
   return {
-    addBatch({ organization, suite, trials, local, trigger, now }) {
+    /** Nobody sees it before `listBatch`. */
+    addBatch({ organization, suite, trials, local, trigger, now }: NewBatch): { key: number; id: string } {
       const id = newIdentifier('batch');
       const suiteName = JSON.stringify({ id: suite.id, name: suite.name });
       const triggerText = trigger ? JSON.stringify({ source: 'api', ...trigger }) : null;
@@ -137,10 +113,12 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
       beginBatch.run(lastInsertRowid, now);
       return { key: Number(lastInsertRowid), id };
     },
-    listBatch({ key }) {
+    /** Keeps a batch whose runs are listed. */
+    listBatch({ key }: { key: number }): void {
       endBatch.run(key);
     },
-    removeUnlisted(before) {
+    /** Removes batches that were begun before this time and never listed: a process ended meanwhile. */
+    removeUnlisted(before: number): void {
       const unlisted = selectUnlisted.all(before);
       if (unlisted.length === 0) return;
       // For each run, SQLite would look for references in all lists.
@@ -152,15 +130,18 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
       }
       database.exec('PRAGMA foreign_keys = ON');
     },
-    addCase({ key }, { id, name }, definition) {
+    /** Adds a case with the JSON text of its definition. Nobody sees it before `listCase`. */
+    addCase({ key }: { key: number }, { id, name }: Case, definition: string): number {
       const { lastInsertRowid } = insertCase.run(key, JSON.stringify({ id, name }), definition);
       return Number(lastInsertRowid);
     },
-    listCase(organization, suite, { id, name, tags }) {
+    /** Stores the case for `evals.cases.list`: the latest definition wins. */
+    listCase(organization: number, suite: Suite, { id, name, tags }: Case): void {
       const entry = { id, name, suite: { id: suite.id, name: suite.name }, tags };
       rememberCase.run(organization, suite.id, id, JSON.stringify(entry));
     },
-    addRun({ organization, caseId, variant, ...run }) {
+    /** Adds a queued run. Nobody sees it before `listRun`. */
+    addRun({ organization, caseId, variant, ...run }: NewRun): AddedRun {
       const id = runIdentifier(run.batch.id, run.taskIndex);
       const { lastInsertRowid } = insertRun.run(
         id,
@@ -180,7 +161,11 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
       );
       return { key: Number(lastInsertRowid), id };
     },
-    listRun(organization, { key, caseId, variant, local }) {
+    /** Adds a run to the end of its lists. A run that is not local is open then. */
+    listRun(
+      organization: number,
+      { key, caseId, variant, local }: AddedRun & Pick<NewRun, 'caseId' | 'variant' | 'local'>,
+    ): void {
       if (!local) openRun.run(key);
       const lists: Record<RunFilter, string> = { all: '', variant: variant.id, model: variant.model };
       for (const [filter, value] of Object.entries(lists)) {
@@ -188,7 +173,14 @@ export function createBatchStore(database: DatabaseSync): BatchStore {
         listRun.run(Number(list?.key), Number(list?.total) - 1, key);
       }
     },
-    findCell(organization, { batchId, caseId, variantId }) {
+    /**
+     * The newest run of a cell and what a rerun needs; undefined if the batch or the cell is not the
+     * organization's.
+     */
+    findCell(
+      organization: number,
+      { batchId, caseId, variantId }: { batchId: string; caseId: string; variantId: string },
+    ): Cell | undefined {
       const row = selectCell.get(batchId, organization, caseId, variantId);
       if (!row) return undefined;
       return {

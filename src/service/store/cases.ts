@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { serviceRequests } from '../../bounds/callers.ts';
+import { inCode } from '../../ledger/records.ts';
 
 export interface CasePlace {
   suiteId: string;
@@ -12,15 +13,7 @@ export interface ListedCase extends CasePlace {
 }
 
 /** The cases of started runs. */
-export interface CaseStore {
-  /**
-   * JSON texts of the next entries, ordered by suite and case id; of one suite, if it is given. With
-   * `after`, those after that entry.
-   */
-  list(organization: number, suiteId: string | undefined, after: CasePlace | undefined): ListedCase[];
-}
-
-export function createCaseStore(database: DatabaseSync): CaseStore {
+export function createCaseStore(database: DatabaseSync) {
   const columns = 'SELECT suite_id, case_id, entry FROM cases WHERE organization = ?';
   const ofAll = database.prepare(
     `${columns} AND (suite_id, case_id) > (?, ?) ORDER BY suite_id, case_id LIMIT ${serviceRequests.count.cases}`,
@@ -30,17 +23,20 @@ export function createCaseStore(database: DatabaseSync): CaseStore {
   );
 
   return {
-    // No id is empty.
-    list(organization, suiteId, after = { suiteId: '', caseId: '' }) {
+    /**
+     * JSON texts of the next entries, ordered by suite and case id; of one suite, if it is given. With
+     * `after`, those after that entry: no id is empty.
+     */
+    list(
+      organization: number,
+      suiteId: string | undefined,
+      after: CasePlace = { suiteId: '', caseId: '' },
+    ): ListedCase[] {
       const rows =
         suiteId === undefined
           ? ofAll.all(organization, after.suiteId, after.caseId)
           : ofSuite.all(organization, suiteId, after.caseId);
-      return rows.map((row) => ({
-        suiteId: String(row.suite_id),
-        caseId: String(row.case_id),
-        entry: String(row.entry),
-      }));
+      return rows.map((row) => inCode<ListedCase>(row));
     },
   };
 }

@@ -39,26 +39,17 @@ export interface KeyEntry {
   revokedAt: number | null;
 }
 
-/**
- * API keys. Secrets are stored only as sha256: they are 32 random bytes, so a slow hash would add no
- * protection.
- */
-export interface KeyStore {
-  find(secret: string): Principal | undefined;
-  /** Adds a key with a secret from the caller. An existing secret stays as it is, even if it is revoked. */
-  seed(secret: string, purpose: KeyPurpose): KeyEntry;
-  /** Creates a key. Its secret is available only here. */
-  create(purpose: KeyPurpose): KeyEntry & { secret: string };
-  list(): KeyEntry[];
-  /** Revokes a key by its id. Throws an `input` error if there is none. Revoking it twice changes nothing. */
-  revoke(id: string): KeyEntry;
-}
+export type KeyStore = ReturnType<typeof createKeyStore>;
 
 const columns = `keys.id, organizations.slug AS organization, keys.name, keys.start, keys.permissions,
   keys.created_at AS createdAt, keys.revoked_at AS revokedAt`;
 const joined = 'keys JOIN organizations ON organizations.key = keys.organization';
 
-export function createKeyStore(database: DatabaseSync, now: () => number): KeyStore {
+/**
+ * API keys. Secrets are stored only as sha256: they are 32 random bytes, so a slow hash would add no
+ * protection.
+ */
+export function createKeyStore(database: DatabaseSync, now: () => number) {
   const active = database.prepare(
     `SELECT organizations.key AS organizationKey, organizations.id, organizations.name, organizations.slug,
        keys.id AS keyId, keys.name AS keyName, keys.start, keys.permissions
@@ -85,6 +76,7 @@ export function createKeyStore(database: DatabaseSync, now: () => number): KeySt
     return Number(insertOrganization.run(newIdentifier('org'), name, slug, now()).lastInsertRowid);
   }
 
+  /** Adds a key with a secret from the caller. An existing secret stays as it is, even if it is revoked. */
   function seed(secret: string, purpose: KeyPurpose): KeyEntry {
     checkSecret(secret);
     return inTransaction(database, () => {
@@ -105,7 +97,7 @@ export function createKeyStore(database: DatabaseSync, now: () => number): KeySt
   }
 
   return {
-    find(secret) {
+    find(secret: string): Principal | undefined {
       const row = active.get(sha256(secret));
       if (!row) return undefined;
       return {
@@ -117,12 +109,14 @@ export function createKeyStore(database: DatabaseSync, now: () => number): KeySt
       };
     },
     seed,
-    create(purpose) {
+    /** Creates a key. Its secret is available only here. */
+    create(purpose: KeyPurpose): KeyEntry & { secret: string } {
       const secret = `ofs_${randomBytes(32).toString('base64url')}`;
       return { ...seed(secret, purpose), secret };
     },
-    list: () => all.all().map(entryOf),
-    revoke(id) {
+    list: (): KeyEntry[] => all.all().map(entryOf),
+    /** Revokes a key by its id. Throws an `input` error if there is none. Revoking it twice changes nothing. */
+    revoke(id: string): KeyEntry {
       return inTransaction(database, () => {
         const found = byId.get(id);
         if (!found) {
@@ -184,13 +178,5 @@ function textOrNull(value: unknown): string | null {
 
 function entryOf(row: Record<string, unknown> | undefined): KeyEntry {
   if (!row) throw new Error('a key that was just written is not there');
-  return {
-    id: String(row.id),
-    organization: String(row.organization),
-    name: textOrNull(row.name),
-    start: textOrNull(row.start),
-    permissions: JSON.parse(String(row.permissions)),
-    createdAt: Number(row.createdAt),
-    revokedAt: row.revokedAt === null ? null : Number(row.revokedAt),
-  };
+  return { ...(row as unknown as KeyEntry), permissions: JSON.parse(String(row.permissions)) };
 }

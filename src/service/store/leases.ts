@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { claimLimits } from '../../contract/claim.ts';
+import { inCode } from '../../ledger/records.ts';
 import { keyOf, keysOfRun } from './trials.ts';
 
 /** An agent's right to run a trial. */
@@ -23,17 +24,7 @@ export function holds(expiresAt: number, now: number): boolean {
 }
 
 /** The newest lease of each trial that was claimed and has not ended. */
-export interface LeaseStore {
-  read(run: number, ordinal: number): Lease | undefined;
-  /** Stores a trial's newest lease. */
-  put(run: number, ordinal: number, lease: Lease): void;
-  /** Forgets the lease of a trial that has ended. */
-  remove(run: number, ordinal: number): void;
-  /** The ordinals of a run's trials whose lease has not expired. */
-  held(run: number, now: number): Set<number>;
-}
-
-export function createLeaseStore(database: DatabaseSync): LeaseStore {
+export function createLeaseStore(database: DatabaseSync) {
   const select = database.prepare('SELECT agent, attempt, expires_at FROM leases WHERE trial = ?');
   const put = database.prepare(
     `INSERT INTO leases (trial, agent, attempt, expires_at) VALUES (?, ?, ?, ?)
@@ -46,22 +37,20 @@ export function createLeaseStore(database: DatabaseSync): LeaseStore {
   );
 
   return {
-    read(run, ordinal) {
+    read(run: number, ordinal: number): Lease | undefined {
       const row = select.get(keyOf(run, ordinal));
-      if (!row) return undefined;
-      return {
-        agent: String(row.agent),
-        attempt: Number(row.attempt),
-        expiresAt: Number(row.expires_at),
-      };
+      return row && inCode<Lease>(row);
     },
-    put(run, ordinal, { agent, attempt, expiresAt }) {
+    /** Stores a trial's newest lease. */
+    put(run: number, ordinal: number, { agent, attempt, expiresAt }: Lease): void {
       put.run(keyOf(run, ordinal), agent, attempt, expiresAt);
     },
-    remove(run, ordinal) {
+    /** Forgets the lease of a trial that has ended. */
+    remove(run: number, ordinal: number): void {
       remove.run(keyOf(run, ordinal));
     },
-    held(run, now) {
+    /** The ordinals of a run's trials whose lease has not expired. */
+    held(run: number, now: number): Set<number> {
       return new Set(
         selectHeld.all(run, now, now + longest).map(({ trial }) => Number(trial) - keyOf(run, 0)),
       );

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Costs } from '../../contract/record.ts';
+import { inCode } from '../../ledger/records.ts';
 import type { OpenPlatformRun } from '../platform.ts';
 import { setupOf } from '../record/setup.ts';
 import { lastRead, readsDefinitions } from './runs.ts';
@@ -20,24 +21,11 @@ export interface PlatformRun {
   trials: number;
 }
 
-/** The runs that the platform itself runs, of all organizations. */
-export interface PlatformStore {
-  /** Oldest first, without those whose ids are in `known`. */
-  openRuns(known: ReadonlySet<string>): OpenPlatformRun[];
-  /** A platform run by its id; undefined if there is none. */
-  find(runId: string): PlatformRun | undefined;
-  /** Adds what a completed trial has besides its row in {@link TrialStore}, which must be there. */
-  complete(run: number, ordinal: number, facts: CompletedFacts): void;
-  /** Marks a run as no longer open. */
-  close(run: number): void;
-  /** The facts of a run's completed trials, by ordinal. */
-  facts(run: number): CompletedFacts[];
-}
-
 /** Columns of {@link CompletedFacts}. */
 const factColumns = 'harness_version, profile_version, costs';
 
-export function createPlatformStore(database: DatabaseSync): PlatformStore {
+/** The runs that the platform itself runs, of all organizations. */
+export function createPlatformStore(database: DatabaseSync) {
   const selectOpen = database.prepare('SELECT run FROM open_runs ORDER BY run');
   const selectId = database.prepare('SELECT id FROM runs WHERE key = ?');
   const selectDetails = database.prepare(
@@ -65,7 +53,8 @@ export function createPlatformStore(database: DatabaseSync): PlatformStore {
   let ids = new Map<number, string>();
 
   return {
-    openRuns(known) {
+    /** Oldest first, without those whose ids are in `known`. */
+    openRuns(known: ReadonlySet<string>): OpenPlatformRun[] {
       const keys = selectOpen.all().map(({ run }) => Number(run));
       ids = new Map(keys.map((key) => [key, ids.get(key) ?? String(selectId.get(key)?.id)]));
       const unknown = [...ids].filter(([, id]) => !known.has(id));
@@ -96,27 +85,24 @@ export function createPlatformStore(database: DatabaseSync): PlatformStore {
         };
       });
     },
-    find(runId) {
+    /** A platform run by its id; undefined if there is none. */
+    find(runId: string): PlatformRun | undefined {
       const row = selectRun.get(runId);
-      if (!row) return undefined;
-      return {
-        key: Number(row.key),
-        taskIndex: Number(row.task_index),
-        caseName: JSON.parse(String(row.case_name)).name,
-        model: String(row.model),
-        trials: Number(row.trials),
-      };
+      return row && { ...inCode<PlatformRun>(row), caseName: JSON.parse(String(row.case_name)).name };
     },
-    complete(run, ordinal, { harnessVersion, profileVersion, costs }) {
+    /** Adds what a completed trial has besides its row among the trials, which must be there. */
+    complete(run: number, ordinal: number, { harnessVersion, profileVersion, costs }: CompletedFacts): void {
       const texts = [harnessVersion, profileVersion, costs].map((value) =>
         value === undefined ? null : JSON.stringify(value),
       );
       insert.run(keyOf(run, ordinal), ...texts);
     },
-    close(run) {
+    /** Marks a run as no longer open. */
+    close(run: number): void {
       close.run(run);
     },
-    facts: (run) => selectFacts.all(run).map(factsOf),
+    /** The facts of a run's completed trials, by ordinal. */
+    facts: (run: number): CompletedFacts[] => selectFacts.all(run).map(factsOf),
   };
 }
 

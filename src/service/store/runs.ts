@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Case, Suite } from '../../contract/definition.ts';
+import { inCode } from '../../ledger/records.ts';
 
 /** A run with the texts that form its record. Times are epoch milliseconds; `...Json` are JSON texts. */
 export interface RunRow {
@@ -12,7 +13,7 @@ export interface RunRow {
   /** The keys of its suite and its case, which are read on their own. */
   batch: number;
   batchCase: number;
-  triggerJson: string | null;
+  triggerJson?: string;
   definitionHash: string;
   local: boolean;
   trials: number;
@@ -29,22 +30,11 @@ export interface ReportedRun {
 }
 
 /** Reads runs, always of one organization. */
-export interface RunStore {
-  page: ReadRunPage;
-  read(key: number): RunRow;
-  /** As they were sent: a run's setup follows from them. They may be long. */
-  definitions: Definitions;
-  /** A run by its own id. */
-  find(organization: number, id: string): ReportedRun | undefined;
-  /** A run by its own id, or by its batch's id and its index in the batch. */
-  findReported(organization: number, id: string, taskIndex: number): ReportedRun | undefined;
-}
-
-export function createRunStore(database: DatabaseSync): RunStore {
+export function createRunStore(database: DatabaseSync) {
   const read = database.prepare(
-    `SELECT runs.key, runs.id, runs.variant, runs.definition_hash, runs.local, runs.trials, runs.started_at,
-       runs.batch, runs.batch_case, batches.id AS batchId, batches.suite_name, batches.trigger,
-       batch_cases.case_name
+    `SELECT runs.key, runs.id, runs.variant AS variant_json, runs.definition_hash, runs.local, runs.trials,
+       runs.started_at, runs.batch, runs.batch_case, batches.id AS batch_id, batches.suite_name AS suite_json,
+       batches.trigger AS trigger_json, batch_cases.case_name AS case_json
      FROM runs JOIN batches ON batches.key = runs.batch JOIN batch_cases ON batch_cases.key = runs.batch_case
      WHERE runs.key = ?`,
   );
@@ -58,31 +48,20 @@ export function createRunStore(database: DatabaseSync): RunStore {
 
   return {
     page: createRunPages(database),
+    /** As they were sent: a run's setup follows from them. They may be long. */
     definitions: readsDefinitions(database),
-    read(key) {
+    read(key: number): RunRow {
       const row = read.get(key);
       if (!row) throw new Error(`run ${key} is listed but not there`);
-      return {
-        key,
-        id: String(row.id),
-        batchId: String(row.batchId),
-        caseJson: String(row.case_name),
-        suiteJson: String(row.suite_name),
-        variantJson: String(row.variant),
-        batch: Number(row.batch),
-        batchCase: Number(row.batch_case),
-        triggerJson: row.trigger === null ? null : String(row.trigger),
-        definitionHash: String(row.definition_hash),
-        local: row.local === 1,
-        trials: Number(row.trials),
-        startedAt: Number(row.started_at),
-      };
+      return { ...inCode<RunRow>(row), local: row.local === 1 };
     },
-    find(organization, id) {
+    /** A run by its own id. */
+    find(organization: number, id: string): ReportedRun | undefined {
       const row = byRun.get(id, organization);
       return row && reportedRun(row);
     },
-    findReported(organization, id, taskIndex) {
+    /** A run by its own id, or by its batch's id and its index in the batch. */
+    findReported(organization: number, id: string, taskIndex: number): ReportedRun | undefined {
       const row = byRun.get(id, organization) ?? byBatch.get(id, organization, taskIndex);
       return row && reportedRun(row);
     },
@@ -129,23 +108,17 @@ function reportedRun(row: Record<string, unknown>): ReportedRun {
   };
 }
 
-interface RunPage {
-  total: number;
-  /** Newest first. */
-  keys: number[];
+/** A list of a case's runs. `variant` is a variant's id or, if the case has no such variant, a model. */
+interface RunList {
+  caseId: string;
+  variant: string | undefined;
 }
-
-/** One page of a case's runs. `variant` is a variant's id or, if the case has no such variant, a model. */
-type ReadRunPage = (
-  organization: number,
-  list: { caseId: string; variant: string | undefined; offset: number; limit: number },
-) => RunPage;
 
 /** The runs that a list has: all of a case, those of one variant, or those of one model. */
 export type RunFilter = 'all' | 'variant' | 'model';
 
 /** Reads pages of runs by their positions, so that a late page costs as much as the first one. */
-function createRunPages(database: DatabaseSync): ReadRunPage {
+function createRunPages(database: DatabaseSync) {
   const selectList = database.prepare(
     'SELECT key, total FROM run_lists WHERE organization = ? AND case_id = ? AND filter = ? AND value = ?',
   );
@@ -153,7 +126,11 @@ function createRunPages(database: DatabaseSync): ReadRunPage {
     'SELECT run FROM listed_runs WHERE list = ? AND position BETWEEN ? AND ? ORDER BY position DESC',
   );
 
-  return (organization, { caseId, variant, offset, limit }) => {
+  /** The keys of the runs of one page, newest first. */
+  return (
+    organization: number,
+    { caseId, variant, offset, limit }: RunList & { offset: number; limit: number },
+  ): { total: number; keys: number[] } => {
     const listOf = (filter: RunFilter, value: string) => selectList.get(organization, caseId, filter, value);
     const list =
       variant === undefined ? listOf('all', '') : (listOf('variant', variant) ?? listOf('model', variant));

@@ -1,34 +1,27 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Prompt } from '../../contract/catalog.ts';
 import type { Trial } from '../../contract/record.ts';
+import { inCode } from '../../ledger/records.ts';
 import { recordPath } from '../../trial/artifacts.ts';
 import { digestOfKept } from '../record/digests.ts';
 import type { StoredTrial } from '../record/stored-trial.ts';
-import { type BaselineStore, createBaselineStore } from './baselines.ts';
-import { type BatchStore, createBatchStore } from './batches.ts';
-import { type CaseStore, createCaseStore } from './cases.ts';
-import { createKeyStore, type KeyStore } from './keys.ts';
-import { createLeaseStore, type LeaseStore } from './leases.ts';
-import { createPlatformStore, type PlatformStore } from './platform-runs.ts';
-import { createRunStore, type RunStore } from './runs.ts';
-import { createTrialStore, keyOf, keysOfRun, type TrialStore } from './trials.ts';
+import { createBaselineStore } from './baselines.ts';
+import { createBatchStore } from './batches.ts';
+import { createCaseStore } from './cases.ts';
+import { createKeyStore } from './keys.ts';
+import { createLeaseStore } from './leases.ts';
+import { createPlatformStore } from './platform-runs.ts';
+import { createRunStore } from './runs.ts';
+import { createTrialStore, keyOf, keysOfRun } from './trials.ts';
 
-/** Everything in service.db, by subject. */
-export interface Stores {
-  keys: KeyStore;
-  batches: BatchStore;
-  runs: RunStore;
-  trials: TrialStore;
-  platform: PlatformStore;
-  audits: AuditStore;
-  baselines: BaselineStore;
-  leases: LeaseStore;
-  cases: CaseStore;
-  prompts: PromptStore;
-}
+export type Stores = ReturnType<typeof createStores>;
 
-/** @param isAudited whether trials whose evidence was graded again here count for baselines */
-export function createStores(database: DatabaseSync, now: () => number, isAudited = false): Stores {
+/**
+ * Everything in service.db, by subject.
+ *
+ * @param isAudited whether trials whose evidence was graded again here count for baselines
+ */
+export function createStores(database: DatabaseSync, now: () => number, isAudited = false) {
   return {
     keys: createKeyStore(database, now),
     batches: createBatchStore(database),
@@ -44,18 +37,7 @@ export function createStores(database: DatabaseSync, now: () => number, isAudite
 }
 
 /** Prompts: writes append versions, counted from 1; a channel points to one version. */
-interface PromptStore {
-  append(organization: number, id: string, content: string, now: number): Prompt;
-  /** Without `version`, the newest one. undefined if there is none. */
-  find(organization: number, id: string, version?: number): Prompt | undefined;
-  has(organization: number, id: string, version: number): boolean;
-  /** The version that each channel points to, by the channel's name, in alphabetical order. */
-  channels(organization: number, id: string): Map<string, number>;
-  /** The version must exist. */
-  point(organization: number, id: string, channel: string, version: number): void;
-}
-
-function createPromptStore(database: DatabaseSync): PromptStore {
+function createPromptStore(database: DatabaseSync) {
   const newest = database.prepare(
     'SELECT * FROM prompt_versions WHERE organization = ? AND prompt_id = ? ORDER BY version DESC LIMIT 1',
   );
@@ -94,24 +76,27 @@ function createPromptStore(database: DatabaseSync): PromptStore {
   }
 
   return {
-    append(organization, id, content, now) {
+    append(organization: number, id: string, content: string, now: number): Prompt {
       const version = Number(newestVersion.get(organization, id)?.version ?? 0) + 1;
       insert.run(organization, id, version, JSON.stringify(content), now);
       return { id, version, content, createdAt: new Date(now).toISOString(), channels: [] };
     },
-    find: (organization, id, version) =>
+    /** Without `version`, the newest one. undefined if there is none. */
+    find: (organization: number, id: string, version?: number): Prompt | undefined =>
       promptOf(
         organization,
         version === undefined ? newest.get(organization, id) : exact.get(organization, id, version),
       ),
     // Versions are counted from 1, and none is removed.
-    has: (organization, id, version) =>
+    has: (organization: number, id: string, version: number): boolean =>
       version >= 1 && version <= Number(newestVersion.get(organization, id)?.version ?? 0),
-    channels(organization, id) {
+    /** The version that each channel points to, by the channel's name, in alphabetical order. */
+    channels(organization: number, id: string): Map<string, number> {
       const rows = allChannels.all(organization, id);
       return new Map(rows.map(({ name, version }) => [String(name), Number(version)]));
     },
-    point(organization, id, name, version) {
+    /** The version must exist. */
+    point(organization: number, id: string, name: string, version: number): void {
       point.run(organization, id, name, version);
     },
   };
@@ -135,16 +120,7 @@ interface Committed {
 }
 
 /** The marks of reported trials whose evidence was audited here. */
-interface AuditStore {
-  /** What the report of a trial commits to; undefined if it has not been reported. */
-  committed(run: number, ordinal: number): Committed | undefined;
-  /** A trial keeps the highest level that it had. */
-  mark(run: number, ordinal: number, mark: AuditMark): void;
-  /** By ordinal. */
-  marks(run: number): Map<number, AuditMark>;
-}
-
-function createAuditStore(database: DatabaseSync): AuditStore {
+function createAuditStore(database: DatabaseSync) {
   const select = database.prepare(
     `SELECT record, leftovers, (SELECT model FROM runs WHERE runs.key = trials.key / 16) AS model
      FROM trials WHERE key = ?`,
@@ -165,7 +141,8 @@ function createAuditStore(database: DatabaseSync): AuditStore {
   );
 
   return {
-    committed(run, ordinal) {
+    /** What the report of a trial commits to; undefined if it has not been reported. */
+    committed(run: number, ordinal: number): Committed | undefined {
       const row = select.get(keyOf(run, ordinal));
       if (!row) return undefined;
       const texts = { record: String(row.record), leftovers: String(row.leftovers) };
@@ -178,18 +155,15 @@ function createAuditStore(database: DatabaseSync): AuditStore {
         report: digestOfKept(texts),
       };
     },
-    mark(run, ordinal, { level, auditedAt }) {
+    /** A trial keeps the highest level that it had. */
+    mark(run: number, ordinal: number, { level, auditedAt }: AuditMark): void {
       put.run(keyOf(run, ordinal), level, auditedAt);
       if (level === 'regraded') count.run(run);
     },
-    marks: (run) =>
-      new Map(
-        selectMarks
-          .all(run)
-          .map(({ key, level, audited_at }) => [
-            Number(key) - keyOf(run, 0),
-            { level: String(level), auditedAt: Number(audited_at) },
-          ]),
-      ),
+    /** By ordinal. */
+    marks(run: number): Map<number, AuditMark> {
+      const rows = selectMarks.all(run).map((row) => inCode<AuditMark & { key: number }>(row));
+      return new Map(rows.map(({ key, ...mark }) => [key - keyOf(run, 0), mark]));
+    },
   };
 }

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { inCode } from '../../ledger/records.ts';
 import { pieceSizes } from '../json-response.ts';
 import type { EndedTrial } from '../record/distribution.ts';
 
@@ -13,22 +14,6 @@ export interface NewTrial {
   record: string;
 }
 
-/** Ended trials. A trial without a row is still queued. */
-export interface TrialStore {
-  /** The stored texts of a trial; undefined if it has not been reported. */
-  read(run: number, ordinal: number): Pick<NewTrial, 'record' | 'leftovers'> | undefined;
-  add(trial: NewTrial): void;
-  /** How many trials of a run have ended. */
-  count(run: number): number;
-  /** By ordinal. Cheap, because it does not read the trials' JSON. */
-  summaries(run: number): Map<number, EndedTrial>;
-  /**
-   * JSON of one trial, as bytes, because decoding a long text takes four times as long as reading it. In
-   * slices, so that a slow reader holds only one in memory. No slices if the trial has not ended.
-   */
-  record(run: number, ordinal: number): Iterable<Uint8Array>;
-}
-
 /** Columns of an {@link EndedTrial}. */
 const summaryColumns = 'verdict, commands, cost_usd, ended_at';
 
@@ -37,7 +22,8 @@ export const keysOfRun = (run: string) => `${run} * 16 AND ${run} * 16 + 15`;
 /** The key of a trial. */
 export const keyOf = (run: number, ordinal: number) => run * 16 + ordinal;
 
-export function createTrialStore(database: DatabaseSync): TrialStore {
+/** Ended trials. A trial without a row is still queued. */
+export function createTrialStore(database: DatabaseSync) {
   const selectTexts = database.prepare('SELECT record, leftovers FROM trials WHERE key = ?');
   const selectSize = database.prepare('SELECT octet_length(record) AS size FROM trials WHERE key = ?');
   const selectSlice = database.prepare(
@@ -53,33 +39,31 @@ export function createTrialStore(database: DatabaseSync): TrialStore {
   );
 
   return {
-    read(run, ordinal) {
+    /** The stored texts of a trial; undefined if it has not been reported. */
+    read(run: number, ordinal: number): Pick<NewTrial, 'record' | 'leftovers'> | undefined {
       const row = selectTexts.get(keyOf(run, ordinal));
       return row && { record: String(row.record), leftovers: String(row.leftovers) };
     },
-    add({ run, ordinal, summary, leftovers, record }) {
+    add({ run, ordinal, summary, leftovers, record }: NewTrial): void {
       const { verdict, commands, costUsd, endedAt } = summary;
       insert.run(keyOf(run, ordinal), verdict, commands ?? null, costUsd ?? null, endedAt, leftovers, record);
     },
-    count: (run) => Number(count.get(run)?.ended),
-    summaries(run) {
-      const rows = selectSummaries.all(run);
-      return new Map(rows.map((row) => [Number(row.key) - keyOf(run, 0), summaryOf(row)]));
+    /** How many trials of a run have ended. */
+    count: (run: number): number => Number(count.get(run)?.ended),
+    /** By ordinal. Cheap, because it does not read the trials' JSON. */
+    summaries(run: number): Map<number, EndedTrial> {
+      const rows = selectSummaries.all(run).map((row) => inCode<EndedTrial & { key: number }>(row));
+      return new Map(rows.map(({ key, ...summary }) => [key - keyOf(run, 0), summary]));
     },
-    *record(run, ordinal) {
+    /**
+     * JSON of one trial, as bytes, because decoding a long text takes four times as long as reading it. In
+     * slices, so that a slow reader holds only one in memory. No slices if the trial has not ended.
+     */
+    *record(run: number, ordinal: number): Generator<Uint8Array> {
       const key = keyOf(run, ordinal);
       const size = Number(selectSize.get(key)?.size ?? 0);
       for (let at = 0; at < size; at += pieceSizes.record)
         yield selectSlice.get(at + 1, pieceSizes.record, key)?.slice as Uint8Array;
     },
-  };
-}
-
-function summaryOf(row: Record<string, unknown>): EndedTrial {
-  return {
-    verdict: row.verdict as EndedTrial['verdict'],
-    commands: row.commands === null ? undefined : Number(row.commands),
-    costUsd: row.cost_usd === null ? undefined : Number(row.cost_usd),
-    endedAt: Number(row.ended_at),
   };
 }
