@@ -6,6 +6,7 @@ import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
 import type { FleetConnection } from './connect.ts';
 import { workflowQueue } from './format.ts';
+import type { Starting } from './worker/orders.ts';
 import {
   type PollInput,
   type PollState,
@@ -13,7 +14,6 @@ import {
   pollQuery,
   pollSignals,
   pollWorkflow,
-  type Starting,
 } from './workflow/poll-messages.ts';
 
 /** What is known of the poll for queued runs. `silent` if no worker answers for it. */

@@ -136,7 +136,7 @@ export class Outbox {
        ${ofService} AND ${isPending}`,
       ...[service, batch],
     );
-    return { oldestAt: undefined, nextAt: undefined, ...(standing as OutboxStanding) };
+    return standing as OutboxStanding;
   }
 
   /** The runs with reports that were only sent, or with results that the service has shown; last first. */
@@ -223,6 +223,6 @@ export class Outbox {
   #select<Trial extends TrialReport>(rows: string, ...values: Value[]): Trial[] {
     return this.#records
       .select<Omit<TrialReport, 'sent'> & { sent?: number }>(`SELECT ${columns} ${rows}`, ...values)
-      .map((row) => ({ ...row, answer: row.answer, sent: row.sent === 1 }) as Trial);
+      .map((row) => ({ ...row, sent: row.sent === 1 }) as Trial);
   }
 }

@@ -104,8 +104,8 @@ export class Records implements Disposable {
   }
 
   /**
-   * Rows as values of the code: `task_index` is `taskIndex`, and a column that is null is missing. `Found` has
-   * to be what the statement selects.
+   * Rows as values of the code: `task_index` is `taskIndex`, and a column that is null is undefined.
+   * `Found` has to be what the statement selects.
    */
   select<Found>(statement: string, ...values: Value[]): Found[] {
     return this.all(statement, ...values).map((row) => inCode<Found>(row));
@@ -171,7 +171,7 @@ export class Records implements Disposable {
 /** A row as a value of the code: see {@link Records.select}. */
 export function inCode<Found>(row: Row): Found {
   const found: Row = {};
-  for (const column in row) if (row[column] !== null) found[nameOf(column)] = row[column];
+  for (const column in row) found[nameOf(column)] = row[column] ?? undefined;
   return found as Found;
 }
 

@@ -167,5 +167,5 @@ test('attempts are listed with their causes', async () => {
   const [first, second] = listAttempts(ledger.records, trial);
   expect(first).toMatchObject({ number: 1, ending: 'void', cause });
   expect(ledger.blobs.readJson(first?.result ?? '')).toEqual({ found: 1 });
-  expect(second).toEqual({ number: 2, startedAt: expect.any(Number) });
+  expect(second).toMatchObject({ number: 2, endedAt: undefined, ending: undefined, result: undefined });
 });

@@ -1,5 +1,5 @@
 import { OffsiteError } from '../../base/offsite-error.ts';
-import { fleetStorage } from '../../bounds/fleet.ts';
+import { fleetMessages, fleetStorage } from '../../bounds/fleet.ts';
 import type { Config } from '../../suite/config-file.ts';
 import {
   type FleetDocument,
@@ -9,8 +9,10 @@ import {
   type TrialDocument,
 } from '../document.ts';
 import { unpackedPlan } from '../inline-plan.ts';
+import { queueFor } from '../placement/needs.ts';
 import type { FleetStorage } from '../storage/storage.ts';
-import type { TrialOrder } from '../workflow/messages.ts';
+import type { PlacedTrial } from '../workflow/messages.ts';
+import type { PageOrder, TrialOrder } from './orders.ts';
 import type { Tasks } from './tasks.ts';
 
 export interface DocumentsParts {
@@ -69,4 +71,24 @@ export class Documents {
       kind: 'infrastructure',
     });
   }
+}
+
+/** A part of the list of a batch's trials, in the order of its runs. */
+export function placedTrials(
+  { runs, trials }: FleetDocument,
+  { list, taskQueue, pool }: Pick<PageOrder, 'list' | 'taskQueue' | 'pool'>,
+): PlacedTrial[] {
+  const { first, step, count } = list;
+  const ends: number[] = [];
+  for (const run of runs) ends.push((ends.at(-1) ?? 0) + (run.trials ?? trials));
+  const last = ends.at(-1) ?? 0;
+  const most = Math.min(count, fleetMessages.count.page, Math.max(0, Math.ceil((last - first) / step)));
+  return Array.from({ length: most }, (_, index) => {
+    const position = first + index * step;
+    const at = ends.findIndex((end) => position < end);
+    const run = runs[at];
+    if (!run) throw new Error(`the batch has no trial ${position}`);
+    const queue = queueFor(taskQueue, pool, run.needs);
+    return { run: run.id, ordinal: position - (ends[at - 1] ?? 0), queue };
+  });
 }

@@ -1,9 +1,10 @@
 import { storedPlan } from '../../agent/stored-plan.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
+import type { RunKey } from '../../ledger/batches.ts';
 import { type FleetTask, fleetLock, type TrialStanding } from '../../ledger/fleet-tasks.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { FleetDocument, FoundDocument } from '../document.ts';
-import type { TrialOrder } from '../workflow/messages.ts';
+import type { TrialOrder } from './orders.ts';
 
 /** The task that Temporal gave this worker for a trial. */
 export type GivenTask = Omit<FleetTask, 'isAccepted'>;
@@ -14,30 +15,38 @@ export type GivenTask = Omit<FleetTask, 'isAccepted'>;
  * trial.
  */
 export async function enterTrial(
-  { batch: named, run: runId, ordinal }: TrialOrder,
+  order: TrialOrder,
   document: FleetDocument,
   task: GivenTask,
   ledger: Ledger,
 ): Promise<TrialStanding> {
-  const { batch, service, suite, file, runs, trials } = document;
-  const run = runs.find(({ id }) => id === runId);
-  if (!run || ordinal >= (run.trials ?? trials) || named !== batch)
-    throw unknownTrial({ batch: named, run: runId, ordinal });
-  const { id, taskIndex, caseId, caseName, variant, variantIndex, variantId } = run;
+  const { runs, trials } = document;
+  const run = runs.find(({ id }) => id === order.run);
+  if (!run || order.ordinal >= (run.trials ?? trials) || order.batch !== document.batch)
+    throw unknownTrial(order);
   const plan = await planOf(document, ledger);
   const setup = run.setup === undefined ? undefined : await ledger.blobs.putJson(run.setup);
-  return ledger.records.transaction(() => {
-    const { runs: keys } = ledger.batches.join({
-      ...{ service, id: batch, suite, file, plan, lock: fleetLock },
-      runs: [{ id, taskIndex, caseId, caseName, variant, variantIndex }],
-    });
-    const key = keys.get(id);
-    if (key === undefined) throw new Error(`run ${id} was added but is not in the ledger`);
-    ledger.queue.add([{ run: key, setup, variantId, ordinals: [] }]);
-    ledger.foundRuns.adoptOpen(key, [ordinal]);
-    const standing = ledger.fleetTasks.standing(key, ordinal);
-    if (!standing) throw new Error(`trial ${ordinal} of run ${id} was added but is not in the ledger`);
-    if (standing.report !== 'delivered') ledger.fleetTasks.put(standing.key, task);
+  return enterWith(order, task, ledger, () => {
+    const key = join({ ...document, runs: [run] }, plan, ledger).get(run.id);
+    if (key !== undefined) ledger.queue.add([{ run: key, setup, ordinals: [] }]);
+    return key;
+  });
+}
+
+/** Queues the trial of the run that `enter` puts into the ledger, and keeps its task. */
+function enterWith(
+  { run, ordinal }: TrialOrder,
+  task: GivenTask,
+  { records, foundRuns, fleetTasks }: Ledger,
+  enter: () => RunKey | undefined,
+): TrialStanding {
+  return records.transaction(() => {
+    const key = enter();
+    if (key === undefined) throw new Error(`run ${run} was added but is not in the ledger`);
+    foundRuns.adoptOpen(key, [ordinal]);
+    const standing = fleetTasks.standing(key, ordinal);
+    if (!standing) throw new Error(`trial ${ordinal} of run ${run} was added but is not in the ledger`);
+    if (standing.report !== 'delivered') fleetTasks.put(standing.key, task);
     return standing;
   });
 }
@@ -68,44 +77,37 @@ function planOf(document: FleetDocument, ledger: Ledger): Promise<string> {
  * folder has found the run.
  */
 export async function enterFoundTrial(
-  { batch, run: runId, ordinal }: TrialOrder,
+  order: TrialOrder,
   { service, run, setup, planned }: Omit<FoundDocument, 'planned'> & { planned: FleetDocument | undefined },
   task: GivenTask,
   ledger: Ledger,
 ): Promise<TrialStanding> {
-  const { foundRuns, blobs, fleetTasks } = ledger;
-  if (run.id !== runId || run.batchId !== batch) throw unknownTrial({ batch, run: runId, ordinal });
+  const { foundRuns, blobs } = ledger;
+  const { batch } = order;
+  if (run.id !== order.run || run.batchId !== batch) throw unknownTrial(order);
   if (planned && (planned.batch !== batch || planned.service !== service))
     throw otherPlan(batch, planned.batch);
   const plan = planned && (await planOf(planned, ledger));
   const kept = setup === undefined ? undefined : await blobs.putJson(setup);
-  return ledger.records.transaction(() => {
-    if (planned && plan !== undefined) joinPlanned(run.batchId, planned, plan, ledger);
+  return enterWith(order, task, ledger, () => {
+    if (planned && plan !== undefined) join(planned, plan, ledger);
     foundRuns.adopt({ ...run, service, setup: kept, ordinals: [], lock: fleetLock });
-    const key = foundRuns.find(service, run.batchId, runId);
-    if (key === undefined) throw new Error(`run ${runId} was added but is not in the ledger`);
-    if (foundRuns.lockOf(key) !== fleetLock) throw taken(runId);
-    foundRuns.adoptOpen(key, [ordinal]);
-    const standing = fleetTasks.standing(key, ordinal);
-    if (!standing) throw new Error(`trial ${ordinal} of run ${runId} was added but is not in the ledger`);
-    if (standing.report !== 'delivered') fleetTasks.put(standing.key, task);
-    return standing;
+    const key = foundRuns.find(service, run.batchId, run.id);
+    if (key !== undefined && foundRuns.lockOf(key) !== fleetLock) throw taken(run.id);
+    return key;
   });
 }
 
-/** Adds the plan of a batch, and which variant each of its runs has. */
-function joinPlanned(
-  id: string,
-  { service, suite, file, runs }: FleetDocument,
-  plan: string,
-  { batches, queue }: Ledger,
-): void {
+/** Adds the plan of a batch, and which variant each of its runs has. Returns the keys of the runs. */
+function join(document: FleetDocument, plan: string, { batches, queue }: Ledger): Map<string, RunKey> {
+  const { batch: id, service, suite, file, runs } = document;
   const { runs: keys } = batches.join({ ...{ service, id, suite, file, plan, runs }, lock: fleetLock });
   const variants = runs.flatMap(({ id: run, variantId }) => {
     const key = keys.get(run);
     return key === undefined ? [] : { run: key, setup: undefined, variantId, ordinals: [] };
   });
   queue.add(variants);
+  return keys;
 }
 
 function otherPlan(batch: string, other: string): OffsiteError {

@@ -22,13 +22,9 @@ import { unmet } from '../placement/unmet.ts';
 import type { WorkerProfile } from '../placement/worker-profile.ts';
 import { isThere, seenWorkers } from '../seen-workers.ts';
 import { damaged, type FleetStorage, hashOf, rerunName, Sha256 } from '../storage/storage.ts';
-import {
-  foundTrialWorkflow,
-  type LookAnswer,
-  type LookOrder,
-  type TargetAnswer,
-} from '../workflow/poll-messages.ts';
+import { foundTrialWorkflow, type LookAnswer, type TargetAnswer } from '../workflow/poll-messages.ts';
 import type { Documents } from './documents.ts';
+import type { LookOrder } from './orders.ts';
 
 export interface FleetLookParts extends FoundNeedsParts {
   client: Client;

@@ -4,13 +4,12 @@ import type { Clock } from '../../base/clock.ts';
 import { firstThrown, OffsiteError } from '../../base/offsite-error.ts';
 import type { Contexts } from '../contexts.ts';
 import type { FleetDocument, TrialDocument } from '../document.ts';
-import { placedTrials } from '../placement/placed-trials.ts';
 import type { FleetStorage } from '../storage/storage.ts';
-import type { FleetActivities, TrialOrder, TrialSummary } from '../workflow/messages.ts';
-import type { Documents } from './documents.ts';
+import type { FleetActivities, TrialSummary } from '../workflow/messages.ts';
+import { type Documents, placedTrials } from './documents.ts';
 import { enterFoundTrial, enterTrial, type GivenTask } from './enter-trial.ts';
 import { HeldTasks, type HeldTasksParts, type TaskEnd } from './held-tasks.ts';
-import { LookOrder, TrialOrder as Order, PageOrder, shortestHeartbeatMs } from './orders.ts';
+import { LookOrder, PageOrder, shortestHeartbeatMs, TrialOrder } from './orders.ts';
 import { storeRecord } from './store-record.ts';
 import { TaskHold } from './task-hold.ts';
 import type { Tasks } from './tasks.ts';
@@ -47,7 +46,7 @@ export class TaskRunner {
   }
 
   readonly activities: FleetActivities = {
-    offsiteTrial: (order) => this.#trial(Order.parse(order)),
+    offsiteTrial: (order) => this.#trial(TrialOrder.parse(order)),
     offsiteTrialPage: async (given) => {
       const order = PageOrder.parse(given);
       return placedTrials(await this.#parts.documents.planned(order), order);

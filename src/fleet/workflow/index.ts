@@ -10,13 +10,13 @@ import {
 } from '@temporalio/workflow';
 import { type Renewal, Shares } from '../../base/shares.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
+import type { TrialOrder } from '../worker/orders.ts';
 import {
   type BatchInput,
   type BatchOutcome,
   type LimitInput,
   queries,
   signals,
-  type TrialOrder,
   type TrialSummary,
   trialName,
   updates,

@@ -1,7 +1,8 @@
 /** What goes over Temporal: references, numbers and short texts. The workflow's code shares these types. */
 
 import type { Holder } from '../../base/shares.ts';
-import type { LookAnswer, LookOrder } from './poll-messages.ts';
+import type { LookOrder, PageOrder, TrialList, TrialOrder } from '../worker/orders.ts';
+import type { LookAnswer } from './poll-messages.ts';
 
 /** The name of the workflow that runs one batch. Its id is the batch's. */
 export const batchWorkflow = 'offsiteBatch';
@@ -54,13 +55,6 @@ export interface SliceInput extends TrialsInput {
   awaits: boolean;
   /** The id of the workflow that this slice passes its permits and its budget on to. */
   next?: string | undefined;
-}
-
-/** A part of the list of a batch's trials: every `step`th one from `first`, by position in the batch. */
-export interface TrialList {
-  first: number;
-  step: number;
-  count: number;
 }
 
 /** What one slice passes on to the next in its lane. */
@@ -120,15 +114,6 @@ export interface BatchProgress extends BatchOutcome {
   results: { position: number; trial: string; summary: TrialSummary }[];
 }
 
-/** What an activity gets. */
-export interface TrialOrder {
-  batch: string;
-  document: string;
-  holder?: string | undefined;
-  run: string;
-  ordinal: number;
-}
-
 /** What an activity returns. */
 export interface TrialSummary {
   verdict: 'passed' | 'failed' | 'void' | 'elsewhere';
@@ -142,14 +127,6 @@ export interface TrialSummary {
   worker: string;
   /** The worker's data folder, if no storage has the record. */
   folder?: string | undefined;
-}
-
-export interface PageOrder {
-  document: string;
-  holder?: string | undefined;
-  list: TrialList;
-  taskQueue: string;
-  pool: string;
 }
 
 /** A trial with the task queue of the workers that have what it needs. */

@@ -1,6 +1,6 @@
 /** What the poll for queued runs and its workers send each other. */
 
-import type { PollTarget } from '../../agent/daemon/poll-targets.ts';
+import type { FoundTrialSettings, KnownTarget, Starting } from '../worker/orders.ts';
 
 /** The name of the workflow that polls. Its id is {@link pollId}. */
 export const pollWorkflow = 'offsitePoll';
@@ -25,43 +25,6 @@ export interface PollInput {
   since: number;
   /** What earlier runs of this workflow know. */
   before?: { targets: KnownTarget[]; started: number; starting: Starting[] };
-}
-
-/** How trials that are found are run. */
-export interface FoundTrialSettings {
-  taskQueue: string;
-  pool: string;
-  /** The most trials that are started and have not ended. */
-  window: number;
-  heartbeatMs: number;
-  /** From 1, the most urgent, to 5. */
-  priority: number;
-}
-
-/** A poll target, and whether a poll has read all of it. */
-export interface KnownTarget {
-  target: PollTarget;
-  known: boolean;
-}
-
-/** A batch that `fleet run` is starting: the service may list its runs before the fleet has its workflow. */
-export interface Starting {
-  /** Identifies the start. */
-  token: string;
-  /** The ids of its cases. */
-  cases: string[];
-  /** When the service was asked, and when the start counts as over: epoch milliseconds. */
-  since: number;
-  until: number;
-}
-
-/** What a look's activity gets. */
-export interface LookOrder {
-  targets: KnownTarget[];
-  trials: FoundTrialSettings;
-  starting: Starting[];
-  /** Epoch milliseconds. Runs that the service started later may belong to a batch that is being started. */
-  before: number;
 }
 
 /** What a look found, in the order of its targets. */

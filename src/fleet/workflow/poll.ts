@@ -11,15 +11,14 @@ import {
 } from '@temporalio/workflow';
 import { PollTargets } from '../../agent/daemon/poll-targets.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
+import type { KnownTarget, Starting } from '../worker/orders.ts';
 import type { FleetActivities } from './messages.ts';
 import {
-  type KnownTarget,
   type LookAnswer,
   type PollInput,
   type PollState,
   pollQuery,
   pollSignals,
-  type Starting,
   type WaitingTrials,
 } from './poll-messages.ts';
 

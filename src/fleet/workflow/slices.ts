@@ -6,6 +6,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { fleetMessages } from '../../bounds/fleet.ts';
+import type { TrialList } from '../worker/orders.ts';
 import {
   type BatchInput,
   type BatchOutcome,
@@ -17,7 +18,6 @@ import {
   type Spending,
   signals,
   sliceWorkflow,
-  type TrialList,
   type TrialsInput,
 } from './messages.ts';
 import type { Served } from './serve.ts';

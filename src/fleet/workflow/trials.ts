@@ -6,6 +6,7 @@ import {
   proxyActivities,
 } from '@temporalio/workflow';
 import { fleetMessages } from '../../bounds/fleet.ts';
+import type { TrialList, TrialOrder } from '../worker/orders.ts';
 import {
   type BatchOutcome,
   type BatchProgress,
@@ -15,8 +16,6 @@ import {
   type Pass,
   type PlacedTrial,
   type Spending,
-  type TrialList,
-  type TrialOrder,
   type TrialSummary,
   type TrialsInput,
   trialName,

@@ -115,7 +115,7 @@ export function createKeyStore(database: DatabaseSync, now: () => number) {
       return { ...seed(secret, purpose), secret };
     },
     list: (): KeyEntry[] => all.all().map(entryOf),
-    /** Revokes a key by its id. Throws an `input` error if there is none. Revoking it twice changes nothing. */
+    /** Revokes a key by its id; twice changes nothing. Throws an `input` error if there is none. */
     revoke(id: string): KeyEntry {
       return inTransaction(database, () => {
         const found = byId.get(id);
