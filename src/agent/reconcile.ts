@@ -8,8 +8,9 @@ import type { ReportedTrial } from '../contract/report.ts';
 import type { TrialKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { KnownRun, PendingReport, ReportState, TrialReport } from '../ledger/outbox.ts';
+import type { Verdict } from '../ledger/trials.ts';
+import { recordVersion, type TrialRecord } from '../record/trial-record.ts';
 import { plural } from '../text/quantities.ts';
-import { resultFromService } from './result-from-service.ts';
 
 /**
  * What the ledger has of a trial: the state of its report, but `sent` whenever the service may have it,
@@ -331,4 +332,52 @@ function hashesOf(artifacts: ServiceTrial['artifacts']): string[] | undefined {
 
 function verdictOf({ name, exitCode }: { name: string; exitCode?: number | undefined }): string {
   return `${exitCode} ${name}`;
+}
+
+/**
+ * The result of a trial that the service has and this ledger lacks, for example because the ledger was
+ * restored from a backup: only what the service's record shows of it.
+ */
+function resultFromService(
+  run: ListedRun<'results'>,
+  trial: ServiceTrial,
+): { verdict: Verdict; result: TrialRecord } {
+  const shown = verdictIn(run, trial);
+  const verdict = shown ?? 'void';
+  const message = 'the ledger lost this trial, and the service shows that it has a result, but not which one';
+  const at = Date.parse(run.finishedAt ?? run.startedAt ?? '') || 0;
+  const { sandboxId, exitCode, filesChanged, artifacts, verifySteps } = trial;
+  return {
+    verdict,
+    result: {
+      ...{ version: recordVersion, verdict, fromService: true },
+      ...(!shown && { cause: { kind: 'infrastructure', phase: 'collect', message } }),
+      ...{ startedAt: at, finishedAt: at, phases: [], modelUnmeasured: true },
+      ...(sandboxId !== undefined && { sandboxId }),
+      ...(exitCode !== undefined && { harness: { ended: 'exited', exitCode } }),
+      ...(filesChanged && { filesChanged }),
+      ...(artifacts && { artifacts }),
+      ...(verifySteps && {
+        verifySteps: verifySteps.map((step) => ({ ...step, output: '', outputTruncated: false })),
+      }),
+    },
+  };
+}
+
+/** Undefined if the record does not show it. */
+function verdictIn(
+  { distribution, trials = [] }: ListedRun<'results'>,
+  { status, voidFields = [], verifySteps = [], validations = [] }: ServiceTrial,
+): Verdict | undefined {
+  if (status === 'voided' || voidFields.includes('passed')) return 'void';
+  const checks = [
+    ...verifySteps.map(({ exitCode }) => exitCode === 0),
+    ...validations.map(({ exitCode, judgment: { score = -Infinity, threshold = -Infinity } = {} }) => {
+      return exitCode === 0 && score >= threshold;
+    }),
+  ];
+  if (checks.length > 0) return checks.every(Boolean) ? 'passed' : 'failed';
+  // Without its checks, only a run whose trials all ended in the same way tells.
+  if (distribution?.passed === trials.length) return 'passed';
+  return distribution?.failed === trials.length ? 'failed' : undefined;
 }

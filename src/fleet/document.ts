@@ -1,17 +1,17 @@
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { z } from 'zod';
 import { readPlan, storedPlan } from '../agent/stored-plan.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
-import { fleetStorage } from '../bounds/fleet.ts';
+import { fleetMessages, fleetStorage } from '../bounds/fleet.ts';
 import { RunVariant } from '../contract/record.ts';
 import type { Config } from '../suite/config-file.ts';
-import { buildsOf } from '../suite/environment-content.ts';
+import { buildsOf, environmentsOf } from '../suite/environment-content.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { findModel } from '../suite/planned-variant.ts';
 import { fleetFormat, otherFormat } from './format.ts';
-import { refuseMachineParts, refuseOtherVariables } from './machine-parts.ts';
 import { Needs } from './placement/needs.ts';
-import { Sha256 } from './storage/storage.ts';
+import { hashOf, Sha256 } from './storage/storage.ts';
 
 const Name = z.string().max(fleetStorage.bytes.name);
 
@@ -144,4 +144,70 @@ function unreadable(why: string, kind: 'input' | 'infrastructure', cause?: unkno
     hint: 'All machines of a fleet need the same version of Offsite.',
     cause,
   });
+}
+
+/** A plan that goes over Temporal, for a fleet without a storage: compressed, as base64. */
+
+/** Throws `FLEET_PLAN_TOO_LARGE`. */
+export function packedPlan(content: Buffer): string {
+  const packed = gzipSync(content).toString('base64');
+  const most = fleetMessages.bytes.plan;
+  if (packed.length <= most) return packed;
+  throw new OffsiteError(`the plan has ${packed.length} bytes, and at most ${most} go over Temporal`, {
+    code: 'FLEET_PLAN_TOO_LARGE',
+    kind: 'input',
+    hint: 'Name a storage in offsite.yaml: fleet: {storage: {folder: /mnt/offsite}}, or a bucket.',
+  });
+}
+
+/** Throws `FLEET_CONTENT_DAMAGED` for a plan that is not the one with the hash. */
+export function unpackedPlan(packed: string, sha256: string): Buffer {
+  try {
+    const maxOutputLength = fleetMessages.bytes.unpackedPlan;
+    const content = gunzipSync(Buffer.from(packed, 'base64'), { maxOutputLength });
+    if (hashOf(content) === sha256) return content;
+  } catch (error) {
+    throw damaged(messageOf(error));
+  }
+  throw damaged('its hash does not match');
+}
+
+function damaged(why: string): OffsiteError {
+  return new OffsiteError(`the plan that Temporal has for the batch cannot be read: ${why}`, {
+    code: 'FLEET_CONTENT_DAMAGED',
+    kind: 'infrastructure',
+  });
+}
+
+/**
+ * Throws `FLEET_MACHINE_PARTS` for a plan that names a repository on the machine that read its suite. Other
+ * machines do not have it, and must not read a path that somebody else chose.
+ */
+export function refuseMachineParts({ cases }: SuitePlan): void {
+  for (const planned of cases) {
+    if (environmentsOf(planned).every(({ source }) => source === undefined)) continue;
+    throw new OffsiteError(`the case ${planned.request.id} needs a repository that only one machine has`, {
+      code: 'FLEET_MACHINE_PARTS',
+      kind: 'input',
+      hint: 'Put its files into an image, or let prepare fetch them.',
+    });
+  }
+}
+
+/**
+ * Throws `FLEET_PASS_ENV` for a plan whose sandboxes get variables that no sandbox of this machine's own
+ * configuration gets: whoever starts a batch must not decide which variables leave this machine.
+ */
+function refuseOtherVariables({ variants }: SuitePlan, { sandboxes }: Pick<Config, 'sandboxes'>): void {
+  const own = new Set(Object.values(sandboxes).flatMap(({ passEnv }) => passEnv));
+  const other = variants.flatMap(({ sandbox }) => sandbox.passEnv).find((name) => !own.has(name));
+  if (other === undefined) return;
+  throw new OffsiteError(
+    `the batch asks for the variable ${other} of this worker, which gives it to no sandbox`,
+    {
+      code: 'FLEET_PASS_ENV',
+      kind: 'input',
+      hint: "Name it in passEnv of a sandbox in the worker's own offsite.yaml, or remove it from the batch's.",
+    },
+  );
 }

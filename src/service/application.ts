@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { Clock } from '../base/clock.ts';
 import { serviceRequests } from '../bounds/callers.ts';
 import type { Integration } from '../contract/catalog.ts';
+import type { Permission } from '../contract/identity.ts';
 import { openApiDocument } from '../contract/openapi.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import { ApiError, refuse, refuseBody } from './api-error.ts';
@@ -13,14 +14,12 @@ import type { Change, Steps } from './operations/call.ts';
 import { type TakeEvidence, takesEvidence } from './operations/evidence.ts';
 import { handlers } from './operations/handlers.ts';
 import type { Platform, PlatformRequest } from './platform.ts';
-import { authenticate, authorize, resourceMetadata, resourceMetadataPath } from './request/authenticate.ts';
 import { boundedLists } from './request/bounded-lists.ts';
 import { issuesOf } from './request/issues.ts';
-import { readBody } from './request/read-body.ts';
-import { parseJson } from './request/request-json.ts';
+import { parseJson, readBody } from './request/read-body.ts';
 import type { ServiceAnswer, ServiceRequest } from './request/service-request.ts';
 import { createShares, type Shares } from './request/shares.ts';
-import type { Principal } from './store/keys.ts';
+import type { KeyStore, Principal } from './store/keys.ts';
 import type { Stores } from './store/stores.ts';
 import type { Writer } from './store/writer.ts';
 
@@ -255,4 +254,50 @@ function logRequest(log: Logger | undefined, asked: Asked, status: number, durat
 /** The path, without a key that a caller put into it. */
 function printablePath({ path }: Asked): string {
   return path.slice(0, 200).replace(/ofs_[\w-]{6,}/g, 'ofs_[redacted]');
+}
+
+/** The caller, by the key in `Authorization: Bearer`. Throws a 401 that says where to authenticate. */
+function authenticate(request: ServiceRequest, keys: KeyStore): Principal {
+  const header = request.headers.get('authorization');
+  const secret = header?.match(/^Bearer +([\x21-\x7e]+) *$/i)?.[1];
+  if (!secret) throw unauthorized(request, 'This operation needs Authorization: Bearer with an API key.');
+  const principal = keys.find(secret);
+  // One message for an unknown key and a revoked one: only the key's holder may know the difference.
+  if (!principal) throw unauthorized(request, 'The API key is unknown or no longer active.', 'invalid_token');
+  return principal;
+}
+
+function authorize(principal: Principal, permission: Permission | undefined): void {
+  if (permission === undefined || principal.permissions.has(permission)) return;
+  throw refuse(403, `The API key lacks the permission ${permission}.`);
+}
+
+/** RFC 6750 challenge. `resource_metadata` is from RFC 9728: the URL that says how to authenticate. */
+function unauthorized(request: ServiceRequest, message: string, error?: string) {
+  const metadata = new URL(resourceMetadataPath, request.url).href;
+  const challenge = [
+    'Bearer realm="offsite"',
+    ...(error
+      ? [
+          `error="${error}"`,
+          'error_description="make a key on the machine of the service: offsite service keys create --data-folder FOLDER"',
+        ]
+      : []),
+    `resource_metadata="${metadata}"`,
+  ];
+  return refuse(401, message, { 'www-authenticate': challenge.join(', ') });
+}
+
+const resourceMetadataPath = '/.well-known/oauth-protected-resource';
+
+/**
+ * RFC 9728: how to authenticate here. There is no authorization server; keys are made on the machine that
+ * runs the service.
+ */
+function resourceMetadata(request: ServiceRequest) {
+  return {
+    resource: new URL('/', request.url).href,
+    resource_name: 'Offsite embedded Eval Service. Make an API key with: offsite service keys create',
+    bearer_methods_supported: ['header'],
+  };
 }

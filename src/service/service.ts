@@ -1,19 +1,26 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Clock } from '../base/clock.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import { serviceRequests } from '../bounds/callers.ts';
 import type { Integration } from '../contract/catalog.ts';
 import { openDatabase } from '../ledger/database.ts';
+import type { TrialRecord } from '../record/trial-record.ts';
+import { reportOf } from '../trial/report.ts';
 import { createApplication } from './application.ts';
 import type { Auditor } from './auditor.ts';
+import { trialIdentifier } from './identifiers.ts';
 import type { Listener, ListenOptions } from './listen.ts';
 import type { Platform, PlatformTrials } from './platform.ts';
-import { createPlatformTrials } from './platform-trials.ts';
+import { modelCosts } from './record/costs.ts';
+import { type StoredTrial, storedTrial } from './record/stored-trial.ts';
+import { withJudgments } from './record/stored-validations.ts';
 import type { ServiceAnswer, ServiceRequest } from './request/service-request.ts';
 import type { KeyEntry, KeyPurpose } from './store/keys.ts';
 import { migrations } from './store/migrations.ts';
-import { createStores } from './store/stores.ts';
-import { createWriter } from './store/writer.ts';
+import type { CompletedFacts } from './store/platform-runs.ts';
+import { createStores, type Stores } from './store/stores.ts';
+import { createWriter, type Writer } from './store/writer.ts';
 
 export interface ServiceOptions {
   /** The folder of service.db, which is created if it is missing. Several processes may open it at once. */
@@ -115,5 +122,90 @@ export function openService({
     platform: createPlatformTrials(stores, writer, clock, inProgress),
     close,
     [Symbol.asyncDispose]: close,
+  };
+}
+
+/** @param inProgress gets the identifiers of the trials that run */
+function createPlatformTrials(
+  stores: Pick<Stores, 'platform' | 'trials'>,
+  writer: Writer,
+  clock: Clock,
+  inProgress: Set<string>,
+): PlatformTrials {
+  const { platform, trials } = stores;
+  return {
+    openRuns: (known = new Set()) => platform.openRuns(known),
+    complete: (runId, ordinal, result) =>
+      writer.write(() => {
+        const run = platform.find(runId);
+        if (!run || !Number.isInteger(ordinal) || ordinal < 0 || ordinal >= run.trials) {
+          throw new OffsiteError(`there is no trial ${ordinal} of a platform run ${runId}`, {
+            code: 'RUN_UNKNOWN',
+            kind: 'input',
+          });
+        }
+        if (trials.read(run.key, ordinal)) return 'already';
+        const id = trialIdentifier(runId, ordinal);
+        const { record, leftovers, summary, facts } = completedTrial(
+          id,
+          result,
+          { ...run, ordinal },
+          clock.now(),
+        );
+        trials.add({
+          run: run.key,
+          ordinal,
+          summary,
+          record: JSON.stringify(record),
+          leftovers: JSON.stringify(leftovers),
+        });
+        platform.complete(run.key, ordinal, facts);
+        inProgress.delete(id);
+        if (trials.count(run.key) === run.trials) platform.close(run.key);
+        return 'recorded';
+      }),
+    show(runId, ordinal, status) {
+      const id = trialIdentifier(runId, ordinal);
+      if (status === 'running') inProgress.add(id);
+      else inProgress.delete(id);
+    },
+  };
+}
+
+interface CompletedTrial extends StoredTrial {
+  facts: CompletedFacts;
+}
+
+/**
+ * A trial that the platform ran, as it is kept: what a report of it says, and everything for which a report
+ * has no field. `now` in epoch milliseconds.
+ */
+function completedTrial(
+  id: string,
+  result: TrialRecord,
+  subject: { caseName: string; taskIndex: number; ordinal: number; model: string },
+  now: number,
+): CompletedTrial {
+  const { record, summary, leftovers } = storedTrial(
+    id,
+    reportOf(result, { ...subject, sessionId: id }),
+    now,
+  );
+  const costs = modelCosts(result);
+  return {
+    summary,
+    leftovers,
+    facts: {
+      harnessVersion: result.harnessVersion,
+      profileVersion: result.subject?.profileVersion,
+      costs,
+    },
+    record: {
+      ...record,
+      status: summary.verdict === 'void' ? 'voided' : 'completed',
+      filesChanged: result.filesChanged,
+      costs,
+      validations: withJudgments(result.validations ?? [], result.judgments ?? []),
+    },
   };
 }

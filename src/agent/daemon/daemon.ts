@@ -8,21 +8,23 @@ import type { ListedRun } from '../../client/pages/page-reader.ts';
 import { Unauthorized } from '../../client/refusal.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
+import type { Claims } from '../claims.ts';
 import type { ConfigRevision } from '../config-revision.ts';
 import type { Delivery } from '../delivery.ts';
+import { addressesOf, areSeveral } from '../engines/check.ts';
 import { Loop, Watchdog } from '../loop.ts';
+import type { Sender } from '../sender.ts';
 import { beginWork, openDelivery, openWork, watchedLoop } from '../work-loop.ts';
 import type { Worker } from '../worker/worker.ts';
+import type { WorkerParts } from '../worker/worker-parts.ts';
 import { BatchQueue } from './batch-queue.ts';
-import type { DaemonEnd, DaemonParts } from './daemon-parts.ts';
 import { isUnclear, syncRun } from './found-run.ts';
 import { HealthWatch } from './health.ts';
 import { casesOf, lookAtCase } from './look.ts';
 import { Metrics } from './metrics.ts';
 import { type PollTarget, PollTargets } from './poll-targets.ts';
-import { type DaemonStatus, type Mode, nothingListed } from './status.ts';
-import { statusOf } from './status-of.ts';
-import { watchQueue } from './ticket.ts';
+import { type DaemonStatus, type Mode, nothingListed, type RunningTrial } from './status.ts';
+import { refusedTickets, watchQueue } from './ticket.ts';
 
 /** How long the daemon waits for the last reports: milliseconds, and failed deliveries in a row. */
 const grace = { ms: 60_000, failures: 3 };
@@ -338,4 +340,114 @@ function adoptRuns(
     return true;
   };
   return lookAtCase(target, known, { client, take }, signal);
+}
+
+/** What a daemon is made of. Its creator holds the data folder's lock for daemons. */
+export interface DaemonParts
+  extends Pick<
+    WorkerParts,
+    | 'engine'
+    | 'moreEngines'
+    | 'lateEngines'
+    | 'runners'
+    | 'ledger'
+    | 'clock'
+    | 'monotonic'
+    | 'random'
+    | 'extraCertificates'
+    | 'revisions'
+  > {
+  client: Client;
+  sender: Sender;
+  /** The service's name in the ledger. */
+  service: string;
+  claims: Claims;
+  log: Logger;
+  /** Called when the daemon ends its running trials. From then on, nothing may wait longer than it must. */
+  beginEnding(): void;
+  /** Called every few seconds while no loop is stuck. */
+  alive(): Promise<void>;
+  /** Receives what the worker does, besides the log. */
+  observe?: WorkerParts['observe'];
+}
+
+/** How a daemon ended. */
+export interface DaemonEnd {
+  finished: DaemonStatus['finished'];
+  /** Results that the service does not show. */
+  unreported: number;
+  /** Whether the service's records could be read. */
+  isCompared: boolean;
+  /** Trials that are still queued: those of waiting and parked runs, and those that were queued again. */
+  queued: number;
+  /** How many files of the queue were refused, and why the last one was. */
+  refused: { files: number; last: string | undefined };
+  /** Whether every other batch in the queue could be started. */
+  isBegun: boolean;
+  /** The poll targets whose last poll failed. */
+  pollFailures: { target: string; failure: string }[];
+}
+
+interface Members {
+  mode: Mode;
+  /** Monotonic milliseconds. */
+  startedAt: number;
+  targets: PollTargets;
+  metrics: Metrics;
+  health: HealthWatch;
+  worker: Worker;
+}
+
+/** The status of a daemon, gathered from its parts. */
+function statusOf(
+  parts: DaemonParts,
+  { mode, startedAt, targets, metrics, health, worker }: Members,
+): DaemonStatus {
+  const { ledger, service, monotonic, clock, revisions } = parts;
+  const waitingRuns = worker.waiting.all();
+  const { oldestAt, nextAt: _, ...reports } = ledger.outbox.standing(service);
+  return {
+    pid: process.pid,
+    mode,
+    blocked: worker.blocked,
+    upMs: Math.round(monotonic() - startedAt),
+    service,
+    engine: addressesOf(parts),
+    ...(areSeveral(parts) && { engines: worker.engines() }),
+    dataFolder: ledger.dataFolder,
+    concurrency: worker.concurrency,
+    queued: ledger.queue.count({ service, lock: daemonLock }),
+    queuedRuns: ledger.queue.runs({ service, lock: daemonLock }, 100),
+    running: worker.running().map((trial) => runningTrial(trial, monotonic())),
+    building: worker
+      .building()
+      .map(({ what, state, at }) => ({ what, state, forMs: Math.round(monotonic() - at) })),
+    waiting: waitingRuns.filter(({ kind }) => kind === 'waiting'),
+    parked: waitingRuns.filter(({ kind }) => kind === 'parked'),
+    claimedElsewhere: worker.elsewhere.all().map(({ trial: { runId, caseId, ordinal }, until }) => {
+      return { run: runId, case: caseId, ordinal, freeInMs: Math.round(until - monotonic()) };
+    }),
+    refused: refusedTickets(ledger.dataFolder),
+    finished: { ...metrics.counts },
+    limits: revisions.current.gateway
+      .limits()
+      .map(({ name, limit, most, wanted }) => ({ model: name, limit, most, inFlight: wanted })),
+    outbox: { ...reports, oldestMs: oldestAt && Math.max(0, clock.now() - oldestAt) },
+    polls: [
+      ...targets.failures.map(({ target, failure }) => ({ place: target, trouble: failure })),
+      ...targets.empty.map((target) => ({ place: target, trouble: nothingListed })),
+    ],
+    health: health.health,
+    residentBytes: process.memoryUsage.rss(),
+  };
+}
+
+function runningTrial(
+  { trial, running, engine }: ReturnType<Worker['running']>[number],
+  now: number,
+): RunningTrial {
+  const { batchId, runId, caseId, ordinal } = trial;
+  const { phase, at } = running;
+  const forMs = Math.round(now - at);
+  return { batch: batchId, run: runId, case: caseId, ordinal, phase, ...(engine && { engine }), forMs };
 }

@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
-import { concurrencyFor } from '../../agent/engines/trials-at-a-time.ts';
+import { concurrencyFor } from '../../agent/engines/check.ts';
 import { requireScripts } from '../../api/models.ts';
 import { leftOutText, plannedSuite, type TaskOptions } from '../../api/plan-suite.ts';
 import { placedFailure } from '../../api/run.ts';

@@ -1,10 +1,9 @@
+import { execa } from 'execa';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { openControlSocket } from '../../agent/daemon/control-socket.ts';
 import { controlSocketOf } from '../../agent/daemon/control-socket-path.ts';
-import { Daemon } from '../../agent/daemon/daemon.ts';
-import type { DaemonEnd } from '../../agent/daemon/daemon-parts.ts';
+import { Daemon, type DaemonEnd } from '../../agent/daemon/daemon.ts';
 import { controlRoutes, statusRoutes } from '../../agent/daemon/routes.ts';
-import { serviceManager } from '../../agent/daemon/service-manager.ts';
 import type { Workshop } from '../../api/context.ts';
 import { isLoopback } from '../../base/loopback.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
@@ -177,4 +176,32 @@ function readAgain(
   const config = loadConfig({ named, env });
   const changed = readAtStart.filter(([, of]) => JSON.stringify(of(config)) !== JSON.stringify(of(atStart)));
   return { config, needRestart: changed.map(([name]) => name) };
+}
+
+/** Milliseconds for `systemd-notify`, which writes one datagram. */
+const timeoutMs = 10_000;
+
+/** Notifies systemd of the daemon's state, if systemd asked for it. */
+interface ServiceManager {
+  notify(...assignments: string[]): Promise<void>;
+}
+
+/**
+ * Follows sd_notify(3), with systemd's own program, because Node cannot send datagrams to a Unix socket. Does
+ * nothing if `NOTIFY_SOCKET` is not set. Notes only the first failure.
+ */
+function serviceManager(env: NodeJS.ProcessEnv, note: (message: string) => void): ServiceManager {
+  let noted = false;
+  return {
+    async notify(...assignments) {
+      if (!env.NOTIFY_SOCKET) return;
+      const { failed, shortMessage } = await execa('systemd-notify', assignments, {
+        env: { NOTIFY_SOCKET: env.NOTIFY_SOCKET },
+        reject: false,
+        timeout: timeoutMs,
+      });
+      if (failed && !noted) note(`cannot notify systemd: ${shortMessage}`);
+      noted ||= failed;
+    },
+  };
 }

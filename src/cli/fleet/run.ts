@@ -2,7 +2,7 @@ import { type OpenBatch, openBatch } from '../../agent/batch-run.ts';
 import { planParts } from '../../agent/plan-parts.ts';
 import { ciRun } from '../../api/ci-run.ts';
 import { leftOutText, plannedSuite, type TaskOptions } from '../../api/plan-suite.ts';
-import { refuseMachineParts } from '../../fleet/machine-parts.ts';
+import { refuseMachineParts } from '../../fleet/document.ts';
 import { rerun, voidCells } from '../../fleet/rerun.ts';
 import { startFleetBatch } from '../../fleet/start-fleet-batch.ts';
 import type { SuitePlan } from '../../suite/plan.ts';

@@ -7,8 +7,8 @@ import {
   readDocument,
   requirePlanned,
   type TrialDocument,
+  unpackedPlan,
 } from '../document.ts';
-import { unpackedPlan } from '../inline-plan.ts';
 import { queueFor } from '../placement/needs.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import type { PlacedTrial } from '../workflow/messages.ts';

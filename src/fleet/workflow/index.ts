@@ -21,7 +21,7 @@ import {
   trialName,
   updates,
 } from './messages.ts';
-import { serve } from './serve.ts';
+import { serve } from './slice.ts';
 import { Slices } from './slices.ts';
 import { runTrial, type TrialSettings, Trials } from './trials.ts';
 

@@ -1,4 +1,6 @@
 import {
+  CancellationScope,
+  defineQuery,
   defineSignal,
   getExternalWorkflowHandle,
   isCancellation,
@@ -6,8 +8,15 @@ import {
   sleep,
   workflowInfo,
 } from '@temporalio/workflow';
-import { type BatchOutcome, type Pass, type SliceInput, signals } from './messages.ts';
-import { serve } from './serve.ts';
+import {
+  type BatchOutcome,
+  type BatchProgress,
+  type Pass,
+  queries,
+  type SliceInput,
+  signals,
+  type TrialSummary,
+} from './messages.ts';
 import { Trials } from './trials.ts';
 
 /** Milliseconds until a workflow that is not there yet gets the signal again. */
@@ -37,5 +46,30 @@ async function signalWorkflow<What>(workflow: string, signal: string, what: What
       if (isCancellation(error)) throw error;
       await sleep(againMs);
     }
+  }
+}
+
+/** What runs trials and can be asked about them. */
+export interface Served {
+  /** Rejects if the workflow is canceled. */
+  work(): Promise<void>;
+  /** Resolves when no sandbox is left. */
+  settled(): Promise<void>;
+  pause(isPaused: boolean): void;
+  progress(after: number): BatchProgress;
+  outcome(trial: string): TrialSummary | null;
+}
+
+/** Works, with the signals and queries that all workflows of a batch have. */
+export async function serve(served: Served): Promise<void> {
+  setHandler(defineSignal(signals.pause), () => served.pause(true));
+  setHandler(defineSignal(signals.unpause), () => served.pause(false));
+  setHandler(defineQuery<BatchProgress, [number]>(queries.progress), (after) => served.progress(after));
+  setHandler(defineQuery<TrialSummary | null, [string]>(queries.outcome), (trial) => served.outcome(trial));
+  try {
+    await served.work();
+  } finally {
+    // After a cancellation, the workflow ends when no sandbox of its trials is left.
+    await CancellationScope.nonCancellable(() => served.settled());
   }
 }

@@ -20,8 +20,7 @@ import {
   sliceWorkflow,
   type TrialsInput,
 } from './messages.ts';
-import type { Served } from './serve.ts';
-import type { offsiteSlice } from './slice.ts';
+import type { offsiteSlice, Served } from './slice.ts';
 
 type Slice = ChildWorkflowHandle<typeof offsiteSlice>;
 
