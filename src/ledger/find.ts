@@ -73,7 +73,8 @@ export function listBatches(
 ): ListedBatch[] {
   const regraded = regradedTrials(records);
   const audited = auditedBatches(records);
-  type Counted = BatchRow & Omit<ListedBatch, keyof StoredBatch | 'elapsed' | 'regraded' | 'audited' | 'isFound'>;
+  type Counted = BatchRow &
+    Omit<ListedBatch, keyof StoredBatch | 'elapsed' | 'regraded' | 'audited' | 'isFound'>;
   return records
     .select<Counted & Told>(
       `SELECT batches.*,
