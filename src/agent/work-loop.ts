@@ -53,7 +53,7 @@ export function openWork(parts: WorkParts): { worker: Worker; work: Loop } {
 /** Queues what a killed process has left running, and takes the reserve of disk space. */
 export function beginWork({ ledger, scope, log }: Pick<WorkParts, 'ledger' | 'scope' | 'log'>): void {
   const interrupted = ledger.queue.interrupt(scope);
-  if (interrupted > 0) log.info({ trials: interrupted }, 'interrupted trials start again');
+  if (interrupted > 0) log.info({ trials: interrupted }, 'interrupted trials are queued again');
   ledger.reserve.take();
 }
 

@@ -109,7 +109,9 @@ export async function startThere(
   signal: AbortSignal,
 ): Promise<Started> {
   if (!dropLocal && uncarried.length > 0) {
-    const remedy = 'remove it, or start with --drop-local to leave it out';
+    const remedy =
+      'remove it, or start with --drop-local to leave it out' +
+      (forDaemons ? '' : ', or with --for-daemons if daemons run it');
     throw new BadFile(uncarried.map((issue) => ({ ...issue, message: `${issue.message}; ${remedy}` })));
   }
   const by = forDaemons ? 'local' : 'platform';

@@ -1,5 +1,5 @@
 import { createReadStream, existsSync } from 'node:fs';
-import { chmod, rename, rm } from 'node:fs/promises';
+import { chmod, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { makeFolder } from '../base/make-folder.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
@@ -10,7 +10,10 @@ import { directReferences } from './references.ts';
 
 export interface BackedUp {
   folder: string;
+  /** The names of the databases: the ledger, and what stands beside it. */
+  databases: string[];
   blobs: number;
+  /** Of databases and blobs. */
   byteSize: number;
   /** Damaged blobs, which are not in the backup. */
   damaged: string[];
@@ -45,12 +48,13 @@ export async function backUpLedger(
     // We copy the database first: the blobs, listed later, then include all that it refers to.
     records.run('VACUUM INTO ?', join(partial, 'ledger.db'));
     await chmod(join(partial, 'ledger.db'), 0o600);
-    for (const name of beside) {
-      const file = join(dataFolder, name);
-      if (existsSync(file)) copyDatabase(file, join(partial, name));
-    }
+    const others = beside.filter((name) => existsSync(join(dataFolder, name)));
+    for (const name of others) copyDatabase(join(dataFolder, name), join(partial, name));
+    const databases = ['ledger.db', ...others];
+    let byteSize = 0;
+    for (const name of databases) byteSize += (await stat(join(partial, name))).size;
     const copies = new BlobStore(join(partial, 'blobs'));
-    const backedUp: BackedUp = { folder, blobs: 0, byteSize: 0, damaged: [], missing: [] };
+    const backedUp: BackedUp = { folder, databases, blobs: 0, byteSize, damaged: [], missing: [] };
     const { blobs: stored } = await blobs.list();
     const needed = [...directReferences(records)].map(({ sha256 }) => sha256);
     backedUp.missing = [...new Set(needed)].filter((sha256) => !stored.has(sha256));

@@ -425,7 +425,7 @@ function statusOf(
     waiting: waitingRuns.filter(({ kind }) => kind === 'waiting'),
     parked: waitingRuns.filter(({ kind }) => kind === 'parked'),
     claimedElsewhere: worker.elsewhere.all().map(({ trial: { runId, caseId, ordinal }, until }) => {
-      return { run: runId, case: caseId, ordinal, freeInMs: Math.round(until - monotonic()) };
+      return { run: runId, case: caseId, ordinal, askedAgainInMs: Math.round(until - monotonic()) };
     }),
     refused: refusedTickets(ledger.dataFolder),
     finished: { ...metrics.counts },

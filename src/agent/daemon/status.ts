@@ -34,7 +34,7 @@ export interface ClaimedElsewhere {
   case: string;
   ordinal: number;
   /** Milliseconds until its claim ends, unless the other agent renews it. */
-  freeInMs: number;
+  askedAgainInMs: number;
 }
 
 /** An install or a prepare. */

@@ -114,7 +114,7 @@ function statusText(status: DaemonStatus): Printable {
       `${plural(status.claimedElsewhere.length, 'trial')} claimed by other agents`,
       status.claimedElsewhere,
       (trial) =>
-        text`${trial.case} · ${trial.run} #${trial.ordinal}  asked for again in ${duration(trial.freeInMs)}`,
+        text`${trial.case} · ${trial.run} #${trial.ordinal}  asked for again in ${duration(trial.askedAgainInMs)}`,
     ),
     ...section(
       'what brings no runs',

@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { Command } from '@commander-js/extra-typings';
 import { systemClock } from '../../base/clock.ts';
 import { backUpLedger } from '../../ledger/back-up.ts';
@@ -39,9 +37,8 @@ export function backUpCommand() {
     .action((folder, options) =>
       withLedger(options, async ({ ledger, signal, out, err }) => {
         const backedUp = await backUpLedger(ledger, folder, signal, [serviceDatabase]);
-        const ofService = existsSync(join(backedUp.folder, serviceDatabase))
-          ? ", the service's data with its keys"
-          : '';
+        const hasService = backedUp.databases.includes(serviceDatabase);
+        const ofService = hasService ? ", the service's data with its keys" : '';
         out.print(
           `${backedUp.folder}: the record${ofService} and ${plural(backedUp.blobs, 'blob')}, ${size(backedUp.byteSize)}`,
         );

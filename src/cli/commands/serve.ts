@@ -10,8 +10,9 @@ import { integrationsOf, localOrganization } from '../../api/service-access.ts';
 import { isLoopback } from '../../base/loopback.ts';
 import { permissions } from '../../contract/identity.ts';
 import { openService } from '../../service/service.ts';
+import type { KeyEntry } from '../../service/store/keys.ts';
 import { logDestination } from '../../text/log-destination.ts';
-import { lines, type Printable, text } from '../../text/printable.ts';
+import { lines, ours, type Printable, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { auditorHere } from '../audit-process.ts';
 import { CommandContext } from '../context.ts';
@@ -73,18 +74,13 @@ async function serve(options: ServeOptions): Promise<void> {
     countsAudited: config.baselines.audited === 'regraded',
     ...(executor && { platform: executor }),
   });
-  if (env.OFFSITE_API_KEY) {
-    service.seedKey(env.OFFSITE_API_KEY, {
-      organization: localOrganization,
-      permissions,
-      name: 'OFFSITE_API_KEY',
-    });
-  }
+  const own = { organization: localOrganization, permissions, name: 'OFFSITE_API_KEY' };
+  const key = env.OFFSITE_API_KEY ? service.seedKey(env.OFFSITE_API_KEY, own) : undefined;
   const crashes = executor && context.ledger().crashes;
   interrupted.noteCrashesIn({ dataFolder, redact, ...(crashes && { crashes }) });
   const { url } = await service.listen({ host: options.host, port: options.port });
   out.print(text`Eval Service at ${url}; its data is in ${dataFolder}`);
-  if (env.OFFSITE_API_KEY) out.print(text`it accepts the key in OFFSITE_API_KEY`);
+  if (key) out.print(text`the key in OFFSITE_API_KEY ${ours(rightsOf(key))}`);
   if (!isLoopback(options.host))
     err.print(
       text`keys and results go over the network unencrypted: have a web server with TLS in front of it`,
@@ -92,6 +88,13 @@ async function serve(options: ServeOptions): Promise<void> {
   await using _running = executor;
   executor?.start(service.platform);
   if (!interrupted.signal.aborted) await once(interrupted.signal, 'abort');
+}
+
+/** What a service does with the key of its own environment: one that it knows keeps its rights. */
+function rightsOf({ revokedAt, permissions: own }: KeyEntry): string {
+  if (revokedAt !== null) return 'is revoked: requests with it are refused';
+  if (own.length === permissions.length) return 'has all permissions';
+  return `has the permissions ${own.join(', ')}`;
 }
 
 interface ExecutorOptions {
