@@ -41,7 +41,7 @@ export async function runProgram(given: readonly string[]): Promise<number> {
   for (const command of await needed(argv)) {
     program.addCommand(command, { hidden: internal.has(command.name()) });
   }
-  program.hook('preAction', (_, command) => refuseDash(command));
+  program.hook('preAction', (_, command) => refuseNoName(command));
   // Commander throws instead of ending the process, so that the caller can finish its work.
   program.exitOverride();
   inheritSettings(program);
@@ -59,10 +59,19 @@ export async function runProgram(given: readonly string[]): Promise<number> {
   }
 }
 
-/** Where an option does not say that `-` is standard output, a file with this name would appear. */
-function refuseDash(command: Pick<Command, 'options' | 'getOptionValue' | 'error'>): void {
+/**
+ * Refuses an empty value, as of a shell's variable that is not set. Where an option does not say that `-` is
+ * standard output, a file with this name would appear.
+ */
+function refuseNoName(
+  command: Pick<Command, 'options' | 'getOptionValue' | 'registeredArguments' | 'args' | 'error'>,
+): void {
+  for (const [index, argument] of command.registeredArguments.entries())
+    if (!argument.variadic && command.args[index] === '')
+      command.error(`error: the argument '${argument.name()}' is empty`);
   for (const option of command.options) {
     const given = [command.getOptionValue(option.attributeName())].flat();
+    if (given.includes('')) command.error(`error: the value of option '${option.flags}' is empty`);
     const takesDash = option.flags.includes('|-') || !/<(file|folder|path)/.test(option.flags);
     if (!takesDash && given.includes('-'))
       command.error(`error: option '${option.flags}' needs a name in place of -`);

@@ -100,7 +100,10 @@ function partsOf(a: readonly KnownFingerprint[], b: readonly KnownFingerprint[])
 /** `harness (codex 0.41.0 → codex 0.42.0), profile`: what differs in the variant. Empty if nothing does. */
 export function variantChangesText(changes: readonly ChangedPart[]): string {
   return changes
-    .map(({ part, a, b }) => (isNamed.has(part) ? `${part} (${a.join(', ')} → ${b.join(', ')})` : part))
+    .map(({ part, a, b }) => {
+      const name = part === 'modelAddress' ? 'address or script of the model' : part;
+      return isNamed.has(part) ? `${name} (${a.join(', ')} → ${b.join(', ')})` : name;
+    })
     .join(', ');
 }
 

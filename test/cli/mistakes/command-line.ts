@@ -17,6 +17,16 @@ export const inTheCommandLine: readonly Mistake[] = [
     printed: ["error: unknown command 'chek'", '(Did you mean check?)', help],
   },
   {
+    mistake: 'a variable of the shell that is not set, for a batch',
+    args: ['compare', ''],
+    printed: ["error: the argument 'a' is empty", help],
+  },
+  {
+    mistake: 'a variable of the shell that is not set, for an option',
+    args: ['run', 'suite.yaml', '--compare-to', ''],
+    printed: ["error: the value of option '--compare-to <batch>' is empty", help],
+  },
+  {
     mistake: 'the last word of a command',
     args: ['backup', 'folder'],
     printed: ["error: unknown command 'backup'", '(Did you mean data backup?)', help],
