@@ -5,7 +5,11 @@ import { runHostProgram } from '../src/base/host-program.ts';
 const { env } = process;
 const run = (script: string, more: { deadlineMs?: number; signal?: AbortSignal } = {}) =>
   runHostProgram({
-    ...{ command: 'sh', args: ['-c', script], purpose: 'do it', env, deadlineMs: 60_000 },
+    command: 'sh',
+    args: ['-c', script],
+    purpose: 'do it',
+    env,
+    deadlineMs: 60_000,
     ...more,
   });
 /** A process that keeps the output open, and says its id. */

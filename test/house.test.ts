@@ -113,6 +113,14 @@ test('docs/architecture.md has the modules in this order, and at most 25 concept
   expect(concepts.filter(([, , , path]) => !existsSync(join('src', path ?? '')))).toEqual([]);
 });
 
+test('an object is written as the formatter lays it out, not as a spread of literals', async () => {
+  const spreads: string[] = [];
+  for await (const path of glob(['{src,test,scripts,bench}/**/*.{ts,tsx}', 'runners/**/*.ts'])) {
+    if (/[^{]\.{3}\{/.test(readFileSync(path, 'utf8'))) spreads.push(path);
+  }
+  expect(spreads).toEqual([]);
+});
+
 test('JSON from outside has one parser, which bounds its size and its depth', async () => {
   const others: string[] = [];
   const found = new Set<string>();

@@ -41,7 +41,9 @@ export async function measureAttacks(folder: string, forMs: number, only?: strin
   const pool = new Pool(server.url, { connections: 16, headersTimeout: 120_000, bodyTimeout: 120_000 });
   const ids = idsOf((await send(pool, key, ['evals.start', honestStart])).text);
   const client = fork(fileURLToPath(new URL('./honest-client.ts', import.meta.url)), [
-    ...[server.url, key, ids[0] ?? ''],
+    server.url,
+    key,
+    ids[0] ?? '',
   ]);
   preferred(server.pid, client.pid ?? 0);
   const waits = async () => {
@@ -69,8 +71,12 @@ export async function measureAttacks(folder: string, forMs: number, only?: strin
       await Promise.all(connections);
       const took = await waits();
       results.push({
-        ...{ attack, p99Ms: percentile(took, 0.99), maxMs: Math.max(...took), honest: took.length },
-        ...{ answered, peakMiB: peakOf(server.pid) },
+        attack,
+        p99Ms: percentile(took, 0.99),
+        maxMs: Math.max(...took),
+        honest: took.length,
+        answered,
+        peakMiB: peakOf(server.pid),
       });
     }
   } finally {
@@ -83,7 +89,10 @@ export async function measureAttacks(folder: string, forMs: number, only?: strin
 function start(change: Record<string, unknown>) {
   return {
     suite: { id: 'suite', name: 'Suite', prompt: 'Mend it.' },
-    ...{ cases: [{ id: 'case', name: 'Case' }], variants: [{ model: 'model' }], trials: 10, local: true },
+    cases: [{ id: 'case', name: 'Case' }],
+    variants: [{ model: 'model' }],
+    trials: 10,
+    local: true,
     ...change,
   };
 }
@@ -178,11 +187,9 @@ const attacks: Record<string, Attack> = {
       [
         'evals.start',
         start({
-          ...{
-            cases: [
-              { id: 'values', name: 'C', variables: { list: Array(45_000).fill('value, and more text') } },
-            ],
-          },
+          cases: [
+            { id: 'values', name: 'C', variables: { list: Array(45_000).fill('value, and more text') } },
+          ],
           variants,
         }),
       ],

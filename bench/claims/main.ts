@@ -33,7 +33,10 @@ await using service = await openFlakyService(place);
 if (values.without) service.alter = (operation, body) => (operation === 'openapi.json' ? '{}' : body);
 const startedAt = performance.now();
 const shared = await shareSuite(place, service, {
-  ...{ cases, trials: trialsOfACase, kills: Number(values.kill), lease: values.lease },
+  cases,
+  trials: trialsOfACase,
+  kills: Number(values.kill),
+  lease: values.lease,
   concurrency: 2,
   timeoutMs: trials * trialTimeoutMs,
 });

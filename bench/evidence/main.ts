@@ -82,7 +82,9 @@ async function fill(dataFolder: string, trials: number, scale = 1): Promise<void
   );
   let next = 0;
   await fillBatch(ledger, {
-    ...{ id: 'batch_bench', variants: ['one', 'two'], repeats: 10 },
+    id: 'batch_bench',
+    variants: ['one', 'two'],
+    repeats: 10,
     cases: Array.from({ length: trials / 20 }, (_, index) => `case-${index}`),
     found: () => {
       const { artifact, text, archive } = contents[next++] ?? contents[0] ?? never();

@@ -70,7 +70,11 @@ async function requests(): Promise<Measurement[]> {
   const floor = summaryOf(direct, bodyBytes);
   const ours = summaryOf(relayed, bodyBytes);
   const of = (what: string, name: keyof Summary, goal?: Measurement['goal'], unit = 'ms'): Measurement => ({
-    ...{ what, unit, measured: ours[name], floor: floor[name], goal },
+    what,
+    unit,
+    measured: ours[name],
+    floor: floor[name],
+    goal,
   });
   const added = (value: number) => ({ of: 'added', bound: 'at most', value }) as const;
   const atLeast = (value: number) => ({ bound: 'at least', value }) as const;
@@ -84,8 +88,10 @@ async function requests(): Promise<Measurement[]> {
     of('a large answer', 'megabytesPerSecondDown', atLeast(250), 'MB/s'),
     of('a large request', 'megabytesPerSecondUp', atLeast(150), 'MB/s'),
     {
-      ...{ what: 'sandbox with a relay has started', unit: 'ms' },
-      ...{ measured: started('sandboxStartedMs'), floor: started('sandboxAloneMs') },
+      what: 'sandbox with a relay has started',
+      unit: 'ms',
+      measured: started('sandboxStartedMs'),
+      floor: started('sandboxAloneMs'),
     },
     { what: 'its relay is ready', unit: 'ms', measured: started('relayReadyMs') },
   ];

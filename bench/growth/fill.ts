@@ -15,7 +15,11 @@ export async function fillLedger(dataFolder: string, trials: number): Promise<vo
   using ledger = new Ledger(dataFolder, systemClock);
   const { records } = ledger;
   const key = await fillBatch(ledger, {
-    ...{ id: 'batch_first', suite: 'growth', cases: ['case'], variants: ['variant'], repeats: 2 },
+    id: 'batch_first',
+    suite: 'growth',
+    cases: ['case'],
+    variants: ['variant'],
+    repeats: 2,
     found: (_case, _variant, ordinal) => ({
       verdict: ordinal === 0 ? 'passed' : 'failed',
       verifySteps: [{ command: 'npm test', exitCode: ordinal, output: 'no\n', outputTruncated: false }],

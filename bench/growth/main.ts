@@ -107,7 +107,9 @@ async function measureView(dataFolder: string) {
   const started = performance.now();
   const { env, cwd } = settings();
   const viewer = spawn(process.execPath, ['--import', noting(peak), ...args], {
-    ...{ cwd, env, stdio: ['ignore', 'pipe', 'ignore'] },
+    cwd,
+    env,
+    stdio: ['ignore', 'pipe', 'ignore'],
   });
   const [line] = await once(createInterface({ input: viewer.stdout }), 'line');
   const address = String(line).trim();
@@ -126,7 +128,9 @@ async function measureView(dataFolder: string) {
 
 function settings() {
   const env = {
-    ...{ HOME: home, XDG_CACHE_HOME: join(home, 'cache'), PATH: process.env.PATH },
+    HOME: home,
+    XDG_CACHE_HOME: join(home, 'cache'),
+    PATH: process.env.PATH,
     ...(process.env.DOCKER_HOST && { DOCKER_HOST: process.env.DOCKER_HOST }),
   };
   return { cwd: home, env, extendEnv: false } as const;

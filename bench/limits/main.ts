@@ -82,7 +82,10 @@ async function measure(
   const asked = await asking;
   const possible = room.reduce((sum, each) => sum + (each * partMs) / (times.firstMs + times.restMs), 0);
   return {
-    ...{ ...asked, answers, used: thousandths(answers / possible), peak: server.peak },
+    ...asked,
+    answers,
+    used: thousandths(answers / possible),
+    peak: server.peak,
     ...(typeof maxParallel === 'object' && { limits }),
   };
 }

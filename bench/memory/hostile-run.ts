@@ -55,9 +55,19 @@ export async function hostileRun({
   const child = execa(
     process.execPath,
     [
-      ...[`--max-old-space-size=${heapMiB}`, '--import', probe],
-      ...[commandLine(), 'run', join(folder, 'suite.yaml'), '--json', '--concurrency', String(trialsAtATime)],
-      ...['--config', join(folder, 'offsite.yaml'), '--data-folder', join(folder, 'data')],
+      `--max-old-space-size=${heapMiB}`,
+      '--import',
+      probe,
+      commandLine(),
+      'run',
+      join(folder, 'suite.yaml'),
+      '--json',
+      '--concurrency',
+      String(trialsAtATime),
+      '--config',
+      join(folder, 'offsite.yaml'),
+      '--data-folder',
+      join(folder, 'data'),
     ],
     { timeout: timeoutMs, reject: false, stdio: ['ignore', 'pipe', 'pipe', 'pipe'], buffer: { fd3: false } },
   );

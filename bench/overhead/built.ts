@@ -22,8 +22,12 @@ export async function compareBuilt(agent: Agent, engine: Engine, stepSeconds: nu
   try {
     const buildMs = await milliseconds(() => buildAlone(engine, folder, dockerfileOf(stepSeconds)));
     const plan = builtPlan({
-      ...{ name: 'Dockerfile', file: join(folder, 'Dockerfile'), place: 'bench' },
-      ...{ dockerfile: dockerfileOf(stepSeconds), args: {}, images: {} },
+      name: 'Dockerfile',
+      file: join(folder, 'Dockerfile'),
+      place: 'bench',
+      dockerfile: dockerfileOf(stepSeconds),
+      args: {},
+      images: {},
       context: { folder, ignore: '', hash: contextHash(folder, []) },
     });
     const trialMs = await milliseconds(() => agent.run(plan, 1));
@@ -42,7 +46,13 @@ async function buildAlone(engine: Engine, folder: string, dockerfile: string): P
   const name = `offsite-bench/${randomUUID()}:latest`;
   const builder = await engine.builder();
   await builder.build({
-    ...{ name, dockerfile, labels: {}, args: {}, proxies: {}, target: undefined, secret: undefined },
+    name,
+    dockerfile,
+    labels: {},
+    args: {},
+    proxies: {},
+    target: undefined,
+    secret: undefined,
     context: { folder, ignore: '', members: [] },
     timeoutMs: 600_000,
     onOutput: () => undefined,

@@ -135,7 +135,10 @@ function show(result: Partial<Record<Compare, Compared>>): void {
     printMeasurements(
       ratios.flatMap(({ trials, trialMs, strictFloorMs, goal, roundTrips }) => [
         {
-          ...{ what: trials, unit: 'ms', measured: trialMs, floor: strictFloorMs },
+          what: trials,
+          unit: 'ms',
+          measured: trialMs,
+          floor: strictFloorMs,
           goal: { of: 'ratio', bound: 'at most', value: goal },
         },
         ...(roundTrips === undefined

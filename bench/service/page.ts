@@ -31,7 +31,10 @@ export async function measurePage(folder: string, key: string, trialBytes: numbe
   const read = async (how: 'client' | 'floor') => {
     const { stdout } = await promisify(execFile)(process.execPath, [
       program,
-      ...[service.url, key, historyCase, how],
+      service.url,
+      key,
+      historyCase,
+      how,
     ]);
     return JSON.parse(stdout) as { ms: number; count: number; peakMiB: number };
   };

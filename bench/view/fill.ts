@@ -21,12 +21,18 @@ export interface Sizes {
 export async function fill(ledger: Ledger, sizes: Sizes, random: RandomIndex) {
   const names = (count: number, prefix: string) => Array.from({ length: count }, (_, n) => `${prefix}-${n}`);
   const batch = await fillBatch(ledger, {
-    ...{ id: 'batch_many', suite: 'many trials', repeats: sizes.repeats },
-    ...{ cases: names(sizes.cases, 'case'), variants: names(sizes.variants, 'variant') },
+    id: 'batch_many',
+    suite: 'many trials',
+    repeats: sizes.repeats,
+    cases: names(sizes.cases, 'case'),
+    variants: names(sizes.variants, 'variant'),
     found: () => usualTrial(random),
   });
   const big = await fillBatch(ledger, {
-    ...{ id: 'batch_big', suite: 'one big trial', cases: ['big'], variants: ['variant'] },
+    id: 'batch_big',
+    suite: 'one big trial',
+    cases: ['big'],
+    variants: ['variant'],
     found: () => bigTrial(sizes, random),
   });
   return { batch, big };
@@ -54,30 +60,46 @@ function trialOf(
   const usage = { inputTokens: 4_000, outputTokens: 300, totalTokens: 4_300, costUsd: 0.01 };
   return {
     verdict: exit === 0 ? 'passed' : 'failed',
-    ...{ startedAt: start, finishedAt },
+    startedAt: start,
+    finishedAt,
     phases: [{ name: 'harness', startedAt: start, durationMs: finishedAt - start }],
     trajectory: each.map((index) => ({
-      ...{
-        _tag: 'command',
-        command: `npm test -- ${sentence(random, 4)}`,
-        exitCode: random(4) === 0 ? 1 : 0,
-      },
-      ...{ startedAtMillis: at(index, 0), finishedAtMillis: at(index, 1), output: output(random, length) },
+      _tag: 'command',
+      command: `npm test -- ${sentence(random, 4)}`,
+      exitCode: random(4) === 0 ? 1 : 0,
+      startedAtMillis: at(index, 0),
+      finishedAtMillis: at(index, 1),
+      output: output(random, length),
     })),
     events: each.flatMap((index) => [
       { kind: 'message' as const, at: at(index, 1), text: sentence(random, 20) },
       {
-        ...{ kind: 'tool' as const, at: at(index, 2), finishedAt: at(index, 3), name: 'read_file' },
-        ...{ input: { path: `src/${sentence(random, 1)}.ts` }, output: output(random, length) },
+        kind: 'tool' as const,
+        at: at(index, 2),
+        finishedAt: at(index, 3),
+        name: 'read_file',
+        input: { path: `src/${sentence(random, 1)}.ts` },
+        output: output(random, length),
       },
     ]),
     models: {
       exchanges: each.map((index) => ({
-        ...{ role: 'agent', model: 'large', wire: 'openai-responses', path: '/v1/responses', streamed: true },
-        ...{ startedAt: at(index, 3), finishedAt: at(index, 4), status: 200, failedTries: [], usage },
-        ...{ requestBytes: 20_000, responseBytes: 3_000 },
+        role: 'agent',
+        model: 'large',
+        wire: 'openai-responses',
+        path: '/v1/responses',
+        streamed: true,
+        startedAt: at(index, 3),
+        finishedAt: at(index, 4),
+        status: 200,
+        failedTries: [],
+        usage,
+        requestBytes: 20_000,
+        responseBytes: 3_000,
       })),
-      ...{ connections: [], modelMs: each.length * 1_000, agent: { acted: true } },
+      connections: [],
+      modelMs: each.length * 1_000,
+      agent: { acted: true },
       usage: [{ role: 'agent', model: 'large', requests: each.length, usage }],
     },
     verifySteps: [

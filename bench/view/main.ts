@@ -39,7 +39,9 @@ const memory = await measurePages();
 await measureExports();
 const filePaintMs = await measureFile(browser, fileUrl(exports[0]), '.virtual .row');
 const result = {
-  ...{ trials, entries: sizes.entries, outputMegabytes: sizes.outputs / 1e6 },
+  trials,
+  entries: sizes.entries,
+  outputMegabytes: sizes.outputs / 1e6,
   paintMs: byName(pages, ({ page, paintMs }) => [page, paintMs]),
   floorPaintMs: byName(pages, ({ page, floorPaintMs }) => [page, floorPaintMs]),
   answerMs: byName(pages, ({ page, answerMs }) => [page, answerMs]),
@@ -76,8 +78,12 @@ async function measurePages() {
     { ...grid, name: 'batch, grid', place: `/batch/${batch}`, rows: sizes.cases },
     { ...grid, name: 'batch, list', place: `/batch/${batch}?view=list`, rows: trials },
     {
-      ...{ name: 'trial', place: `/trial/${trial}`, path: `/api/trials/${trial}?`, rows: sizes.entries },
-      ...{ wanted: '.entries .entry', scroller: '.entries' },
+      name: 'trial',
+      place: `/trial/${trial}`,
+      path: `/api/trials/${trial}?`,
+      rows: sizes.entries,
+      wanted: '.entries .entry',
+      scroller: '.entries',
     },
   ];
   for (const view of views) pages.push(await measurePage(browser, server.url, view, effort));

@@ -177,7 +177,12 @@ export class AcpSession implements HarnessSession {
       now: () => clock.now(),
     });
     const terminals = new Terminals({
-      ...{ container, workspace, clock, env, commandOf, timeoutMs: noTimeoutMs },
+      container,
+      workspace,
+      clock,
+      env,
+      commandOf,
+      timeoutMs: noTimeoutMs,
       record: () => this.#record,
     });
     const { client: own } = methods;

@@ -69,7 +69,9 @@ export class Terminals {
       onOutput: (_, bytes) => output.push(bytes),
     });
     const terminal: Terminal = {
-      ...{ stop, output, status: undefined },
+      stop,
+      output,
+      status: undefined,
       limit: outputByteLimit ?? commandOutput.bytes.kept,
       // If the engine has failed, the agent's own process reports it.
       ended: running.then(

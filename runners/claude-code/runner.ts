@@ -33,11 +33,13 @@ function claudeCodeCli({ profile, home }: HarnessContext, model: ModelAccess): C
     argv: (sessionId) => [
       programPath(versions['claude-code']),
       '-p',
-      ...['--output-format', 'stream-json'],
+      '--output-format',
+      'stream-json',
       // The CLI refuses stream-json without it.
       '--verbose',
       '--dangerously-skip-permissions',
-      ...['--model', model.name],
+      '--model',
+      model.name,
       ...(profile.maxTurns === undefined ? [] : ['--max-turns', String(profile.maxTurns)]),
       ...(servers.length === 0 ? [] : ['--mcp-config', serverFile]),
       ...(sessionId === undefined ? [] : ['--resume', sessionId]),

@@ -35,7 +35,8 @@ function clineCli({ profile, home }: HarnessContext, model: ModelAccess): Cli {
     argv: () => [
       programPath(versions.cline),
       '--json',
-      ...['--auto-approve', 'true'],
+      '--auto-approve',
+      'true',
       ...profile.args,
       // Cline reads the prompt from stdin only if it also has an argument. It joins the two and trims the
       // result.
@@ -66,7 +67,9 @@ const provider = 'openai-compatible';
 
 function providerSettings({ name, origin, contextWindow, maxOutputTokens }: ModelAccess): unknown {
   const settings = {
-    ...{ provider, model: name, baseUrl: `${origin}/v1` },
+    provider,
+    model: name,
+    baseUrl: `${origin}/v1`,
     ...(contextWindow !== undefined && { contextWindow }),
     ...(maxOutputTokens !== undefined && { maxTokens: maxOutputTokens }),
   };

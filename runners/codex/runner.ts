@@ -57,7 +57,8 @@ function codexCli({ profile }: HarnessContext, model: ModelAccess): Cli {
       '--skip-git-repo-check',
       '--dangerously-bypass-approvals-and-sandbox',
       // Codex looks for plugins on the network.
-      ...['--disable', 'plugins'],
+      '--disable',
+      'plugins',
       ...given.flatMap(([name, value]) => ['-c', `${name}=${JSON.stringify(value)}`]),
       ...profile.args,
       ...(sessionId === undefined ? [] : ['resume', sessionId]),

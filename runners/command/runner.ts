@@ -208,7 +208,10 @@ function streamTurn(
   const label = `the run script of profile ${profile.name}`;
   return streamedTurn(
     {
-      ...{ label, reader, record: new TurnRecord(clock.now()), clock },
+      label,
+      reader,
+      record: new TurnRecord(clock.now()),
+      clock,
       async run(request) {
         const result = await container.exec({
           ...request,

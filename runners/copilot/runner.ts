@@ -54,7 +54,8 @@ function copilotCli({ profile, home }: HarnessContext, model: ModelAccess): Cli 
     label: 'Copilot CLI',
     argv: (sessionId) => [
       programPath(versions.copilot),
-      ...['--output-format', 'json'],
+      '--output-format',
+      'json',
       '--yolo',
       '--no-ask-user',
       '--disable-client-telemetry',

@@ -41,13 +41,17 @@ function geminiCli({ profile, home }: HarnessContext, model: ModelAccess): Cli {
     argv: (sessionId) => [
       harnessNode,
       // Without these flags, it compiles a large parser after a command, which takes 600 MB of memory.
-      ...['--no-wasm-tier-up', '--no-wasm-dynamic-tiering', '--liftoff-only'],
+      '--no-wasm-tier-up',
+      '--no-wasm-dynamic-tiering',
+      '--liftoff-only',
       packagePath(versions['gemini-cli'], 'bundle/gemini.js'),
-      ...['--output-format', 'stream-json'],
+      '--output-format',
+      'stream-json',
       // It shows the exit code of a command only in this mode.
       '--debug',
       '--yolo',
-      ...['--model', model.name],
+      '--model',
+      model.name,
       ...(sessionId === undefined ? [] : ['--resume', sessionId]),
       ...profile.args,
     ],

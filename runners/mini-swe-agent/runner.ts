@@ -39,8 +39,10 @@ function miniSweAgentCli({ profile, home }: HarnessContext, model: ModelAccess):
       ...driverCommand(home, sessionId),
       '--yolo',
       '--exit-immediately',
-      ...['--config', 'mini.yaml'],
-      ...['--config', configFile],
+      '--config',
+      'mini.yaml',
+      '--config',
+      configFile,
       ...profile.args,
     ],
     defaults: {

@@ -45,11 +45,14 @@ function opencodeCli({ profile, home }: HarnessContext, model: ModelAccess): Cli
     argv: (sessionId) => [
       programPath(versions.opencode),
       'run',
-      ...['--format', 'json'],
+      '--format',
+      'json',
       '--auto',
       // Without a title, it asks the model for one.
-      ...['--title', 'trial'],
-      ...['-m', `offsite/${model.name}`],
+      '--title',
+      'trial',
+      '-m',
+      `offsite/${model.name}`,
       ...(sessionId === undefined ? [] : ['-s', sessionId]),
       ...profile.args,
     ],

@@ -38,12 +38,15 @@ function piCli({ profile }: HarnessContext, model: ModelAccess): Cli {
     label: 'pi',
     argv: (sessionId) => [
       programPath(versions.pi),
-      ...['--mode', 'json'],
+      '--mode',
+      'json',
       '-p',
       // Use the workspace's own settings and skills.
       '--approve',
-      ...['--provider', 'offsite'],
-      ...['--model', model.name],
+      '--provider',
+      'offsite',
+      '--model',
+      model.name,
       ...(sessionId === undefined ? [] : ['--session', sessionId]),
       ...profile.args,
     ],

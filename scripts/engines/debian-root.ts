@@ -44,11 +44,15 @@ export async function debianRoot(
       runHostProgram({
         command: 'mmdebstrap',
         args: [
-          ...['--mode=root', '--variant=minbase', '--skip=check/empty'],
+          '--mode=root',
+          '--variant=minbase',
+          '--skip=check/empty',
           // The list of a testing suite is valid for days only. Its signature is checked in any case.
           '--aptopt=Acquire::Check-Valid-Until "false"',
           ...(setUp === undefined ? [] : [`--customize-hook=${setUp}`]),
-          ...[`--include=${packages.join(',')}`, suite, partial],
+          `--include=${packages.join(',')}`,
+          suite,
+          partial,
           ...(env.OFFSITE_DEBIAN_MIRROR ? [env.OFFSITE_DEBIAN_MIRROR] : []),
         ],
         purpose: `make a root of Debian ${suite}`,

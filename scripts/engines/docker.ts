@@ -14,8 +14,11 @@ const moby = {
   package: 'github.com/moby/moby/v2/cmd/dockerd',
   version: 'v2.0.0-beta.24',
   options: [
-    ...['-tags', 'netgo,osusergo,static_build,exclude_graphdriver_btrfs', '-trimpath'],
-    ...['-ldflags', '-s -w -X github.com/moby/moby/v2/dockerversion.Version=v2.0.0-beta.24'],
+    '-tags',
+    'netgo,osusergo,static_build,exclude_graphdriver_btrfs',
+    '-trimpath',
+    '-ldflags',
+    '-s -w -X github.com/moby/moby/v2/dockerversion.Version=v2.0.0-beta.24',
   ],
 };
 

@@ -30,15 +30,26 @@ export async function startDockerd(dockerd: Dockerd): Promise<TestEngine> {
   const daemonFile = { path: at('docker.pid'), program: 'dockerd' };
   const containerdFile = { path: at('exec/containerd/containerd.pid'), program: 'containerd' };
   const home = {
-    ...{ socketPath: at('docker.sock'), logPath: at('dockerd.log'), args: [], daemonFile },
+    socketPath: at('docker.sock'),
+    logPath: at('dockerd.log'),
+    args: [],
+    daemonFile,
     leftovers: [daemonFile, containerdFile],
   };
   await writeFile(at('daemon.json'), JSON.stringify(settings));
   if (program !== undefined) await copyFile(program, at('dockerd'));
   await prepare?.(room);
   const args = [
-    ...['--host', `unix://${home.socketPath}`, '--pidfile', daemonFile.path],
-    ...['--data-root', at('data'), '--exec-root', at('exec'), '--config-file', at('daemon.json')],
+    '--host',
+    `unix://${home.socketPath}`,
+    '--pidfile',
+    daemonFile.path,
+    '--data-root',
+    at('data'),
+    '--exec-root',
+    at('exec'),
+    '--config-file',
+    at('daemon.json'),
     '--userland-proxy=false',
   ];
   if (dockerd.tls !== undefined) {
@@ -53,9 +64,12 @@ export async function startDockerd(dockerd: Dockerd): Promise<TestEngine> {
   const bridge = stack.use(await addBridge());
   args.push('--bridge', bridge.name, '--iptables=false', '--ip6tables=false', '--ip-masq=false');
   const engine: TestEngine = {
-    ...{ host: `unix://${home.socketPath}`, socketPath: home.socketPath },
+    host: `unix://${home.socketPath}`,
+    socketPath: home.socketPath,
     ...serviceProcess({
-      ...{ name: 'dockerd', home, ground },
+      name: 'dockerd',
+      home,
+      ground,
       async launch() {
         await clearLeftovers(home.leftovers);
         return room.start(program === undefined ? 'dockerd' : at('dockerd'), args, home.logPath);

@@ -36,18 +36,21 @@ export async function goProgram(program: GoProgram, ground: EngineGround): Promi
   const at = (part: string) => join(work.path, part);
   const building = {
     ...withSystemPath(env),
-    ...{
-      GOPATH: at('path'),
-      GOCACHE: at('cache'),
-      GOBIN: at('bin'),
-      CGO_ENABLED: '0',
-      GOFLAGS: '-modcacherw',
-    },
+    GOPATH: at('path'),
+    GOCACHE: at('cache'),
+    GOBIN: at('bin'),
+    CGO_ENABLED: '0',
+    GOFLAGS: '-modcacherw',
   };
   const run = async (all: string[][]) => {
     for (const args of all)
       await runHostProgram({
-        ...{ command: go, args, purpose: `build ${name}`, env: building, deadlineMs: buildMs, signal },
+        command: go,
+        args,
+        purpose: `build ${name}`,
+        env: building,
+        deadlineMs: buildMs,
+        signal,
       });
   };
   await ground.during(`Building ${name} ${program.version}`, async () =>

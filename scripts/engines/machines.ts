@@ -47,7 +47,8 @@ const podman: MachineEngine = {
 };
 
 const entry = (name: string, title: string, engine: MachineEngine): EngineEntry => ({
-  ...{ name, title },
+  name,
+  title,
   open: (ground) => openInMachine(engine, ground),
 });
 
@@ -76,7 +77,9 @@ async function openInMachine(
   const { socketPath, close } = await forwardOverSsh(new URL(host), reaching);
   stack.defer(close);
   const engine = {
-    ...{ host, socketPath, env: { ...machine.env, OFFSITE_TEST_ELSEWHERE: 'yes' } },
+    host,
+    socketPath,
+    env: { ...machine.env, OFFSITE_TEST_ELSEWHERE: 'yes' },
     async start() {
       await machine.run(user, start);
       const home = { socketPath, logPath };

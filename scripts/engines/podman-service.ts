@@ -29,15 +29,30 @@ export async function startPodman({ root, ground }: PodmanService): Promise<Test
   await room.run('cp', [at('registries.conf'), '/etc/containers/registries.conf.d/']);
   const address = `unix://${home.socketPath}`;
   const args = [
-    ...['--root', at('data'), '--cgroup-manager', 'cgroupfs', '--events-backend', 'file'],
-    ...['--network-backend', 'netavark', '--runtime', 'crun'],
-    ...['system', 'service', '--time', '0', address],
+    '--root',
+    at('data'),
+    '--cgroup-manager',
+    'cgroupfs',
+    '--events-backend',
+    'file',
+    '--network-backend',
+    'netavark',
+    '--runtime',
+    'crun',
+    'system',
+    'service',
+    '--time',
+    '0',
+    address,
   ];
   const engine: TestEngine = {
-    ...{ host: address, socketPath: home.socketPath },
+    host: address,
+    socketPath: home.socketPath,
     env: { OFFSITE_TEST_MACHINE: room.machine },
     ...serviceProcess({
-      ...{ name: "Podman's service", home, ground },
+      name: "Podman's service",
+      home,
+      ground,
       launch: () => room.start('podman', args, home.logPath),
     }),
     async [Symbol.asyncDispose]() {

@@ -22,7 +22,9 @@ async function overSsh(ground: EngineGround): Promise<TestEngine> {
   const engine = stack.use(await startDockerd({ root: await debianRoot(bookworm, ground), ground }));
   const disposal = stack.move();
   return {
-    ...{ start: engine.start, kill: engine.kill, socketPath: engine.socketPath },
+    start: engine.start,
+    kill: engine.kill,
+    socketPath: engine.socketPath,
     host: `${server.host}${engine.socketPath}`,
     env: { PATH: server.env.PATH },
     [Symbol.asyncDispose]: () => disposal.disposeAsync(),
@@ -42,7 +44,10 @@ async function overTls(ground: EngineGround): Promise<TestEngine> {
   const engine = stack.use(await startDockerd({ root, tls: { host, files: at('server') }, ground }));
   const disposal = stack.move();
   return {
-    ...{ start: engine.start, kill: engine.kill, socketPath: engine.socketPath, host },
+    start: engine.start,
+    kill: engine.kill,
+    socketPath: engine.socketPath,
+    host,
     env: { DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: at('client') },
     [Symbol.asyncDispose]: () => disposal.disposeAsync(),
   };

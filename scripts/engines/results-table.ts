@@ -38,7 +38,8 @@ function tableOf(
   const head = ['engine', 'version', ...facts, ...checks];
   const rows = results.map((one) => [
     `${one.title} (\`${one.name}\`)`,
-    ...[one.version, ...facts.map((fact) => one[fact])],
+    one.version,
+    ...facts.map((fact) => one[fact]),
     ...checks.map((check) => cell(one.checks[check])),
   ]);
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');

@@ -47,7 +47,9 @@ export const runtimeEngines: readonly EngineEntry[] = [
         'default-runtime': 'runsc',
       };
       return startDockerd({
-        ...{ root: await debianRoot(bookworm, ground), settings, ground },
+        root: await debianRoot(bookworm, ground),
+        settings,
+        ground,
         async prepare(room) {
           await copyFile(program, join(room.folder, 'runsc'));
           await room.run('install', ['-m', '755', join(room.folder, 'runsc'), path]);

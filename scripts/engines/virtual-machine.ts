@@ -29,10 +29,29 @@ export interface VirtualMachine extends AsyncDisposable {
 
 /** The packages of every such machine, for all engines, because making a root takes minutes. */
 const packages = [
-  ...['user-mode-linux', 'systemd', 'systemd-sysv', 'udev', 'kmod', 'dbus', 'dbus-user-session'],
-  ...['libpam-systemd', 'openssh-server', 'procps', 'iproute2', 'iptables', 'ca-certificates'],
-  ...['uidmap', 'slirp4netns', 'passt', 'fuse-overlayfs', 'docker.io', 'rootlesskit'],
-  ...['podman', 'crun', 'netavark', 'aardvark-dns'],
+  'user-mode-linux',
+  'systemd',
+  'systemd-sysv',
+  'udev',
+  'kmod',
+  'dbus',
+  'dbus-user-session',
+  'libpam-systemd',
+  'openssh-server',
+  'procps',
+  'iproute2',
+  'iptables',
+  'ca-certificates',
+  'uidmap',
+  'slirp4netns',
+  'passt',
+  'fuse-overlayfs',
+  'docker.io',
+  'rootlesskit',
+  'podman',
+  'crun',
+  'netavark',
+  'aardvark-dns',
 ];
 
 const setUp = fileURLToPath(new URL('./machine-set-up.sh', import.meta.url));
@@ -58,10 +77,18 @@ export async function openVirtualMachine(ground: EngineGround): Promise<VirtualM
   const kernel = await room.start(
     'linux.uml',
     [
-      ...['mem=4096M', 'umid=machine', `uml_dir=${room.folder}/`],
-      ...[`ubd0=${disk}`, 'root=/dev/ubda', 'rw', 'systemd.unified_cgroup_hierarchy=1'],
-      ...[`eth0=tuntap,${await bridge.addTap()}`, `ip=${guest}::${host}:255.255.255.0::eth0:none`],
-      ...['con=null', 'ssl=null', 'con0=null,fd:1'],
+      'mem=4096M',
+      'umid=machine',
+      `uml_dir=${room.folder}/`,
+      `ubd0=${disk}`,
+      'root=/dev/ubda',
+      'rw',
+      'systemd.unified_cgroup_hierarchy=1',
+      `eth0=tuntap,${await bridge.addTap()}`,
+      `ip=${guest}::${host}:255.255.255.0::eth0:none`,
+      'con=null',
+      'ssl=null',
+      'con0=null,fd:1',
     ],
     logPath,
   );

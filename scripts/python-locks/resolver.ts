@@ -34,9 +34,20 @@ export async function resolver(folder: string, signal: AbortSignal) {
     await writeFile(at('without'), (cli.without ?? []).join('\n'));
     const resolved = async (processor: Processor, output: string): Promise<string[]> => {
       const options = [
-        ...['--quiet', '--no-config', '--no-python-downloads', '--no-header', '--no-annotate'],
-        ...['--python-version', python, '--python-platform', `${processor}-${libc}`],
-        ...['--excludes', at('without'), ...filesOptions(cli), '--output-file', output],
+        '--quiet',
+        '--no-config',
+        '--no-python-downloads',
+        '--no-header',
+        '--no-annotate',
+        '--python-version',
+        python,
+        '--python-platform',
+        `${processor}-${libc}`,
+        '--excludes',
+        at('without'),
+        ...filesOptions(cli),
+        '--output-file',
+        output,
       ];
       const purpose = `resolve ${cli.package} for ${processor}`;
       await run(at('uv/bin/uv'), ['pip', 'compile', ...options, at('wanted')], purpose);

@@ -61,21 +61,37 @@ export async function failedTrial(ledger: Ledger, start: number): Promise<TrialR
   const at = (seconds: number) => start + Math.round(seconds * 1_000);
   const kept = async (text: string) => (await ledger.blobs.put(Buffer.from(text))).sha256;
   const file = async (text: string) => ({
-    ...{ type: 'file', mode: 0o644, byteSize: text.length, content: await kept(text) },
+    type: 'file',
+    mode: 0o644,
+    byteSize: text.length,
+    content: await kept(text),
   });
   const events: HarnessEvent[] = [
     ...messages.map(([seconds, text]) => ({ kind: 'message' as const, at: at(seconds), text })),
     {
-      ...{ kind: 'tool', at: at(18), finishedAt: at(18.4), name: 'read_file' },
-      ...{ input: { path: 'durations.test.js' }, output: "test('reads whole numbers', () => {" },
+      kind: 'tool',
+      at: at(18),
+      finishedAt: at(18.4),
+      name: 'read_file',
+      input: { path: 'durations.test.js' },
+      output: "test('reads whole numbers', () => {",
     },
     { kind: 'user', at: at(1.6), text: 'Make parse() read a negative decimal of any length.' },
   ];
   const exchanges = requests.map((seconds, index) => ({
-    ...{ role: 'agent' as const, model: 'small', wire: 'openai-responses', path: '/v1/responses' },
-    ...{ streamed: true, startedAt: at(seconds), firstByteAt: at(seconds + 0.9), status: 200 },
-    ...{ finishedAt: at(seconds + 4.6), failedTries: [], requestBytes: 9_000 + 2_200 * index },
-    ...{ responseBytes: 2_400, usage: usageOf(2_100 + 640 * index, 180 + 20 * (index % 3), index * 640) },
+    role: 'agent' as const,
+    model: 'small',
+    wire: 'openai-responses',
+    path: '/v1/responses',
+    streamed: true,
+    startedAt: at(seconds),
+    firstByteAt: at(seconds + 0.9),
+    status: 200,
+    finishedAt: at(seconds + 4.6),
+    failedTries: [],
+    requestBytes: 9_000 + 2_200 * index,
+    responseBytes: 2_400,
+    usage: usageOf(2_100 + 640 * index, 180 + 20 * (index % 3), index * 640),
   }));
   const [inputTokens, outputTokens, cached] = (
     ['inputTokens', 'outputTokens', 'cacheReadTokens'] as const
@@ -85,11 +101,17 @@ export async function failedTrial(ledger: Ledger, start: number): Promise<TrialR
     version: recordVersion,
     verdict: 'failed',
     subject: {
-      ...{ caseName: 'negative-durations', ordinal: 1, model: 'small', harness: 'bash' },
-      ...{ image: 'offsite/base', network: 'model', verify: 'node --check index.js\nnode --test\n' },
+      caseName: 'negative-durations',
+      ordinal: 1,
+      model: 'small',
+      harness: 'bash',
+      image: 'offsite/base',
+      network: 'model',
+      verify: 'node --check index.js\nnode --test\n',
       prompt: "parse('-10.5h') gives undefined. Make parse() read a negative decimal of any length.",
     },
-    ...{ startedAt: start, finishedAt: at(84) },
+    startedAt: start,
+    finishedAt: at(84),
     phases: [
       { name: 'sandbox', startedAt: start, durationMs: 1_500 },
       { name: 'harness', startedAt: at(1.5), durationMs: 73_500 },
@@ -100,15 +122,26 @@ export async function failedTrial(ledger: Ledger, start: number): Promise<TrialR
     environment: [{ phase: 'prepare', description: 'npm ci', exitCode: 0, durationMs: 8_200 }],
     harness: { ended: 'exited', exitCode: 0 },
     trajectory: commands.map(([seconds, command, took, exitCode, output]) => ({
-      ...{ _tag: 'command', command, exitCode, output },
-      ...{ startedAtMillis: at(seconds), finishedAtMillis: at(seconds + took) },
+      _tag: 'command',
+      command,
+      exitCode,
+      output,
+      startedAtMillis: at(seconds),
+      finishedAtMillis: at(seconds + took),
     })),
-    ...{ harnessTellsCommands: true, events, turns: 1, finalMessage: messages.at(-1)?.[1] },
+    harnessTellsCommands: true,
+    events,
+    turns: 1,
+    finalMessage: messages.at(-1)?.[1],
     models: {
-      ...{ exchanges, connections: [], modelMs: 36_800, agent: { acted: true } },
+      exchanges,
+      connections: [],
+      modelMs: 36_800,
+      agent: { acted: true },
       usage: [{ role: 'agent', model: 'small', requests: exchanges.length, usage, pricesOf: '2026-01-01' }],
     },
-    ...{ filesChanged: ['index.js'], filesChangedCount: 1 },
+    filesChanged: ['index.js'],
+    filesChangedCount: 1,
     changes: [{ path: 'index.js', kind: 'modified', before: await file(before), after: await file(after) }],
     artifacts: [{ path: 'index.js', ...(await ledger.blobs.put(Buffer.from(after))) }],
     verifySteps: [
@@ -120,7 +153,9 @@ export async function failedTrial(ledger: Ledger, start: number): Promise<TrialR
       validation(1, 'a decimal needs no leading digit', at(81.5), "parse('.5h') is undefined"),
       validation(2, 'only index.js changed', at(82.8)),
     ],
-    ...{ verifiedIn: 'fresh', validatedIn: 'fresh', modelUnmeasured: false },
+    verifiedIn: 'fresh',
+    validatedIn: 'fresh',
+    modelUnmeasured: false,
   };
 }
 
@@ -130,10 +165,14 @@ export function shortTrial(start: number, durationMs: number, passed: boolean, t
   return {
     version: recordVersion,
     verdict: passed ? 'passed' : 'failed',
-    ...{ startedAt: start, finishedAt: start + durationMs },
+    startedAt: start,
+    finishedAt: start + durationMs,
     phases: [{ name: 'harness', startedAt: start, durationMs: durationMs * 0.8 }],
     models: {
-      ...{ exchanges: [], connections: [], modelMs: durationMs * 0.5, agent: { acted: true } },
+      exchanges: [],
+      connections: [],
+      modelMs: durationMs * 0.5,
+      agent: { acted: true },
       usage: [{ role: 'agent', model: 'small', requests: 8, usage }],
     },
     verifySteps: [step('node --test', passed ? 0 : 1, tests(passed), start + durationMs * 0.9, 2_000)],

@@ -45,7 +45,8 @@ const checkout = {
   variants: ['claude-code/sonnet', 'codex/large', 'codex/small', 'opencode/local-model-of-the-house'],
 };
 const overloaded: Cause = {
-  ...{ kind: 'model', phase: 'harness' },
+  kind: 'model',
+  phase: 'harness',
   message: 'the provider answered 529 to each of 6 tries: Overloaded. Please try again later.',
 };
 
@@ -157,9 +158,16 @@ interface Batch extends Partial<Pick<NewBatch, 'answers' | 'start'>> {
 
 function addBatch(ledger: Ledger, { id, repeats, ...batch }: Batch, planned: readonly Pair[]): Planned {
   const { key } = ledger.batches.add({
-    ...{ service: 'embedded', id: `batch_${id}`, file: undefined, ...batch },
+    service: 'embedded',
+    id: `batch_${id}`,
+    file: undefined,
+    ...batch,
     runs: planned.map(({ caseName, variant }, taskIndex) => ({
-      ...{ id: `run_${id}_${taskIndex}`, taskIndex, caseId: caseName, caseName, variant },
+      id: `run_${id}_${taskIndex}`,
+      taskIndex,
+      caseId: caseName,
+      caseName,
+      variant,
     })),
   });
   const ordinals = [...Array(repeats).keys()];

@@ -39,7 +39,10 @@ export async function* takeScreenshots(): AsyncGenerator<Screenshot> {
   for (const viewport of viewports)
     for (const colorScheme of ['light', 'dark'] as const) {
       await using context = await browser.newContext({
-        ...{ viewport, colorScheme, timezoneId: 'UTC', locale: 'en-GB' },
+        viewport,
+        colorScheme,
+        timezoneId: 'UTC',
+        locale: 'en-GB',
       });
       const opened = await context.newPage();
       await opened.clock.setFixedTime(now);

@@ -46,7 +46,11 @@ export async function ensureKubernetesValidate(env: NodeJS.ProcessEnv, signal?: 
     ];
     await during(`Installing ${what}`, () =>
       runHostProgram({
-        ...{ command: 'python3', args: [...args, what], purpose: `install ${what}`, env, signal },
+        command: 'python3',
+        args: [...args, what],
+        purpose: `install ${what}`,
+        env,
+        signal,
         deadlineMs: installMs,
       }),
     );

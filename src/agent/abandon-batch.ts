@@ -55,7 +55,12 @@ export async function abandon(
   signal: AbortSignal,
 ): Promise<Abandoned | undefined> {
   const ended: Abandoned = {
-    ...{ batches: [], voided: 0, withdrawn: 0, elsewhere: 0, unknownStarts: 0, unstarted: 0 },
+    batches: [],
+    voided: 0,
+    withdrawn: 0,
+    elsewhere: 0,
+    unknownStarts: 0,
+    unstarted: 0,
   };
   const isFree =
     what.kind === 'set'
@@ -189,7 +194,10 @@ async function voidTrial(
     const subject = { caseName, taskIndex, ordinal, model, sessionId };
     const { verdict, cause } = result;
     await ledger.trials.finish(attempt, {
-      ...{ verdict, cause, result, lease: lease.number },
+      verdict,
+      cause,
+      result,
+      lease: lease.number,
       report: (record) => reportOf(result, { ...subject, record }),
       listing: listingOf(result),
     });
@@ -208,7 +216,8 @@ function resultOfAbandoned(now: number, hadBegun: boolean): TrialRecord {
     version: recordVersion,
     verdict: 'void',
     cause: {
-      ...{ kind: 'infrastructure', phase: 'sandbox' },
+      kind: 'infrastructure',
+      phase: 'sandbox',
       message: `${began}its batch was abandoned`,
     },
     startedAt: now,

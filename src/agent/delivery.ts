@@ -90,7 +90,10 @@ export class Delivery implements AsyncDisposable {
     this.#lookAt = batch === undefined ? clock.now() : never;
     this.#lookBackAt = compared ? clock.now() : never;
     this.#loop = new Loop({
-      ...{ name: 'deliver', clock, watchdog, stepMs: foundRuns.time.step },
+      name: 'deliver',
+      clock,
+      watchdog,
+      stepMs: foundRuns.time.step,
       step: (signal) => this.#act(signal),
       failed(error) {
         if (!(error instanceof OffsiteError)) throw error;

@@ -72,7 +72,9 @@ export class KeptLease implements Lease {
     this.#renewedAt = parts.first?.sentAt;
     this.#isFailing = parts.first === undefined;
     const loop = new Loop({
-      ...{ name: 'lease', clock: parts.clock, firstMs: this.#waitMs },
+      name: 'lease',
+      clock: parts.clock,
+      firstMs: this.#waitMs,
       step: async (signal) => {
         await this.#renew(signal);
         return this.#waitMs;

@@ -350,9 +350,14 @@ function resultFromService(
   return {
     verdict,
     result: {
-      ...{ version: recordVersion, verdict, fromService: true },
+      version: recordVersion,
+      verdict,
+      fromService: true,
       ...(!shown && { cause: { kind: 'infrastructure', phase: 'collect', message } }),
-      ...{ startedAt: at, finishedAt: at, phases: [], modelUnmeasured: true },
+      startedAt: at,
+      finishedAt: at,
+      phases: [],
+      modelUnmeasured: true,
       ...(sandboxId !== undefined && { sandboxId }),
       ...(exitCode !== undefined && { harness: { ended: 'exited', exitCode } }),
       ...(filesChanged && { filesChanged }),

@@ -256,7 +256,10 @@ async function regrade(
     basis,
   });
   const regraded = {
-    ...{ trial, was: outcomeOf(record), now: outcomeOf(now), grading },
+    trial,
+    was: outcomeOf(record),
+    now: outcomeOf(now),
+    grading,
     notes: now.regrade?.notes ?? [],
     thresholds: thresholdChanges(record, now),
   };

@@ -13,7 +13,8 @@ export function storedPlan(plan: SuitePlan): unknown {
   const { cases, variants } = plan;
   const local = cases.map((one) => ({ ...one, local: withFiles(one.local, stored) }));
   return {
-    ...{ version: planFormat, prompt: promptOf(plan) ?? '' },
+    version: planFormat,
+    prompt: promptOf(plan) ?? '',
     plan: { ...plan, variants: withFiles(variants, stored), cases: local },
   };
 }

@@ -119,7 +119,10 @@ export class Context implements AsyncDisposable {
     this.#insecureHttp = insecureHttp;
     this.#opened.use(closes);
     const parts = {
-      ...{ config, env, dataFolder, clock: this.clock },
+      config,
+      env,
+      dataFolder,
+      clock: this.clock,
       note: (message: string) => this.note(message),
       closeWith: (part: Disposable | AsyncDisposable) => this.closeWith(part),
     };
@@ -154,7 +157,11 @@ export class Context implements AsyncDisposable {
     const { config, dataFolder, env, clock, host } = this;
     const { accessService, integrationsOf } = await import('../api/service-access.ts');
     const access = await accessService({
-      ...{ config, dataFolder, env, clock, host },
+      config,
+      dataFolder,
+      env,
+      clock,
+      host,
       caBundle: await this.certificates(),
       integrations: integrationsOf(this.runners),
       insecureHttp: this.#insecureHttp,
@@ -226,7 +233,8 @@ export class Context implements AsyncDisposable {
     const { clock } = this;
     const { client, ledger } = reporting;
     const claims = new ServiceClaims({
-      ...{ client, clock },
+      client,
+      clock,
       agent: ledger.agentId,
       monotonic: () => performance.now(),
       leaseMs: this.config.lease,

@@ -108,9 +108,15 @@ export class ContextEngines implements AsyncDisposable {
       labels: config.labels,
     };
     return connectEngine({
-      ...{ name, host, certificates, trials, labels },
+      name,
+      host,
+      certificates,
+      trials,
+      labels,
       instance: randomUUID(),
-      ...{ env, signal, clock },
+      env,
+      signal,
+      clock,
       ending,
       note: (message) => note(name === undefined ? message : `${name}: ${message}`),
       pull: config.pull,
@@ -135,7 +141,9 @@ export class ContextEngines implements AsyncDisposable {
     }
     this.#lateEngines = new LateEngines({
       late: away.map(({ name, configured }) => ({
-        ...{ name, trials: configured.trials, address: configured.host ?? 'local' },
+        name,
+        trials: configured.trials,
+        address: configured.host ?? 'local',
         connect: (signal: AbortSignal) => this.#connect(configured, signal),
       })),
       clock: clock,

@@ -36,7 +36,8 @@ export async function runSuite(file: string, options: RunSuiteOptions): Promise<
   const watched = { progress, signal };
   const chosen = {
     ...choice,
-    ...{ variant: variants && [...variants], include: include && [...include] },
+    variant: variants && [...variants],
+    include: include && [...include],
     exclude: exclude && [...exclude],
   };
   const { plan, leftOut } = await planRun(context, file, chosen, watched);
@@ -70,8 +71,13 @@ function runEvent(event: BatchEvent): RunEvent | undefined {
       const why = whyText(listingOf(event.result));
       const [id, variant] = [run.case.request.id, run.variant.name];
       return {
-        ...{ kind: event.kind, case: id, variant, ordinal },
-        ...{ verdict, why, durationMs: finishedAt - startedAt },
+        kind: event.kind,
+        case: id,
+        variant,
+        ordinal,
+        verdict,
+        why,
+        durationMs: finishedAt - startedAt,
       };
     }
     case 'note':
@@ -107,7 +113,9 @@ function batchOf(ledger: Ledger, batches: readonly StoredBatch[], set?: string):
     suite: first.suite,
     service: first.service,
     startedAt: Math.min(...batches.map(({ startedAt }) => startedAt)),
-    ...{ passed, failed, void: count('void') },
+    passed,
+    failed,
+    void: count('void'),
     passRate: passed + failed === 0 ? undefined : passed / (passed + failed),
     unfinished: listed.length - finished.length,
     tokens: sumOf(trials.map(({ tokens }) => tokens)),
@@ -127,11 +135,15 @@ function trialOf(
   const record = () => readRecord(blobs.readClean(result), `the record of ${name}`);
   return {
     name: `${batchId}:${name}`,
-    ...{ case: caseId, variant, ordinal, verdict },
+    case: caseId,
+    variant,
+    ordinal,
+    verdict,
     why: listing ? whyText(listing) : 'its record cannot be read',
     startedAt: listing?.startedAt,
     durationMs: listing && listing.finishedAt - listing.startedAt,
-    ...{ tokens: listing?.totalTokens, costUsd: listing?.costUsd },
+    tokens: listing?.totalTokens,
+    costUsd: listing?.costUsd,
     recordFile: blobs.pathOf(result),
     record: (): TrialRecord => record(),
     artifacts: () =>

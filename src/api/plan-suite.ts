@@ -261,7 +261,11 @@ export async function sourcesOf(
   try {
     return await fetchSources(file, {
       ...suiteOptions(options, context),
-      ...{ dataFolder, env, signal, note: progress.note, onProgress: show },
+      dataFolder,
+      env,
+      signal,
+      note: progress.note,
+      onProgress: show,
       credentialsFor: config.git.credentials,
     });
   } finally {

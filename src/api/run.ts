@@ -103,7 +103,8 @@ export async function readyRun(
   const parts = { ...workshop, revisions };
   const { precision = 0.05, maxTrials = 20 } = choice;
   return {
-    ...{ workshop, parts },
+    workshop,
+    parts,
     concurrency: revision.concurrency,
     async work(observe) {
       try {

@@ -102,7 +102,9 @@ function batchOf(id: string, runs: readonly ListedRun<'results'>[]): ServiceBatc
     cases: new Set(runs.map((run) => run.case?.id)).size,
     trials: sum(({ distribution }) => distribution?.trials),
     ended: passed + failed + voided,
-    ...{ passed, failed, void: voided },
+    passed,
+    failed,
+    void: voided,
     passRate: passed + failed === 0 ? undefined : passed / (passed + failed),
     isPlatforms: runs.some(({ local }) => local === false),
   };

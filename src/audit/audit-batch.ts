@@ -77,7 +77,9 @@ export async function auditBatch(
     const { sandboxId, verdict } = audited.record;
     seen.push({ trial, sandboxId, verdict });
     const given = {
-      ...{ ledger, listing: listings.get(trial.key), batchStartedAt: batch.startedAt },
+      ledger,
+      listing: listings.get(trial.key),
+      batchStartedAt: batch.startedAt,
       taskIndex: taskIndexes.get(trial.run) ?? 0,
     };
     return [

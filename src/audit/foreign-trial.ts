@@ -86,7 +86,8 @@ function inBroughtImage(
     profile: { ...spec.profile, install: undefined, files: [] },
     sandbox: { ...spec.sandbox, image: imageId },
     environment: {
-      ...{ ...spec.environment, ...made },
+      ...spec.environment,
+      ...made,
       image: place === undefined ? undefined : { name: imageId, place },
     },
   };
@@ -100,7 +101,10 @@ export function sealed(spec: TrialSpec, record: Facts): TrialSpec {
   const own = { remoteAdd: 'refuse', seccomp: 'required', runtime: undefined } as const;
   const name = (image: string) => pinned(image, record) ?? image;
   const sandboxIn = (sandbox: TrialSpec['sandbox']) => ({
-    ...{ ...sandbox, ...own, passEnv: [], image: name(sandbox.image) },
+    ...sandbox,
+    ...own,
+    passEnv: [],
+    image: name(sandbox.image),
     ...(sandbox.harnessImage !== undefined && { harnessImage: name(sandbox.harnessImage) }),
   });
   const environmentIn = ({ services, ...environment }: CaseEnvironment): CaseEnvironment => ({

@@ -43,7 +43,8 @@ export function regradedLevel(parts: RegradedParts): LookAgain {
     const { now } = await gradeAgain(
       { ...job, spec: { ...here.spec, judges } },
       {
-        ...{ ...parts, suite: undefined },
+        ...parts,
+        suite: undefined,
         ...(!askJudges && { judgesOf, cassette: () => ledgerCassette({ ledger }, batch, trial.key) }),
       },
       signal,

@@ -46,9 +46,14 @@ export async function buildFromDebian(build: DebianBuild): Promise<void> {
     fetchNode({ folder: packages, recipe, arch: process.arch, env, caBundle, signal }),
   );
   const own = {
-    ...{ LC_ALL: 'C.UTF-8', TMPDIR: folder.path, OFFSITE_FINISH: finishRoot, OFFSITE_PEM: caBundle },
-    ...{ OFFSITE_PACKAGES: join(packages, 'node_modules'), OFFSITE_UV: recipe.uv },
-    ...{ OFFSITE_PIP: pipInstall, OFFSITE_WITHOUT_UV: withoutUv },
+    LC_ALL: 'C.UTF-8',
+    TMPDIR: folder.path,
+    OFFSITE_FINISH: finishRoot,
+    OFFSITE_PEM: caBundle,
+    OFFSITE_PACKAGES: join(packages, 'node_modules'),
+    OFFSITE_UV: recipe.uv,
+    OFFSITE_PIP: pipInstall,
+    OFFSITE_WITHOUT_UV: withoutUv,
   };
   let printed = '';
   await during(`Building the image from Debian ${recipe.debianSuite}`, async () => {

@@ -29,8 +29,16 @@ const parts = {
   revision: 4,
   repository: 'offsite/base',
   debianPackages: [
-    ...['bash', 'ca-certificates', 'curl', 'git', 'iproute2', 'procps'],
-    ...['python3', 'python3-pip', 'python3-pytest', 'python3-venv'],
+    'bash',
+    'ca-certificates',
+    'curl',
+    'git',
+    'iproute2',
+    'procps',
+    'python3',
+    'python3-pip',
+    'python3-pytest',
+    'python3-venv',
   ],
   uv:
     'uv==0.13.9 ' +

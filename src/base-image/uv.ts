@@ -5,8 +5,19 @@ export const withoutUv = 'offsite-without-uv';
 
 /** The arguments of pip with which it installs the requirements of a file into the image. */
 export const pipInstall = [
-  ...['install', '--quiet', '--no-cache-dir', '--root-user-action', 'ignore', '--require-hashes'],
-  ...['--disable-pip-version-check', '--only-binary', ':all:', '--timeout', '60', '--retries', '4'],
+  'install',
+  '--quiet',
+  '--no-cache-dir',
+  '--root-user-action',
+  'ignore',
+  '--require-hashes',
+  '--disable-pip-version-check',
+  '--only-binary',
+  ':all:',
+  '--timeout',
+  '60',
+  '--retries',
+  '4',
 ].join(' ');
 
 /** Warns the user if a build printed that it has no uv. */

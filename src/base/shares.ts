@@ -54,7 +54,11 @@ export class Shares {
       return 0;
     }
     const holder: Holder = {
-      ...{ sequence, wants, limit, renewedAt: now, counted: keep },
+      sequence,
+      wants,
+      limit,
+      renewedAt: now,
+      counted: keep,
       servedSince: known?.servedSince,
       servedAt: known?.servedAt ?? 0,
     };

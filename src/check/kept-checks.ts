@@ -196,7 +196,9 @@ export async function keptChecks(
   if (!sandbox) throw new Error('a suite has at least one variant');
   const judges = plan.judges.map((name) => [config.models[name], hashOfAnswers(config.models[name])]);
   return new KeptChecks(dataFolder, {
-    ...{ redactor, again, now: clock.now() },
+    redactor,
+    again,
+    now: clock.now(),
     settings: [passedEnvironment(sandbox, host), await context.certificates(), judges],
     imageId: async (name) => (await engine.findImage(name, signal))?.id,
   });

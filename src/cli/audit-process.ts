@@ -21,7 +21,10 @@ const Document = z.object({
   whole: Level,
   trials: z.array(
     z.object({
-      ...{ runId: z.string(), ordinal: z.number(), standing: z.string(), levels: z.array(Level) },
+      runId: z.string(),
+      ordinal: z.number(),
+      standing: z.string(),
+      levels: z.array(Level),
       committed: z.object({
         record: z.string().optional(),
         report: z.string().optional(),
@@ -36,8 +39,15 @@ const found: readonly unknown[] = [exitCodes.done, exitCodes.belowThreshold, exi
 
 /** What the audit's process needs to reach the engine of the executor. None of it is a key of a model. */
 const forEngine = [
-  ...['HOME', 'XDG_RUNTIME_DIR', 'SSH_AUTH_SOCK', 'CONTAINER_HOST', 'DOCKER_CERT_PATH'],
-  ...['DOCKER_CONFIG', 'DOCKER_CONTEXT', 'DOCKER_HOST', 'DOCKER_TLS_VERIFY'],
+  'HOME',
+  'XDG_RUNTIME_DIR',
+  'SSH_AUTH_SOCK',
+  'CONTAINER_HOST',
+  'DOCKER_CERT_PATH',
+  'DOCKER_CONFIG',
+  'DOCKER_CONTEXT',
+  'DOCKER_HOST',
+  'DOCKER_TLS_VERIFY',
 ];
 
 /**

@@ -33,7 +33,8 @@ export class CommandContext extends Context {
   ): CommandContext {
     return new CommandContext({
       ...contextParts(options, { ...how, env: process.env }),
-      ...{ clock, terminal },
+      clock,
+      terminal,
     });
   }
 

@@ -121,7 +121,10 @@ function baselineSide(name: string, { variants }: Cells, baselines: readonly Bas
       const sum = (count: 'passed' | 'failed' | 'voided') =>
         baseline.runs.reduce((total, run) => total + run[count], 0);
       return {
-        ...{ id: baseline.case.id, passed: sum('passed'), failed: sum('failed'), void: sum('voided') },
+        id: baseline.case.id,
+        passed: sum('passed'),
+        failed: sum('failed'),
+        void: sum('voided'),
         values: { durationMs: [], tokens: [], costUsd: [] },
       };
     }),

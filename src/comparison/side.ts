@@ -132,7 +132,10 @@ export function sideOf(ledger: Ledger, batches: readonly StoredBatch[], variant:
   };
   for (const [id, ofCase] of Map.groupBy(trials, ({ caseId }) => caseId)) {
     const one: SideCase = {
-      ...{ id, passed: 0, failed: 0, void: 0 },
+      id,
+      passed: 0,
+      failed: 0,
+      void: 0,
       values: { durationMs: [], tokens: [], costUsd: [] },
     };
     side.cases.push(one);

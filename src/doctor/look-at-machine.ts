@@ -52,7 +52,9 @@ export async function lookAtMachine(
       ? await lookDeep(engine.value, {
           runtimes: runtimesOn(engine.value, config),
           configured: host === undefined ? undefined : { host, certificates },
-          ...{ clock, signal, note },
+          clock,
+          signal,
+          note,
         })
       : undefined;
   return doctorReport(engine, examined, deep);

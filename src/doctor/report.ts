@@ -78,7 +78,8 @@ export function printedReport(report: DoctorReport): Printable {
     ...printed,
     ...conformance.flatMap((seen) => ['', printedConformance(seen, titled('The engine', seen, conformance))]),
     ...hostile.flatMap((seen) => [
-      ...['', ...(hostile.length > 1 ? [titled('Hostile agents', seen, hostile)] : [])],
+      '',
+      ...(hostile.length > 1 ? [titled('Hostile agents', seen, hostile)] : []),
       'notRun' in seen ? printedNotRun(seen) : printedHostile(seen),
     ]),
     '',

@@ -137,7 +137,9 @@ export class Documents {
       for (const entry of named) needed.set(entry, (needed.get(entry) ?? new Set()).add(name));
     }
     return [...this.#gone].map(([entry, what]) => ({
-      ...{ kind: 'contradicted', trials: [...(needed.get(entry) ?? [])], message: `${entry} ${what}` },
+      kind: 'contradicted',
+      trials: [...(needed.get(entry) ?? [])],
+      message: `${entry} ${what}`,
     }));
   }
 

@@ -67,7 +67,8 @@ export async function loadImages(
     }
   }
   return {
-    ...{ ids, problems },
+    ids,
+    problems,
     async [Symbol.asyncDispose]() {
       if (added.length === 0) return;
       const all = await images.list().catch((error: unknown) => {

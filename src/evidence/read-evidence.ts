@@ -124,7 +124,9 @@ export async function readEvidence(
     if (error instanceof OffsiteError && error.code === 'EVIDENCE_REFUSED') throw error;
     if (code === 'ENOENT' || code === 'EACCES' || code === 'EISDIR')
       throw new OffsiteError(`cannot read ${file}: ${messageOf(error)}`, {
-        ...{ code: 'EVIDENCE_UNREADABLE', kind: 'input', cause: error },
+        code: 'EVIDENCE_UNREADABLE',
+        kind: 'input',
+        cause: error,
         hint: 'Name a file that `offsite export --evidence` wrote.',
       });
     if (code === 'ZSTD_error_prefix_unknown') throw refuse('the file is not compressed with zstd', error);

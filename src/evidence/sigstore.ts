@@ -189,6 +189,8 @@ function textOf(file: string): string | undefined {
 }
 
 const optional = {
-  ...{ named: 'sigstore', code: 'SIGSTORE_MISSING', install: 'sigstore' },
+  named: 'sigstore',
+  code: 'SIGSTORE_MISSING',
+  install: 'sigstore',
   needs: 'signatures of Sigstore need its packages',
 };

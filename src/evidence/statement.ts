@@ -75,7 +75,8 @@ export function namedTrials({ id, runs }: CarriedBatch): NamedTrial[] {
     const cell = [id, caseId, isOnly ? variant : `${variant}@${run.id}`];
     return run.trials.map((trial) => ({
       name: [...cell, String(trial.ordinal)].map(part).join('/'),
-      ...{ run, trial },
+      run,
+      trial,
     }));
   });
 }

@@ -76,7 +76,8 @@ export async function writeEvidence(
     offsite: versionOf(),
     exportedAt: now,
     machine: { os: process.platform, arch: process.arch, node: process.version },
-    ...{ batch, contents },
+    batch,
+    contents,
     ...(signing.signer && { signer: signing.signer }),
   };
   const statement: Statement = { _type: statementType, subject: subjectsOf(batch), predicateType, predicate };
@@ -263,7 +264,10 @@ function requireSize(file: string, read: number, byteSize: number): void {
 function header(name: string, size: number, modifiedAt: number): Buffer {
   const [linkName, names] = [Buffer.alloc(0), Buffer.from(name)];
   return tarHeader({
-    ...{ name: names, linkName, size, modifiedAt },
+    name: names,
+    linkName,
+    size,
+    modifiedAt,
     flag: '0',
     mode: 0o600,
     uid: 0,

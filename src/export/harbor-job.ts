@@ -81,7 +81,10 @@ function lightened({
 function configOf({ batch, run, record }: ExportedTrial, name: string): Json {
   return {
     task: { path: run.caseId, source: batch.suite },
-    ...{ trial_name: name, trials_dir: jobName(batch), agent: agentOf(record), job_id: uuidOf(batch.id) },
+    trial_name: name,
+    trials_dir: jobName(batch),
+    agent: agentOf(record),
+    job_id: uuidOf(batch.id),
   };
 }
 
@@ -102,26 +105,33 @@ function resultOf(trial: ExportedTrial, name: string): Json {
   const usage = usageOf(record);
   const reward = rewardOf(record);
   return {
-    ...{ id: uuidOf(`${batch.id}/${run.id}/${ordinal}`), task_name: run.caseId, trial_name: name },
-    ...{ trial_uri: `offsite:${batch.id}/${run.id}/${ordinal}`, task_id: { path: run.caseId } },
-    ...{ source: batch.suite, task_checksum: '', config: configOf(trial, name) },
+    id: uuidOf(`${batch.id}/${run.id}/${ordinal}`),
+    task_name: run.caseId,
+    trial_name: name,
+    trial_uri: `offsite:${batch.id}/${run.id}/${ordinal}`,
+    task_id: { path: run.caseId },
+    source: batch.suite,
+    task_checksum: '',
+    config: configOf(trial, name),
     agent_info: {
-      ...{ name: agent.name, version: harnessVersion },
+      name: agent.name,
+      version: harnessVersion,
       model_info: agent.model_name === null ? null : { name: agent.model_name, provider: null },
     },
     agent_result: {
-      ...{ n_input_tokens: usage?.inputTokens ?? null, n_cache_tokens: usage?.cacheReadTokens ?? null },
-      ...{ n_output_tokens: usage?.outputTokens ?? null, cost_usd: usage?.costUsd ?? null },
+      n_input_tokens: usage?.inputTokens ?? null,
+      n_cache_tokens: usage?.cacheReadTokens ?? null,
+      n_output_tokens: usage?.outputTokens ?? null,
+      cost_usd: usage?.costUsd ?? null,
       metadata: { offsite: { run: run.id, variant: run.variant, ordinal, usage: usage ?? null } },
     },
     verifier_result: reward && { rewards: reward },
     exception_info: exceptionOf(cause, harness, finishedAt),
-    ...{ started_at: isoTime(startedAt), finished_at: isoTime(finishedAt) },
-    ...{
-      environment_setup: timing('sandbox'),
-      agent_execution: timing('harness'),
-      verifier: timing('verify'),
-    },
+    started_at: isoTime(startedAt),
+    finished_at: isoTime(finishedAt),
+    environment_setup: timing('sandbox'),
+    agent_execution: timing('harness'),
+    verifier: timing('verify'),
   };
 }
 
@@ -132,7 +142,9 @@ function rewardOf({ verdict }: TrialRecord): { reward: 0 | 1 } | null {
 
 function exceptionOf(cause: TrialRecord['cause'], harness: TrialRecord['harness'], at: number): Json | null {
   const exception = (type: string, message: string) => ({
-    ...{ exception_type: type, exception_message: message, exception_traceback: cause?.output ?? '' },
+    exception_type: type,
+    exception_message: message,
+    exception_traceback: cause?.output ?? '',
     occurred_at: isoTime(at),
   });
   if (cause) return exception(cause.kind, `in ${cause.phase}: ${cause.message}`);
@@ -160,15 +172,15 @@ function trajectoryOf({ batch, run, ordinal, record }: ExportedTrial): Json {
   const usage = usageOf(record) ?? {};
   const agent = agentOf(record);
   return {
-    ...{ schema_version: 'ATIF-v1.7', session_id: `${batch.id}/${run.id}/${ordinal}` },
+    schema_version: 'ATIF-v1.7',
+    session_id: `${batch.id}/${run.id}/${ordinal}`,
     agent: { name: agent.name, version: record.harnessVersion ?? 'unknown', model_name: agent.model_name },
     steps: steps.length > 0 ? steps : [{ step_id: 1, source: 'system', message: 'nothing was recorded' }],
     final_metrics: {
-      ...{
-        total_prompt_tokens: usage.inputTokens ?? null,
-        total_completion_tokens: usage.outputTokens ?? null,
-      },
-      ...{ total_cached_tokens: usage.cacheReadTokens ?? null, total_cost_usd: usage.costUsd ?? null },
+      total_prompt_tokens: usage.inputTokens ?? null,
+      total_completion_tokens: usage.outputTokens ?? null,
+      total_cached_tokens: usage.cacheReadTokens ?? null,
+      total_cost_usd: usage.costUsd ?? null,
       total_steps: Math.max(1, steps.length),
     },
     extra: { exported_by: `offsite ${versionOf()}`, variant: run.variant },
@@ -217,7 +229,10 @@ function jobConfig({ batch }: ExportedTrial, done: Done): Json {
   const tasks = new Set(done.map(({ trial }) => trial.run.caseId));
   const attempts = done.reduce((most, { trial }) => Math.max(most, trial.ordinal + 1), 1);
   return {
-    ...{ job_name: jobName(batch), jobs_dir: '.', n_attempts: attempts, agents: [...agents.values()] },
+    job_name: jobName(batch),
+    jobs_dir: '.',
+    n_attempts: attempts,
+    agents: [...agents.values()],
     tasks: [...tasks].map((path) => ({ path, source: batch.suite })),
   };
 }
@@ -234,12 +249,17 @@ function jobResult({ batch }: ExportedTrial, done: Done): Json {
   });
   const voided = done.filter(({ trial }) => trial.record.verdict === 'void').length;
   return {
-    ...{ id: uuidOf(batch.id), started_at: isoTime(batch.startedAt), finished_at: isoTime(finishedAt) },
+    id: uuidOf(batch.id),
+    started_at: isoTime(batch.startedAt),
+    finished_at: isoTime(finishedAt),
     n_total_trials: done.length,
     stats: {
-      ...{ n_completed_trials: done.length, n_errored_trials: voided },
-      ...{ n_input_tokens: usage.inputTokens ?? null, n_cache_tokens: usage.cacheReadTokens ?? null },
-      ...{ n_output_tokens: usage.outputTokens ?? null, cost_usd: usage.costUsd ?? null },
+      n_completed_trials: done.length,
+      n_errored_trials: voided,
+      n_input_tokens: usage.inputTokens ?? null,
+      n_cache_tokens: usage.cacheReadTokens ?? null,
+      n_output_tokens: usage.outputTokens ?? null,
+      cost_usd: usage.costUsd ?? null,
       evals: Object.fromEntries([...evals].map(([key, own]) => [key, evalStats(own)])),
     },
   };
@@ -251,7 +271,8 @@ function evalStats(own: Done): Json {
   const [passed, failed, voided] = [named('passed'), named('failed'), named('void')];
   const scored = passed.length + failed.length;
   return {
-    ...{ n_trials: scored, n_errors: voided.length },
+    n_trials: scored,
+    n_errors: voided.length,
     metrics: scored === 0 ? [] : [{ mean: passed.length / scored }],
     reward_stats: { reward: { 1: passed, 0: failed } },
     exception_stats: voided.length === 0 ? {} : { void: voided },

@@ -93,15 +93,13 @@ async function openLog(first: ExportedTrial, open: (name: string) => Promise<Wri
       zip.end();
       await flush();
     },
-    ...{
-      summaries: [],
-      scores: new Map(),
-      epochs: new Map(),
-      usage: [],
-      finishedAt: batch.startedAt,
-      model: undefined,
-      harness: undefined,
-    },
+    summaries: [],
+    scores: new Map(),
+    epochs: new Map(),
+    usage: [],
+    finishedAt: batch.startedAt,
+    model: undefined,
+    harness: undefined,
   };
 }
 
@@ -127,10 +125,17 @@ async function addSample(log: OpenLog, trial: ExportedTrial): Promise<void> {
   }
   const seconds = (record.finishedAt - record.startedAt) / 1_000;
   const shared = {
-    ...{ id: run.caseId, epoch, target: '', scores, ...usageSums(used) },
+    id: run.caseId,
+    epoch,
+    target: '',
+    scores,
+    ...usageSums(used),
     metadata: metadataOf(trial),
-    ...{ started_at: isoTime(record.startedAt), completed_at: isoTime(record.finishedAt) },
-    ...{ total_time: seconds, working_time: seconds, uuid: `${run.id}-${trial.ordinal}` },
+    started_at: isoTime(record.startedAt),
+    completed_at: isoTime(record.finishedAt),
+    total_time: seconds,
+    working_time: seconds,
+    uuid: `${run.id}-${trial.ordinal}`,
     turn_count: record.turns ?? null,
   };
   const prompt = record.subject?.prompt ?? '';
@@ -142,13 +147,23 @@ async function addSample(log: OpenLog, trial: ExportedTrial): Promise<void> {
     record.harness?.ended === 'timed-out' ? { type: 'time', limit: record.harness.afterMs / 1_000 } : null;
   await log.put(`samples/${run.caseId}_epoch_${epoch}.json`, {
     ...shared,
-    ...{ input: prompt, messages, events, output: outputOf(trial) },
+    input: prompt,
+    messages,
+    events,
+    output: outputOf(trial),
     error: error === null ? null : errorOf(error),
-    ...{ error_retries: retries, limit, sandbox: { type: 'docker', config: null } },
+    error_retries: retries,
+    limit,
+    sandbox: { type: 'docker', config: null },
   });
   log.summaries.push({
-    ...{ ...shared, input: prompt.slice(0, 1_000), metadata: { verdict: record.verdict } },
-    ...{ error, limit: limit?.type ?? null, retries: retries.length, completed: true },
+    ...shared,
+    input: prompt.slice(0, 1_000),
+    metadata: { verdict: record.verdict },
+    error,
+    limit: limit?.type ?? null,
+    retries: retries.length,
+    completed: true,
     message_count: messages.length,
   });
 }
@@ -160,11 +175,19 @@ async function endLog(log: OpenLog): Promise<void> {
   const cases = [...epochs.keys()];
   const solver = log.harness ?? 'harness';
   const spec = {
-    ...{ eval_id: id, run_id: batch.id, created: isoTime(batch.startedAt) },
+    eval_id: id,
+    run_id: batch.id,
+    created: isoTime(batch.startedAt),
     // The viewer takes logs of one task_id for retries, and hides all but the last.
-    ...{ task: batch.suite, task_id: id, task_version: 0, task_args: { variant: run.variant }, solver },
+    task: batch.suite,
+    task_id: id,
+    task_version: 0,
+    task_args: { variant: run.variant },
+    solver,
     dataset: { name: batch.suite, samples: cases.length, sample_ids: cases, shuffled: false },
-    ...{ model: log.model ?? 'none/none', model_args: {}, tags: ['offsite'] },
+    model: log.model ?? 'none/none',
+    model_args: {},
+    tags: ['offsite'],
     config: { epochs: [...epochs.values()].reduce((most, { size }) => Math.max(most, size), 1) },
     packages: { offsite: versionOf() },
     metadata: { offsite: { batch: batch.id, service: batch.service, variant: run.variant } },
@@ -180,15 +203,18 @@ async function endLog(log: OpenLog): Promise<void> {
   await log.put('summaries.json', summaries);
   await log.put('reductions.json', reductionsOf(scores));
   await log.put('header.json', {
-    ...{ ...start, status: 'success' },
+    ...start,
+    status: 'success',
     results: {
-      ...{ total_samples: summaries.length, completed_samples: summaries.filter(hasScores).length },
+      total_samples: summaries.length,
+      completed_samples: summaries.filter(hasScores).length,
       scores: [...scores].map(([name, values]) =>
         scoreOf(name, [...values.values()].flat(), summaries.length),
       ),
     },
     stats: {
-      ...{ started_at: isoTime(batch.startedAt), completed_at: isoTime(log.finishedAt) },
+      started_at: isoTime(batch.startedAt),
+      completed_at: isoTime(log.finishedAt),
       ...usageSums(log.usage),
     },
   });
@@ -205,7 +231,10 @@ function scoreOf(name: string, values: readonly number[], samples: number) {
   const stderr = values.length > 1 ? Math.sqrt(squares / (values.length - 1) / values.length) : 0;
   const metric = (metricName: string, value: number) => [metricName, { name: metricName, value, params: {} }];
   return {
-    ...{ name, scorer: name, scored_samples: values.length, unscored_samples: samples - values.length },
+    name,
+    scorer: name,
+    scored_samples: values.length,
+    unscored_samples: samples - values.length,
     params: {},
     metrics: Object.fromEntries([
       metric(name === verdictScorer ? 'accuracy' : 'mean', mean),
@@ -216,7 +245,8 @@ function scoreOf(name: string, values: readonly number[], samples: number) {
 
 function reductionsOf(scores: OpenLog['scores']) {
   return [...scores].map(([scorer, ofCases]) => ({
-    ...{ scorer, reducer: 'mean' },
+    scorer,
+    reducer: 'mean',
     samples: [...ofCases].map(([id, values]) => ({ sample_id: id, value: meanOf(values) })),
   }));
 }
@@ -244,7 +274,11 @@ function scoresOf({ record }: ExportedTrial): Record<string, Score> | null {
 function metadataOf({ run, ordinal, attempts, record }: ExportedTrial) {
   const { verdict, cause, harnessVersion, filesChanged, replay } = record;
   return {
-    ...{ verdict, run: run.id, case_name: run.caseName, ordinal, attempts: attempts.length },
+    verdict,
+    run: run.id,
+    case_name: run.caseName,
+    ordinal,
+    attempts: attempts.length,
     ...(cause && { cause: { kind: cause.kind, phase: cause.phase, message: cause.message } }),
     ...(harnessVersion !== undefined && { harness_version: harnessVersion }),
     ...(filesChanged && { files_changed: filesChanged }),

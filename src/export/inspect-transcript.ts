@@ -53,12 +53,22 @@ export function inspectEvents(record: TrialRecord, score: Score | undefined): Js
     } else if (kind === 'exchange' && exchange) {
       const { role, model, answeredBy = model, usage, failure } = exchange;
       put(during(role === 'judge' ? 'validate' : 'harness', at, key), {
-        ...{ event: 'model', model, role, input: [], tools: [], tool_choice: 'auto', config: {} },
+        event: 'model',
+        model,
+        role,
+        input: [],
+        tools: [],
+        tool_choice: 'auto',
+        config: {},
         output: {
-          ...{ model: answeredBy, choices: [], usage: inspectUsage(usage) },
+          model: answeredBy,
+          choices: [],
+          usage: inspectUsage(usage),
           time: Math.max(0, until - at) / 1_000,
         },
-        ...{ retries: exchange.failedTries.length, error: failure ?? null, completed: isoTime(until) },
+        retries: exchange.failedTries.length,
+        error: failure ?? null,
+        completed: isoTime(until),
       });
     } else if (kind === 'verify' && step) {
       const { command, exitCode, output } = step;
@@ -104,7 +114,12 @@ function turnEvent(turn: Turn): Json {
   if (turn.kind !== 'call') return { event: 'info', source: turn.kind, data: turn.text };
   const { key: id, name, input, output, at, until } = turn;
   return {
-    ...{ event: 'tool', type: 'function', id, function: name, arguments: input, result: output },
+    event: 'tool',
+    type: 'function',
+    id,
+    function: name,
+    arguments: input,
+    result: output,
     ...(until !== undefined && { completed: isoTime(until), working_time: Math.max(0, until - at) / 1_000 }),
     ...problemOf(turn),
   };

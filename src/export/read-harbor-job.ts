@@ -24,7 +24,10 @@ const Count = z.number().nullish();
 const Timing = z.looseObject({ started_at: Text, finished_at: Text }).nullish();
 const AgentResult = z
   .looseObject({
-    ...{ n_input_tokens: Count, n_cache_tokens: Count, n_output_tokens: Count, cost_usd: Count },
+    n_input_tokens: Count,
+    n_cache_tokens: Count,
+    n_output_tokens: Count,
+    cost_usd: Count,
     metadata: z
       .looseObject({
         offsite: z
@@ -37,13 +40,21 @@ const AgentResult = z
 const VerifierResult = z.looseObject({ rewards: z.record(z.string(), z.number()).nullish() }).nullish();
 const Exception = z.looseObject({ exception_type: z.string(), exception_message: z.string() }).nullish();
 const Result = z.looseObject({
-  ...{ task_name: z.string(), trial_name: z.string(), source: Text, started_at: Text, finished_at: Text },
+  task_name: z.string(),
+  trial_name: z.string(),
+  source: Text,
+  started_at: Text,
+  finished_at: Text,
   agent_info: z.looseObject({
-    ...{ name: z.string(), version: Text },
+    name: z.string(),
+    version: Text,
     model_info: z.looseObject({ name: z.string() }).nullish(),
   }),
-  ...{ agent_result: AgentResult, verifier_result: VerifierResult, exception_info: Exception },
-  ...{ agent_execution: Timing, verifier: Timing },
+  agent_result: AgentResult,
+  verifier_result: VerifierResult,
+  exception_info: Exception,
+  agent_execution: Timing,
+  verifier: Timing,
   step_results: z
     .array(
       z.looseObject({
@@ -60,15 +71,15 @@ const Content = z.union([z.string(), z.array(z.looseObject({ text: Text }))]).nu
 const Trajectory = z.looseObject({
   steps: z.array(
     z.looseObject({
-      ...{ source: z.string(), timestamp: Text, message: Content },
+      source: z.string(),
+      timestamp: Text,
+      message: Content,
       tool_calls: z
         .array(
           z.looseObject({
-            ...{
-              tool_call_id: z.string(),
-              function_name: z.string(),
-              arguments: z.record(z.string(), z.unknown()),
-            },
+            tool_call_id: z.string(),
+            function_name: z.string(),
+            arguments: z.record(z.string(), z.unknown()),
           }),
         )
         .nullish(),
@@ -162,10 +173,17 @@ function resultOf(result: Result, trajectory: z.infer<typeof Trajectory> | undef
   return {
     version: recordVersion,
     ...gradingOf(result),
-    ...{ startedAt, finishedAt, phases },
+    startedAt,
+    finishedAt,
+    phases,
     subject: {
-      ...{ caseName: result.task_name, ordinal: 0, model, harness: agent.name, image: 'unknown' },
-      ...{ network: 'unknown', prompt },
+      caseName: result.task_name,
+      ordinal: 0,
+      model,
+      harness: agent.name,
+      image: 'unknown',
+      network: 'unknown',
+      prompt,
     },
     ...(agent.version && agent.version !== 'unknown' && { harnessVersion: agent.version }),
     ...transcriptOf(steps, startedAt),
@@ -183,7 +201,8 @@ function gradingOf(result: Result): Pick<TrialRecord, 'verdict' | 'cause' | 'val
   const given = Object.entries(rewards ?? {});
   if (given.length === 0) {
     const { exception_type: type, exception_message: message } = exception ?? {
-      ...{ exception_type: 'no reward', exception_message: 'its verifier gave none' },
+      exception_type: 'no reward',
+      exception_message: 'its verifier gave none',
     };
     return {
       verdict: 'void',
@@ -217,7 +236,9 @@ function usageOf({ agent_result, step_results }: Result): Usage | undefined {
   if (inputTokens === undefined || outputTokens === undefined) return undefined;
   const [cacheReadTokens, costUsd] = [sum('n_cache_tokens'), sum('cost_usd')];
   return {
-    ...{ inputTokens, outputTokens, totalTokens: inputTokens + outputTokens },
+    inputTokens,
+    outputTokens,
+    totalTokens: inputTokens + outputTokens,
     ...(cacheReadTokens !== undefined && { cacheReadTokens }),
     ...(costUsd !== undefined && { costUsd }),
   };

@@ -33,7 +33,10 @@ const Score = z.looseObject({ value: z.unknown(), explanation: Text });
 
 const Header = z.looseObject({
   eval: z.looseObject({
-    ...{ created: Text, task: z.string(), model: z.string(), solver: Text },
+    created: Text,
+    task: z.string(),
+    model: z.string(),
+    solver: Text,
     metadata: z.looseObject({ offsite: z.looseObject({ variant: z.string() }).nullish() }).nullish(),
   }),
   results: z
@@ -59,13 +62,12 @@ const Sample = z.looseObject({
   scores: z.record(z.string(), Score).nullish(),
   metadata: z.looseObject({}).nullish(),
   events: z.array(Event).nullish(),
-  ...{ model_usage: Usages, role_usage: Usages },
-  ...{
-    started_at: Text,
-    completed_at: Text,
-    total_time: z.number().nullish(),
-    turn_count: z.int().nullish(),
-  },
+  model_usage: Usages,
+  role_usage: Usages,
+  started_at: Text,
+  completed_at: Text,
+  total_time: z.number().nullish(),
+  turn_count: z.int().nullish(),
   error: z.looseObject({ message: z.string() }).nullish(),
   sandbox: z.looseObject({ type: Text }).nullish(),
 });
@@ -137,14 +139,16 @@ function resultOf(sample: Sample, header: Header): TrialRecord {
   return {
     version: recordVersion,
     ...graded,
-    ...{ startedAt, finishedAt: Math.max(startedAt, finishedAt), phases: [] },
+    startedAt,
+    finishedAt: Math.max(startedAt, finishedAt),
+    phases: [],
     subject: {
-      ...{ caseName: String(sample.id), ordinal: sample.epoch - 1, model: header.eval.model },
-      ...{
-        harness: header.eval.solver ?? 'inspect',
-        image: sample.sandbox?.type ?? 'unknown',
-        network: 'unknown',
-      },
+      caseName: String(sample.id),
+      ordinal: sample.epoch - 1,
+      model: header.eval.model,
+      harness: header.eval.solver ?? 'inspect',
+      image: sample.sandbox?.type ?? 'unknown',
+      network: 'unknown',
       prompt: promptOf(sample.input),
     },
     ...transcriptOf(sample, events, startedAt),
@@ -216,13 +220,20 @@ function transcriptOf(
       if (name === 'bash' && typeof cmd === 'string') {
         const code = /^exited (\d+)$/.exec(String(message))?.[1];
         commands.push({
-          ...{ _tag: 'command', command: cutText(cmd), output, startedAtMillis: at },
+          _tag: 'command',
+          command: cutText(cmd),
+          output,
+          startedAtMillis: at,
           ...(finishedAt !== undefined && { finishedAtMillis: finishedAt }),
           ...(code === undefined ? message === undefined && { exitCode: 0 } : { exitCode: Number(code) }),
         });
       } else {
         told.push({
-          ...{ kind: 'tool', at, name, input: event.arguments, output },
+          kind: 'tool',
+          at,
+          name,
+          input: event.arguments,
+          output,
           ...(finishedAt !== undefined && { finishedAt }),
           ...(message !== undefined && { failed: true }),
         });
@@ -264,7 +275,8 @@ function usageIn(given: z.infer<typeof ModelUsage>): Usage {
   const { input_tokens, output_tokens, total_tokens, total_cost } = given;
   const { input_tokens_cache_read: read, input_tokens_cache_write: write } = given;
   return {
-    ...{ inputTokens: input_tokens + (read ?? 0) + (write ?? 0), outputTokens: output_tokens },
+    inputTokens: input_tokens + (read ?? 0) + (write ?? 0),
+    outputTokens: output_tokens,
     totalTokens: total_tokens ?? input_tokens + output_tokens,
     ...(read != null && { cacheReadTokens: read }),
     ...(write != null && { cacheWriteTokens: write }),

@@ -183,7 +183,8 @@ export async function* spanRequests(
 async function packages() {
   const [spans, { JsonTraceSerializer }] = await withPackage(
     {
-      ...{ named: '@opentelemetry/', code: 'OTLP_MISSING' },
+      named: '@opentelemetry/',
+      code: 'OTLP_MISSING',
       needs: 'exporting spans needs packages of OpenTelemetry, which are not installed',
       install: '@opentelemetry/api @opentelemetry/otlp-transformer @opentelemetry/resources',
     },

@@ -167,7 +167,8 @@ function describe(kind: TimelineKind, index: number, record: TrialRecord): Descr
   const event = record.events?.[index];
   if (kind === 'tool' && event?.kind === 'tool')
     return {
-      ...{ phase: 'harness', name: `execute_tool ${event.name}` },
+      phase: 'harness',
+      name: `execute_tool ${event.name}`,
       attributes: { ...tool, 'gen_ai.tool.name': event.name },
       failure: event.failed ? 'the tool failed' : undefined,
     };
@@ -175,7 +176,9 @@ function describe(kind: TimelineKind, index: number, record: TrialRecord): Descr
   if (kind !== 'exchange' || !exchange) return undefined;
   const { role, model, startedAt, firstByteAt, failure } = exchange;
   return {
-    ...{ phase: role === 'judge' ? 'validate' : 'harness', name: `chat ${model}`, kind: SpanKind.CLIENT },
+    phase: role === 'judge' ? 'validate' : 'harness',
+    name: `chat ${model}`,
+    kind: SpanKind.CLIENT,
     attributes: {
       'gen_ai.operation.name': 'chat',
       'gen_ai.provider.name': exchange.wire,

@@ -38,7 +38,11 @@ export async function connectFleet(
     const connection = await Connection.connect({ ...withoutUndefined(options), connectTimeout });
     const client = new Client({ connection, namespace, dataConverter, identity });
     return {
-      ...{ client, connection, fleet, options, dataConverter },
+      client,
+      connection,
+      fleet,
+      options,
+      dataConverter,
       [Symbol.asyncDispose]: () => connection.close(),
     };
   } catch (error) {

@@ -17,8 +17,12 @@ const Name = z.string().max(fleetStorage.bytes.name);
 
 /** A run of a batch, with what the service says about it. */
 const FleetRun = z.object({
-  ...{ id: Name, caseId: Name, caseName: z.string(), variant: z.string() },
-  ...{ taskIndex: z.int().nonnegative(), variantIndex: z.int().nonnegative() },
+  id: Name,
+  caseId: Name,
+  caseName: z.string(),
+  variant: z.string(),
+  taskIndex: z.int().nonnegative(),
+  variantIndex: z.int().nonnegative(),
   variantId: Name.optional(),
   /** Undefined if the service has none. */
   setup: z.unknown().optional(),
@@ -32,7 +36,10 @@ export type FleetRun = z.infer<typeof FleetRun>;
 /** The document of a batch as the storage keeps it. */
 const KeptBatch = z.object({
   kind: z.literal('planned'),
-  ...{ batch: Name, service: z.string(), suite: z.string(), file: z.string() },
+  batch: Name,
+  service: z.string(),
+  suite: z.string(),
+  file: z.string(),
   plan: z.unknown(),
   runs: z.array(FleetRun),
   trials: z.int().positive(),
@@ -42,10 +49,15 @@ const KeptBatch = z.object({
 /** What a worker needs to run trials of a run that somebody else queued, besides its own configuration. */
 const FoundDocument = z.object({
   kind: z.literal('found'),
-  ...{ batch: Name, service: z.string() },
+  batch: Name,
+  service: z.string(),
   run: z.object({
-    ...{ id: Name, batchId: Name, caseId: Name },
-    ...{ suite: z.string(), caseName: z.string(), variant: z.string() },
+    id: Name,
+    batchId: Name,
+    caseId: Name,
+    suite: z.string(),
+    caseName: z.string(),
+    variant: z.string(),
     taskIndex: z.int().nonnegative().optional(),
     details: z.object({ variant: z.object(RunVariant.shape).optional() }),
   }),

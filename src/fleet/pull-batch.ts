@@ -15,7 +15,13 @@ export async function joinBatch(document: FleetDocument, ledger: Ledger): Promis
   const { batch, service, suite, file, runs } = document;
   const plan = await ledger.blobs.putJson(storedPlan(document.plan));
   const { key } = ledger.batches.join({
-    ...{ service, id: batch, suite, file, plan, lock: fleetLock, ...planFacts(document.plan) },
+    service,
+    id: batch,
+    suite,
+    file,
+    plan,
+    lock: fleetLock,
+    ...planFacts(document.plan),
     runs,
   });
   return ledger.batches.byKey(key);

@@ -81,11 +81,18 @@ async function started(
     const asked = { id: batch.id, cellKey, trials: count };
     const { id } = await client.call('evals.rerunCell', asked, { signal });
     const { runs: keys } = ledger.batches.join({
-      ...{ service, id: batch.id, suite: batch.plan.suite.name, file: batch.plan.file, lock: fleetLock },
+      service,
+      id: batch.id,
+      suite: batch.plan.suite.name,
+      file: batch.plan.file,
+      lock: fleetLock,
       plan: ledger.batches.byKey(batch.key).plan,
       runs: [
         {
-          ...{ id, taskIndex: planned.taskIndex, caseId: request.id, caseName: request.name },
+          id,
+          taskIndex: planned.taskIndex,
+          caseId: request.id,
+          caseName: request.name,
           variant: planned.variant.name,
           variantIndex: batch.plan.variants.indexOf(planned.variant),
         },

@@ -68,13 +68,19 @@ export async function startWorkflow(
   const setups = await missingSetups(batch, parts, signal);
   const contexts = storage && (await putContexts(plan, storage));
   const runs = batch.runs.map((run) => ({
-    ...{ run, needs: plannedNeeds(run.case, run.variant, plan.judges) },
+    run,
+    needs: plannedNeeds(run.case, run.variant, plan.judges),
     trials: only?.trials.get(run.id),
   }));
   const needs = distinctNeeds(runs.map((one) => one.needs));
   const content = documentContent({
     contexts,
-    ...{ kind: 'planned', batch: id, service, suite: plan.suite.name, file: plan.file, plan },
+    kind: 'planned',
+    batch: id,
+    service,
+    suite: plan.suite.name,
+    file: plan.file,
+    plan,
     trials: plan.trials,
     runs: runs.map(({ run, needs, trials }) => {
       const pulled = setups.find(({ run: key }) => key === run.key);
@@ -103,7 +109,13 @@ export async function startWorkflow(
   const trials = runs.reduce((sum, one) => sum + (one.trials ?? plan.trials), 0);
   const { batch: budget, trial: trialBudget } = config.budgets;
   const input: BatchInput = {
-    ...{ batch: id, document, trials, pool, window, priority, group },
+    batch: id,
+    document,
+    trials,
+    pool,
+    window,
+    priority,
+    group,
     ...held,
     taskQueue: config.fleet.taskQueue,
     heartbeatMs: config.fleet.heartbeat,
@@ -120,8 +132,13 @@ export async function startWorkflow(
       workflowIdReusePolicy: 'REJECT_DUPLICATE',
       workflowIdConflictPolicy: 'FAIL',
       memo: {
-        ...{ service, suite: plan.suite.name, pool, document },
-        ...{ format: fleetFormat, needs, trials },
+        service,
+        suite: plan.suite.name,
+        pool,
+        document,
+        format: fleetFormat,
+        needs,
+        trials,
       },
     });
     return true;

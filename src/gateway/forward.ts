@@ -147,14 +147,24 @@ async function ask(
   }
   const ownHeaders = translated ? wireTable[read.wire].headers : {};
   const request = {
-    ...{ wire: read.wire, method: 'POST', path: read.path, body: read.body },
+    wire: read.wire,
+    method: 'POST',
+    path: read.path,
+    body: read.body,
     headers: { ...toUpstream(headers, { isTranslated: translated !== undefined }), ...ownHeaders },
   };
   owned.move();
   return exchange(
     parts,
     {
-      ...{ from: 'sandbox', role, model: read.model, purpose, streamed, request, hold, translated },
+      from: 'sandbox',
+      role,
+      model: read.model,
+      purpose,
+      streamed,
+      request,
+      hold,
+      translated,
       received: translated ? read.body : received,
       weight: read.weight,
     },

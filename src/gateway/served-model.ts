@@ -65,7 +65,12 @@ export function recordedModel(
   parts: GatewayParts,
 ): ServedModel {
   return {
-    ...{ name, config, wires: wiresOf(config), upstreamName: name, recording, live },
+    name,
+    config,
+    wires: wiresOf(config),
+    upstreamName: name,
+    recording,
+    live,
     upstream: { send: () => Promise.reject(new Error('a recorded model is never asked itself')) },
     pacing: pacing(unlimited(), pacingParts(name, parts)),
     redaction: redactionOf(undefined),

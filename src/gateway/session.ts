@@ -52,7 +52,11 @@ export function openSession(
   const record = sessionRecord();
   const tokens = issueTokens();
   const parts: ForwardParts & ProxyParts = {
-    ...{ record, budgets, tokens, models, clock },
+    record,
+    budgets,
+    tokens,
+    models,
+    clock,
     allowed: { allows: (authority) => allowed.allows(authority) },
     random: gateway.random,
     trial: request.trial,

@@ -91,7 +91,8 @@ const decoders: Record<string, Decoder> = {
   deflate: (first) => ((first & 0x0f) === 8 ? createInflate(flush) : createInflateRaw(flush)),
   br: () =>
     createBrotliDecompress({
-      ...{ flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH },
+      flush: constants.BROTLI_OPERATION_FLUSH,
+      finishFlush: constants.BROTLI_OPERATION_FLUSH,
     }),
   zstd: () =>
     createZstdDecompress({

@@ -73,7 +73,10 @@ function cliTurn(
   });
   return streamedTurn(
     {
-      ...{ label: cli.label, reader: cli, record, clock: context.clock },
+      label: cli.label,
+      reader: cli,
+      record,
+      clock: context.clock,
       run: (request) =>
         context.container.exec({ ...request, ...launch, cwd: context.workspace, stdin: message }),
     },

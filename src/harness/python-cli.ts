@@ -121,7 +121,9 @@ export function driverFiles(home: string, source: URL): LaunchFile[] {
 export function driverCommand(home: string, sessionId: string | undefined): string[] {
   return [
     harnessPython,
-    ...['-I', '-X', 'utf8'],
+    '-I',
+    '-X',
+    'utf8',
     `${folderOf(home)}/driver.py`,
     ...(sessionId === undefined ? ['--new'] : ['--continue', sessionId]),
   ];

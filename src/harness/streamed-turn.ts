@@ -46,7 +46,11 @@ export async function streamedTurn(
     record.note(reader.logsToStderr ? excerpt(stderr) : stderr, clock.now());
   const { trajectory, events, finalMessage, usage } = record;
   return {
-    ...{ ending, trajectory, events, finalMessage, usage },
+    ending,
+    trajectory,
+    events,
+    finalMessage,
+    usage,
     isCut: !record.isWhole || undefined,
     version: record.version?.slice(0, harnessLines.bytes.version),
     lastOutput: shownOutput([withoutVersion(result.stdout.text), result.stderr.text]),

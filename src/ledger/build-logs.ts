@@ -27,7 +27,10 @@ export class BuildLogs {
     this.#records.transaction(() =>
       this.#records.run(
         'INSERT OR REPLACE INTO builds (step, started_at, duration_ms, log) VALUES (?, ?, ?, ?)',
-        ...[step, Math.round(startedAt), Math.round(durationMs), log ?? null],
+        step,
+        Math.round(startedAt),
+        Math.round(durationMs),
+        log ?? null,
       ),
     );
     return { startedAt, durationMs, log };

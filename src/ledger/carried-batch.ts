@@ -50,7 +50,11 @@ const CarriedTrial = z.strictObject({
 });
 
 const CarriedRun = z.strictObject({
-  ...{ id: z.string(), taskIndex: Whole, caseId: z.string(), caseName: z.string(), variant: z.string() },
+  id: z.string(),
+  taskIndex: Whole,
+  caseId: z.string(),
+  caseName: z.string(),
+  variant: z.string(),
   variantIndex: Whole.optional(),
   variantId: z.string().optional(),
   origin: z.enum(['planned', 'found']),
@@ -62,7 +66,10 @@ const CarriedRun = z.strictObject({
 });
 
 export const CarriedBatch = z.strictObject({
-  ...{ id: z.string(), service: z.string(), suite: z.string(), startedAt: Whole },
+  id: z.string(),
+  service: z.string(),
+  suite: z.string(),
+  startedAt: Whole,
   answers: z.enum(['live', 'replayed', 'forked']).optional(),
   suiteCases: Whole.optional(),
   commit: Commit.optional(),
@@ -103,7 +110,14 @@ export function carriedBatch({ batches, records, gradings }: Ledger, key: BatchK
         .map(({ gradedAt, verdict, result, basis }) => ({ gradedAt, verdict, record: result, basis })),
     });
   return present({
-    ...{ id, service, suite, startedAt, answers, suiteCases, commit, plan },
+    id,
+    service,
+    suite,
+    startedAt,
+    answers,
+    suiteCases,
+    commit,
+    plan,
     runs: runs.map(({ key, memory, ...run }) => ({
       ...run,
       details: JSON.parse(memory),
@@ -133,8 +147,15 @@ export function addCarriedBatch(ledger: Ledger, carried: CarriedBatch): BatchKey
   const { id, service, suite, startedAt, answers, suiteCases, commit, plan } = carried;
   return records.transaction(() => {
     const batch = records.insert('batches', {
-      ...{ service, id, suite, answers, plan, startedAt, suiteCases },
-      ...{ ...commitColumns(commit), state: 'finished' },
+      service,
+      id,
+      suite,
+      answers,
+      plan,
+      startedAt,
+      suiteCases,
+      ...commitColumns(commit),
+      state: 'finished',
     });
     records.note({ subject: 'batch', key: batch, state: 'finished', detail: 'from another data folder' });
     for (const { trials, details, ...run } of carried.runs) {
@@ -143,20 +164,27 @@ export function addCarriedBatch(ledger: Ledger, carried: CarriedBatch): BatchKey
       for (const { ordinal, result, withdrawn, report, attempts, gradings } of trials) {
         const { fingerprint, left } = (result && recordIn(ledger, result.record)) ?? {};
         const trial = records.insert('trials', {
-          ...{ run: runKey, ordinal, state: result ? 'finished' : 'queued' },
+          run: runKey,
+          ordinal,
+          state: result ? 'finished' : 'queued',
           withdrawn: withdrawn ?? (result ? undefined : 'elsewhere'),
-          ...{ verdict: result?.verdict, result: result?.record, finishedAt: result?.finishedAt },
+          verdict: result?.verdict,
+          result: result?.record,
+          finishedAt: result?.finishedAt,
           fingerprint: fingerprintKey(records, fingerprint),
         });
         if (left?.kind !== 'archive' || workspaces.has(left.sha256)) workspaces.keep(trial, left);
         for (const { cause, ...attempt } of attempts)
           records.insert('attempts', {
-            ...{ trial, ...attempt },
+            trial,
+            ...attempt,
             cause: cause === undefined ? undefined : JSON.stringify(cause),
           });
         if (report)
           records.insert('reports', {
-            ...{ trial, body: report.body, nextAt: 0 },
+            trial,
+            body: report.body,
+            nextAt: 0,
             state: report.state === 'queued' ? 'parked' : report.state,
           });
         for (const { record, ...grading } of gradings)

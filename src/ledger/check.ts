@@ -47,15 +47,17 @@ export async function checkLedger(
   beside: readonly string[] = [],
 ): Promise<CheckedLedger> {
   const found: CheckedLedger = {
-    ...{ database: undefined, blobs: 0, damaged: [], missing: [], orphaned: 0 },
-    ...{
-      otherVerdicts: [],
-      unknown: [],
-      workspaces: 0,
-      brokenWorkspaces: [],
-      absentWorkspaces: 0,
-      empty: false,
-    },
+    database: undefined,
+    blobs: 0,
+    damaged: [],
+    missing: [],
+    orphaned: 0,
+    otherVerdicts: [],
+    unknown: [],
+    workspaces: 0,
+    brokenWorkspaces: [],
+    absentWorkspaces: 0,
+    empty: false,
     beside: beside
       .map((name) => ({ name, file: join(dataFolder, name) }))
       .filter(({ file }) => existsSync(file))

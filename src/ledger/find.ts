@@ -173,7 +173,10 @@ export function lastBatch(records: Records, which?: EndedBatches): StoredBatch |
          SELECT case_id FROM runs WHERE batch IN (SELECT value FROM json_each(?4))
          EXCEPT SELECT case_id FROM runs WHERE batch = batches.key))
        ORDER BY started_at DESC, key DESC LIMIT 1`,
-    ...[which ? 0 : 1, which?.suite ?? null, which?.except ?? 0, JSON.stringify(which?.asIn ?? [])],
+    which ? 0 : 1,
+    which?.suite ?? null,
+    which?.except ?? 0,
+    JSON.stringify(which?.asIn ?? []),
   );
   if (row) return batchOf(row);
   if (which) return undefined;
@@ -345,7 +348,9 @@ export function findBatchRun(
   const [run] = records.select<ListedRun>(
     `SELECT ${runColumns} FROM runs JOIN batches ON batches.key = runs.batch
      WHERE batches.service = ? AND batches.id = ? AND runs.id = ?`,
-    ...[service, batchId, runId],
+    service,
+    batchId,
+    runId,
   );
   return run;
 }

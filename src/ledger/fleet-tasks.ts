@@ -39,7 +39,8 @@ export class FleetTasks {
       `SELECT trials.key, trials.state, reports.state AS report
        FROM trials LEFT JOIN reports ON reports.trial = trials.key AND reports.state <> 'superseded'
        WHERE trials.run = ? AND trials.ordinal = ?`,
-      ...[run, ordinal],
+      run,
+      ordinal,
     );
     return standing;
   }
@@ -50,7 +51,10 @@ export class FleetTasks {
       `SELECT trials.key FROM trials JOIN runs ON runs.key = trials.run
          JOIN batches ON batches.key = runs.batch
        WHERE batches.service = ? AND batches.id = ? AND runs.id = ? AND trials.ordinal = ?`,
-      ...[service, trial.batch, trial.run, trial.ordinal],
+      service,
+      trial.batch,
+      trial.run,
+      trial.ordinal,
     );
     return row && Number(row.key);
   }

@@ -65,7 +65,9 @@ export async function storeForeignBatch(
     const { verdict } = result;
     const [begunAt, finishedAt] = [Math.round(result.startedAt), Math.round(result.finishedAt)];
     run.trials.set(ordinal, {
-      ...{ ordinal, result: { verdict, record, finishedAt }, gradings: [] },
+      ordinal,
+      result: { verdict, record, finishedAt },
+      gradings: [],
       attempts: [{ number: 1, startedAt: begunAt, endedAt: finishedAt, ending: verdict }],
     });
   }
@@ -77,12 +79,20 @@ export async function storeForeignBatch(
       hint: `\`offsite show ${id}\` shows them.`,
     });
   const key = addCarriedBatch(ledger, {
-    ...{ id, service: foreignService, suite },
+    id,
+    service: foreignService,
+    suite,
     // The clock of a log may be ahead, and the last batch is not one of tomorrow.
     startedAt: Math.round(Math.min(startedAt, ledger.records.now())),
     runs: [...runs.values()].map(({ caseId, variant, trials }, index) => ({
-      ...{ id: `${id}_${index}`, taskIndex: index, caseId, caseName: caseId, variant, details: {} },
-      ...{ origin: 'planned', trials: [...trials.values()] },
+      id: `${id}_${index}`,
+      taskIndex: index,
+      caseId,
+      caseName: caseId,
+      variant,
+      details: {},
+      origin: 'planned',
+      trials: [...trials.values()],
     })),
   });
   completeListings(ledger, key);

@@ -135,8 +135,17 @@ export class FoundRuns {
   #addFoundRun(batch: BatchKey, run: FoundRun): RunKey {
     const { id, caseId, caseName, taskIndex = 0, variant, details, setup, lock } = run;
     const key = this.#records.insert('runs', {
-      ...{ batch, id, caseId, caseName, taskIndex, variant, variantId: variant, setup, lock },
-      ...{ memory: JSON.stringify(details), origin: 'found' },
+      batch,
+      id,
+      caseId,
+      caseName,
+      taskIndex,
+      variant,
+      variantId: variant,
+      setup,
+      lock,
+      memory: JSON.stringify(details),
+      origin: 'found',
     });
     this.#records.note({ subject: 'run', key, state: 'started', detail: 'found' });
     return key;

@@ -112,7 +112,11 @@ export class Outbox {
     return this.#select(
       `${ofService} AND reports.state = 'queued' AND (next_at <= ?3 OR next_at > ?3 + ?4)
        ORDER BY reports.trial LIMIT ?5`,
-      ...[service, batch ?? null, Math.round(now), serviceAnswers.time.deferral, limit],
+      service,
+      batch ?? null,
+      Math.round(now),
+      serviceAnswers.time.deferral,
+      limit,
     );
   }
 
@@ -134,7 +138,8 @@ export class Outbox {
          min(trials.finished_at) FILTER (WHERE reports.state <> 'parked') AS oldestAt,
          min(next_at) FILTER (WHERE reports.state = 'queued') AS nextAt
        ${ofService} AND ${isPending}`,
-      ...[service, batch],
+      service,
+      batch,
     );
     return standing as OutboxStanding;
   }
@@ -146,7 +151,8 @@ export class Outbox {
     return this.#records.select(
       `SELECT runs.key, runs.id, runs.case_id ${ofService} AND ${condition} GROUP BY runs.key
        ORDER BY max(coalesce(nullif(reports.since, 0), trials.finished_at, 0)) DESC, max(trials.key) DESC`,
-      ...[service, null],
+      service,
+      null,
     );
   }
 
@@ -189,7 +195,11 @@ export class Outbox {
       trial,
       { state, detail: answer },
       'UPDATE reports SET state = ?, answer = ?, since = ?, next_at = ?, refused = ? WHERE trial = ?',
-      ...[state, answer ?? null, now, due, version ?? null],
+      state,
+      answer ?? null,
+      now,
+      due,
+      version ?? null,
     );
   }
 
@@ -197,7 +207,8 @@ export class Outbox {
   hurry(trials: readonly TrialKey[]): void {
     this.#records.run(
       `UPDATE reports SET next_at = ? WHERE state = 'queued' AND trial IN (SELECT value FROM json_each(?))`,
-      ...[this.#records.now(), JSON.stringify(trials)],
+      this.#records.now(),
+      JSON.stringify(trials),
     );
   }
 

@@ -67,7 +67,10 @@ export async function pruneLedger(
   const chosen = 'SELECT value FROM json_each(?1)';
   const counted = records.get(`SELECT count(*) AS count FROM (${ofBatches(chosen).trials})`, keys);
   const pruned: Pruned = {
-    ...{ batches: batches.length, trials: Number(counted?.count), blobs: 0, byteSize: 0 },
+    batches: batches.length,
+    trials: Number(counted?.count),
+    blobs: 0,
+    byteSize: 0,
     spared: isEmpty ? stored.size : 0,
   };
   const kept = keptBlobs(records, blobs, batches);
@@ -95,7 +98,9 @@ export function hasNoBatch(records: Records): boolean {
     records.get(
       `SELECT 1 FROM batches UNION ALL SELECT 1 FROM starts
        UNION ALL SELECT 1 FROM changes WHERE subject = ? AND of = ? AND state = ? LIMIT 1`,
-      ...[subject, key, state],
+      subject,
+      key,
+      state,
     ) === undefined
   );
 }

@@ -88,7 +88,10 @@ export class Sets {
     return rows.map(({ key, number, plan, start, state }) => {
       const [batch] = this.#records.select<BatchRow>('SELECT * FROM batches WHERE start = ?', start ?? null);
       return {
-        ...{ key, number, plan, start: start === undefined ? undefined : { key: start, state } },
+        key,
+        number,
+        plan,
+        start: start === undefined ? undefined : { key: start, state },
         batch: batch && batchOf(batch),
       };
     });

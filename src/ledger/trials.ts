@@ -273,7 +273,9 @@ class BrokenHarnesses {
          AND CASE WHEN json_valid(attempts.cause)
            THEN json_extract(attempts.cause, '$.kind') END = 'harness'
        ORDER BY attempts.ended_at, attempts.key`,
-      ...[batch, variant, variantIndex ?? null],
+      batch,
+      variant,
+      variantIndex ?? null,
     );
     this.#known.set(name, read);
     return read;

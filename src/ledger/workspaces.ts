@@ -76,7 +76,12 @@ export class Workspaces {
     this.#records.run(
       `INSERT OR REPLACE INTO workspaces (trial, kind, name, byte_size, stored_size, kept_at)
        VALUES (?, ?, ?, ?, ?, ?)`,
-      ...[trial, left.kind, name, byteSize, storedSize, this.#records.now()],
+      trial,
+      left.kind,
+      name,
+      byteSize,
+      storedSize,
+      this.#records.now(),
     );
   }
 

@@ -52,11 +52,23 @@ export function listingOf(result: TrialRecord): TrialListing {
   const usage = usageOf(result);
   const failures = failuresOf(result);
   return {
-    ...{ verdict, startedAt, finishedAt, steady, commands: commandsOf(result)?.length },
-    ...{ totalTokens: usage?.totalTokens, costUsd: usage?.costUsd },
+    verdict,
+    startedAt,
+    finishedAt,
+    steady,
+    commands: commandsOf(result)?.length,
+    totalTokens: usage?.totalTokens,
+    costUsd: usage?.costUsd,
     cause: cause && { kind: cause.kind, phase: cause.phase, message: oneLine(cause.message) },
-    ...{ failure: failures[0] && oneLine(failures[0]), failures: failures.length },
-    ...{ notRun, fromService, harnessVersion, verifiedIn, validatedIn, mappedImages, replay },
+    failure: failures[0] && oneLine(failures[0]),
+    failures: failures.length,
+    notRun,
+    fromService,
+    harnessVersion,
+    verifiedIn,
+    validatedIn,
+    mappedImages,
+    replay,
     systemChanges: systemChanges && { unexpected: { count: systemChanges.unexpected.count } },
   };
 }

@@ -58,11 +58,17 @@ export function timelineOf(record: TrialRecord): TimelineEntry[] {
     phases.find((phase) => phase.name === name)?.startedAt ?? record.startedAt;
   const entries: TimelineEntry[] = [
     ...phases.map((phase, index) => ({
-      ...{ kind: 'phase' as const, index, at: phase.startedAt, until: phase.startedAt + phase.durationMs },
-      ...{ title: phaseTitle(phase), failed: hasFailed(phase, record) },
+      kind: 'phase' as const,
+      index,
+      at: phase.startedAt,
+      until: phase.startedAt + phase.durationMs,
+      title: phaseTitle(phase),
+      failed: hasFailed(phase, record),
     })),
     ...events.map((event, index) => ({
-      ...{ kind: event.kind, index, at: event.at },
+      kind: event.kind,
+      index,
+      at: event.at,
       ...(event.kind === 'tool'
         ? {
             until: event.finishedAt,
@@ -76,17 +82,27 @@ export function timelineOf(record: TrialRecord): TimelineEntry[] {
       at: command.startedAtMillis,
       until: command.finishedAtMillis,
     })).map(({ item, index, at, until }) => ({
-      ...{ kind: 'command' as const, index, at, until, title: firstLine(item.command) },
+      kind: 'command' as const,
+      index,
+      at,
+      until,
+      title: firstLine(item.command),
       isAbout: item.timesBy === 'arrival',
       failed: item.exitCode !== undefined && item.exitCode !== 0,
     })),
     ...(models?.exchanges ?? []).map((exchange, index) => ({
-      ...{ kind: 'exchange' as const, index, at: exchange.startedAt, until: exchange.finishedAt },
+      kind: 'exchange' as const,
+      index,
+      at: exchange.startedAt,
+      until: exchange.finishedAt,
       title: exchange.role === 'agent' ? exchange.model : `${exchange.model} (${exchange.role})`,
       failed: exchange.failure !== undefined,
     })),
     ...(models?.connections ?? []).map((connection, index) => ({
-      ...{ kind: 'connection' as const, index, at: connection.startedAt, until: connection.finishedAt },
+      kind: 'connection' as const,
+      index,
+      at: connection.startedAt,
+      until: connection.finishedAt,
       title: `${connection.host}:${connection.port}`,
       failed: connection.failure !== undefined,
     })),
@@ -94,14 +110,22 @@ export function timelineOf(record: TrialRecord): TimelineEntry[] {
       at: startedAt,
       until: startedAt === undefined ? undefined : startedAt + (durationMs ?? 0),
     })).map(({ item, index, at, until }) => ({
-      ...{ kind: 'verify' as const, index, at, until, title: firstLine(item.command) },
+      kind: 'verify' as const,
+      index,
+      at,
+      until,
+      title: firstLine(item.command),
       failed: item.exitCode !== 0,
     })),
     ...timed(validations, phaseAt('validate'), ({ startedAt, durationMs }) => ({
       at: startedAt,
       until: startedAt === undefined ? undefined : startedAt + (durationMs ?? 0),
     })).map(({ item, index, at, until }) => ({
-      ...{ kind: 'validation' as const, index, at, until, title: item.name },
+      kind: 'validation' as const,
+      index,
+      at,
+      until,
+      title: item.name,
       failed: !hasPassed(item, judgments),
     })),
   ];

@@ -67,7 +67,9 @@ export async function addCase(
       cases.map((one) => one.id),
     );
   const item = caseText({
-    ...{ id, change, test },
+    id,
+    change,
+    test,
     git: relative(realpathSync(folder), change.repository) || '.',
     prepare: options.prepare ?? project.install,
     variables: variablesOf(suite.prompt, folder),

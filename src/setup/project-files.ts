@@ -5,7 +5,12 @@ import { readText } from '../suite/yaml-file.ts';
 
 /** The files that show what a project in Python is. */
 export const ofPython: readonly string[] = [
-  ...['pyproject.toml', 'setup.py', 'setup.cfg', 'requirements.txt', 'tox.ini', 'pytest.ini'],
+  'pyproject.toml',
+  'setup.py',
+  'setup.cfg',
+  'requirements.txt',
+  'tox.ini',
+  'pytest.ini',
 ];
 
 /** The files whose texts are read. */

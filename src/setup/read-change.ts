@@ -88,7 +88,10 @@ export async function readChange(
       git(args, set),
     );
     return {
-      ...{ repository, before, title, project },
+      repository,
+      before,
+      title,
+      project,
       tests: await partOf(files.filter(isTest)),
       rest: await partOf(files.filter((path) => !isTest(path))),
     };
@@ -99,8 +102,17 @@ export async function readChange(
 
 /** Options that make patches independent of the user's settings, and run no program of the repository. */
 const patchOptions = [
-  ...['--no-renames', '--binary', '--full-index', '--no-ext-diff', '--no-textconv', '--no-color'],
-  ...['--unified=3', '--inter-hunk-context=0', '--submodule=short', '--src-prefix=a/', '--dst-prefix=b/'],
+  '--no-renames',
+  '--binary',
+  '--full-index',
+  '--no-ext-diff',
+  '--no-textconv',
+  '--no-color',
+  '--unified=3',
+  '--inter-hunk-context=0',
+  '--submodule=short',
+  '--src-prefix=a/',
+  '--dst-prefix=b/',
 ];
 
 interface Ends {

@@ -31,7 +31,10 @@ export function trialsToShowWorse(cases: number, confidence: number, most = 20):
 
 function fallIsShown(cases: number, trials: number, confidence: number): boolean {
   const all = Array.from({ length: cases }, (_, index) => ({
-    ...{ id: String(index), passed: trials, failed: 0, void: 0 },
+    id: String(index),
+    passed: trials,
+    failed: 0,
+    void: 0,
   }));
   return couldBeWorse(all, all, confidence);
 }

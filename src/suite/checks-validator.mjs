@@ -109,7 +109,9 @@ async function ask({ rubric, files, threshold, model, votes }, context) {
   if (files === undefined && finalMessage?.trim()) material['the last message'] = finalMessage;
   assert.ok(Object.keys(material).length > 0, nothingToJudge(files, paths, context));
   await context.judge({
-    ...{ rubric: expanded(rubric, variables), material, threshold },
+    rubric: expanded(rubric, variables),
+    material,
+    threshold,
     ...(model !== undefined && { models: [model] }),
     ...(votes !== undefined && { votes }),
   });

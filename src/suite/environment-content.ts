@@ -57,7 +57,9 @@ function withoutPlaces<Parts extends { image?: NamedImage | undefined; build?: P
     image: image && { ...image, place: undefined },
     build: build && {
       ...build,
-      ...{ name: undefined, file: undefined, place: undefined },
+      name: undefined,
+      file: undefined,
+      place: undefined,
       context: { ...build.context, folder: undefined },
     },
   };

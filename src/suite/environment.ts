@@ -201,7 +201,9 @@ export function sandboxIn<Sandbox extends SandboxParts>(
     ...(image && { image: image.mappedTo ?? image.name }),
     ...(build && { image: `built from ${build.name}` }),
     ...(user !== undefined && { user }),
-    ...{ cpus, memory, disk },
+    cpus,
+    memory,
+    disk,
     ...(needs.length > 0 && { needs: [...new Set([...(sandbox.needs ?? []), ...needs])] }),
     timeouts: { ...sandbox.timeouts, build: buildMs, harness },
   };

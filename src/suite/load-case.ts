@@ -285,7 +285,10 @@ function plannedStep(step: StepSource, common: CommonParts, part: CasePart): Cas
   return {
     name,
     instruction: reader.text(instruction, [...path, 'instruction']),
-    ...{ files: placed, emptied: empties, setup, healthcheck },
+    files: placed,
+    emptied: empties,
+    setup,
+    healthcheck,
     agent: agent ? agentOf(agent, [...path, 'agent'], reader) : (common.agent ?? {}),
     timeoutMs: timeout,
     tests: {

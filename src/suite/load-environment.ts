@@ -53,7 +53,10 @@ export function plannedEnvironment(
       services: Object.entries(services).map(([name, service]) => plannedService(name, service, parts)),
     }),
     ...(nameForServices !== undefined && { nameForServices }),
-    ...{ workdir, user, env, resources },
+    workdir,
+    user,
+    env,
+    resources,
     ...(startUp && { startUp }),
     ...(hosts && { hosts }),
     ...(healthcheck && { healthcheck }),
@@ -88,7 +91,9 @@ function plannedService(
       environment.report(['services', name, ...[path].flat()], issue),
   };
   return {
-    ...{ name, ...service, ...sourceOf({ image, build }, parts) },
+    name,
+    ...service,
+    ...sourceOf({ image, build }, parts),
     ...(healthcheck !== undefined && { healthcheck: healthcheck === false ? 'none' : healthcheck }),
     dependsOn: dependenciesOf(dependsOn),
     ...((files || folders) && { files: placedFiles({ files, folders }, parts) }),
@@ -157,7 +162,11 @@ function plannedBuild(
     const hash = contextHash(contextFolder, entries, keys && keyFinder(keys, contextFolder));
     return {
       name: relative(folder, file).split(sep).join(posix.sep),
-      ...{ file, dockerfile, target, args, images },
+      file,
+      dockerfile,
+      target,
+      args,
+      images,
       context: { folder: contextFolder, ignore, hash },
       place: placeOf('build'),
     };

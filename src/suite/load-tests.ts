@@ -38,7 +38,12 @@ export function plannedTests(source: TestsSource, part: CasePart): CaseTests {
   const fresh = freshTests(source, emptied, part);
   return {
     files: placedFiles({ folders, files }, part),
-    ...{ emptied, command, env, user, timeoutMs: timeout, thresholds: thresholdsOf(threshold) },
+    emptied,
+    command,
+    env,
+    user,
+    timeoutMs: timeout,
+    thresholds: thresholdsOf(threshold),
     ...(collect.length > 0 && {
       collect: collect.map(({ timeout, ...each }) => ({ ...each, timeoutMs: timeout })),
     }),
@@ -53,7 +58,9 @@ function readingOf({ rewards, prints, named }: TestsSource, part: CasePart): Tes
   if (!named) return { kind: 'printed-tests', parser: prints ?? 'pytest' };
   const { parser, report } = named;
   return {
-    ...{ kind: 'named-tests', parser, report },
+    kind: 'named-tests',
+    parser,
+    report,
     failToPass: namesOf(named.failToPass, 'failToPass', part),
     passToPass: namesOf(named.passToPass, 'passToPass', part),
   };

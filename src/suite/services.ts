@@ -98,7 +98,8 @@ export type ServiceSource = z.infer<typeof ServiceSource>;
 
 export const Services = z.record(HostName, ServiceSource).superRefine((services, context) => {
   const all = Object.entries(services).map(([name, { aliases, dependsOn }]) => ({
-    ...{ name, aliases },
+    name,
+    aliases,
     dependsOn: dependenciesOf(dependsOn),
   }));
   for (const { path, message } of serviceProblems(all)) context.addIssue({ code: 'custom', path, message });

@@ -43,7 +43,9 @@ export const StreamLine = z
         type: z.literal('tool'),
         name: z.string(),
         input: z.unknown().optional(),
-        ...{ id: Id, startedAt: Time, ...result },
+        id: Id,
+        startedAt: Time,
+        ...result,
       })
       .meta({ description: 'Another tool that the agent used, or begins to use if `id` names it.' }),
     z

@@ -9,21 +9,48 @@ import { type Path, readYamlFile } from './yaml-file.ts';
 type Fields<Source> = Readonly<Record<keyof Source & string, 'sent' | 'local' | 'unused'>>;
 
 const suiteFields: Fields<SuiteFile> = {
-  ...{ suite: 'sent', trials: 'sent', variants: 'sent', cases: 'sent' },
-  ...{ judges: 'local', artifacts: 'local', environment: 'local', tasks: 'local', source: 'local' },
+  suite: 'sent',
+  trials: 'sent',
+  variants: 'sent',
+  cases: 'sent',
+  judges: 'local',
+  artifacts: 'local',
+  environment: 'local',
+  tasks: 'local',
+  source: 'local',
 };
 
 const variantFields: Fields<VariantSource> = {
-  ...{ model: 'sent', harness: 'sent', sandbox: 'sent', name: 'unused' },
+  model: 'sent',
+  harness: 'sent',
+  sandbox: 'sent',
+  name: 'unused',
   // Who runs it uses the profile that its configuration has for the harness.
-  ...{ profile: 'sent', userModel: 'local' },
+  profile: 'sent',
+  userModel: 'local',
 };
 
 const caseFields: Fields<CaseSource> = {
-  ...{ id: 'sent', name: 'sent', tags: 'sent', variables: 'sent', source: 'sent', prepare: 'sent' },
-  ...{ verify: 'sent', validator: 'sent', checks: 'sent', judge: 'sent', user: 'sent', solution: 'unused' },
-  ...{ protected: 'local', artifacts: 'local', environment: 'local', tests: 'local' },
-  ...{ agent: 'local', artifactsExcept: 'local', steps: 'local', overall: 'local' },
+  id: 'sent',
+  name: 'sent',
+  tags: 'sent',
+  variables: 'sent',
+  source: 'sent',
+  prepare: 'sent',
+  verify: 'sent',
+  validator: 'sent',
+  checks: 'sent',
+  judge: 'sent',
+  user: 'sent',
+  solution: 'unused',
+  protected: 'local',
+  artifacts: 'local',
+  environment: 'local',
+  tests: 'local',
+  agent: 'local',
+  artifactsExcept: 'local',
+  steps: 'local',
+  overall: 'local',
 };
 
 /**

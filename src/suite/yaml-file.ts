@@ -70,7 +70,9 @@ export function yamlFileOf<Schema extends z.ZodType>(
   const lines = new LineCounter();
   // Repeated keys are checked below, because this parser's check takes quadratic time.
   const document = parseDocument(text, {
-    ...{ lineCounter: lines, prettyErrors: false, merge },
+    lineCounter: lines,
+    prettyErrors: false,
+    merge,
     uniqueKeys: false,
   });
   const positionOf = (offset: number) => {

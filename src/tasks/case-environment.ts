@@ -35,9 +35,13 @@ export function caseEnvironment(
     {
       ...(source.kind === 'image' && { image: source.image }),
       ...(source.kind === 'build' && { build: source }),
-      ...{ workdir, user, env, resources: { cpus, memory, disk } },
+      workdir,
+      user,
+      env,
+      resources: { cpus, memory, disk },
       ...(healthcheck && { healthcheck }),
-      ...{ files: mounted.files, folders: mounted.folders },
+      files: mounted.files,
+      folders: mounted.folders,
       services: serviceSources(environment.services, (issue) => report(issueAt(definition, issue))),
     },
     {

@@ -40,7 +40,8 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
   const agent = agentOf(task.agent, task.environment);
   const planned: PlannedCase = {
     request: {
-      ...{ id: task.id, name: task.name },
+      id: task.id,
+      name: task.name,
       ...(task.keywords.length > 0 && { tags: task.keywords }),
       variables: { instruction: hasSteps ? instructionOf(task.steps) : task.instruction },
     },
@@ -49,7 +50,9 @@ export function caseOf(task: Task, parts: CaseParts): PlannedCase {
       ...artifactsOf(task.artifacts),
       environment,
       ...(Object.keys(agent).length > 0 && { agent }),
-      ...{ tests, oracle, steps },
+      tests,
+      oracle,
+      steps,
     },
   };
   // Its files were checked when they were read.
@@ -103,7 +106,9 @@ function stepOf(task: Task, step: TaskStep, index: number, { parts, report }: St
   const workdir = workdirFiles === undefined ? [] : [{ from: workdirFiles, to: '.', ignored: [] }];
   const thresholds = { byName: minReward, required: true };
   return {
-    ...{ name, instruction, setup },
+    name,
+    instruction,
+    setup,
     files: placedFiles(new TaskFolder(place), workdir, parts.files),
     emptied: index === 0 ? [] : [...logFolders],
     healthcheck,

@@ -52,7 +52,11 @@ export function testsOf(
   return {
     files: tests.length === 0 ? [] : placedFiles(new TaskFolder(place), tests, files),
     emptied: [...new Set([...tests.map(folderOf), ...written.map((file) => posix.dirname(file))])],
-    ...{ command, env, user, timeoutMs, thresholds },
+    command,
+    env,
+    user,
+    timeoutMs,
+    thresholds,
     reading: readingOf(reading),
     ...(network && { network }),
     ...(collect.length > 0 && { collect }),

@@ -32,11 +32,17 @@ function givenOf({ source, env, hosts, files, workdir, user, ...service }: TaskS
   return {
     ...(source.kind === 'image' && { image: source.image }),
     ...(source.kind === 'build' && { build: buildOf(source) }),
-    ...{ command, entrypoint, aliases, env, workdir, user },
+    command,
+    entrypoint,
+    aliases,
+    env,
+    workdir,
+    user,
     ...(Object.keys(hosts).length > 0 && { hosts }),
     ...(healthcheck && { healthcheck: healthcheck === 'none' ? false : healthcheckOf(healthcheck) }),
     dependsOn: Object.fromEntries(dependsOn.map(({ service: name, until }) => [name, until])),
-    ...{ ...mountedFiles(files), resources: { cpus, memory } },
+    ...mountedFiles(files),
+    resources: { cpus, memory },
     memoryFolders: files.flatMap((file) => (file.kind === 'memory' ? [file.to] : [])),
   };
 }
@@ -55,7 +61,9 @@ function healthcheckOf({ command, retries, ...times }: ServiceHealthcheck) {
   const { interval, timeout, startPeriod } = times;
   const duration = (ms: number) => `${Math.max(1, Math.round(ms))}ms`;
   return {
-    ...{ command, interval: duration(interval), timeout: duration(timeout) },
+    command,
+    interval: duration(interval),
+    timeout: duration(timeout),
     startPeriod: duration(startPeriod),
     retries: Math.max(1, retries),
   };

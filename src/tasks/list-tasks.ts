@@ -88,7 +88,9 @@ function listed(read: ReadTask): ListedTask {
   const { id, name, format, place, environment, verifier, solution, steps, keywords, notes, obstacles } =
     read.task;
   return {
-    ...{ id, format, place },
+    id,
+    format,
+    place,
     state: obstacles.length === 0 ? 'runs' : 'does not run',
     name,
     environment: {
@@ -100,7 +102,9 @@ function listed(read: ReadTask): ListedTask {
       steps.length === 0 ? solution !== undefined : steps.every((step) => step.solution !== undefined),
     steps: Math.max(1, steps.length),
     keywords,
-    ...{ notes, obstacles, issues: [] },
+    notes,
+    obstacles,
+    issues: [],
   };
 }
 

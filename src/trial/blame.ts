@@ -255,6 +255,11 @@ function decisionOf(next: Row['next']): Decision {
 
 /** What is known before anything was tried. */
 export const nothingTried = {
-  ...{ probe: 'untried', work: 'untried', untouched: 'untried', solved: 'untried' },
-  ...{ judge: 'untried', again: 'untried', after: 'untried' },
+  probe: 'untried',
+  work: 'untried',
+  untouched: 'untried',
+  solved: 'untried',
+  judge: 'untried',
+  again: 'untried',
+  after: 'untried',
 } as const satisfies Partial<Evidence>;

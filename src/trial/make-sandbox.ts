@@ -200,7 +200,9 @@ function preparesBesideServices({ environment, caseName }: TrialSpec): TrialFail
 
 function labelsOf({ batchId, runId, caseName, ordinal }: TrialSpec): Record<string, string> {
   return {
-    ...{ 'offsite.batch': batchId, 'offsite.run': runId },
-    ...{ 'offsite.case': caseName, 'offsite.ordinal': String(ordinal) },
+    'offsite.batch': batchId,
+    'offsite.run': runId,
+    'offsite.case': caseName,
+    'offsite.ordinal': String(ordinal),
   };
 }

@@ -50,7 +50,14 @@ export function subjectOf(trial: TrialSpec) {
   const ofTests = [...new Set((steps?.list ?? [trial]).flatMap(({ testsHosts }) => testsHosts ?? []))];
   const prompt = steps ? steps.list.map((step) => step.prompt).join('\n\n') : spec.prompt;
   return {
-    ...{ caseName, ordinal, model, harness, image, network, prompt, verify },
+    caseName,
+    ordinal,
+    model,
+    harness,
+    image,
+    network,
+    prompt,
+    verify,
     profile: profile.name,
     profileVersion: profileVersion(profile),
     ...(profile.tellDeadline && { tellDeadline: true as const }),

@@ -111,7 +111,11 @@ function stepSpec(
   const harness = timeoutMs ?? sandbox.timeouts.harness;
   return {
     ...withTestsOf(spec, step),
-    ...{ prompt, variables, artifacts, artifactsExcept, profile },
+    prompt,
+    variables,
+    artifacts,
+    artifactsExcept,
+    profile,
     agent,
     sandbox: { ...sandbox, ...reach, timeouts: { ...sandbox.timeouts, harness } },
   };
@@ -178,7 +182,8 @@ function combinedSteps({ steps }: TrialSpec, ran: readonly RanStep[]): Found {
         ? commands.reduce((sum, one) => sum + one, 0)
         : undefined,
     },
-    ...{ validations, judgments },
+    validations,
+    judgments,
     artifacts: named.flatMap(({ name, found }) =>
       (found.artifacts ?? [])
         .filter(({ path }) => path !== trajectoryPath)
@@ -199,7 +204,9 @@ function stepResults({ list }: TrialSteps, ran: readonly NamedStep[]): StepResul
     const { verdict, cause, harness } = found;
     const rewards = rewardsOf(here);
     return {
-      ...{ name, startedAt, finishedAt },
+      name,
+      startedAt,
+      finishedAt,
       ...(verdict && { verdict }),
       ...(cause && { cause }),
       ...(rewards.size > 0 && { rewards: Object.fromEntries(rewards) }),

@@ -27,8 +27,11 @@ export const sandboxPaths = {
  * the kernel shows.
  */
 export const notTheSystem: readonly string[] = [
-  ...[sandboxPaths.own, sandboxPaths.validatorNode],
-  ...['/dev', '/proc', '/sys'],
+  sandboxPaths.own,
+  sandboxPaths.validatorNode,
+  '/dev',
+  '/proc',
+  '/sys',
 ];
 
 /** Paths where every program that verify runs may write. A change there says nothing about the system. */

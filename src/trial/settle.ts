@@ -38,7 +38,10 @@ export async function settle<Result extends Settled>(
 ): Promise<{ graded: Result; blamed: Blamed<Result> | undefined }> {
   const evidence: Evidence = {
     ...nothingTried,
-    ...{ agent, model: 'answered', harness: 'exited', work: seen(first) },
+    agent,
+    model: 'answered',
+    harness: 'exited',
+    work: seen(first),
   };
   let last = first;
   let control: Blamed<Result>['control'];

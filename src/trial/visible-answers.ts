@@ -55,7 +55,12 @@ export function searchKey(search: Search, where: readonly string[]): string {
 
 /** What a search finds that finds nothing, and could look at everything. */
 export const nothingVisible: Visible = {
-  ...{ answers: [], commits: undefined, bundles: [], unread: [], doubtful: [], missing: [] },
+  answers: [],
+  commits: undefined,
+  bundles: [],
+  unread: [],
+  doubtful: [],
+  missing: [],
 };
 
 export function isNothing({ commits, ...lists }: Visible): boolean {
@@ -77,7 +82,10 @@ export async function searchVisible(
     stdin: searchScript(search),
     env: {
       ...gitSettings({ 'safe.directory': '*', 'core.fsmonitor': 'false', 'core.hooksPath': '/dev/null' }),
-      ...{ GIT_NO_LAZY_FETCH: '1', GIT_NO_REPLACE_OBJECTS: '1', GIT_OPTIONAL_LOCKS: '0', LC_ALL: 'C' },
+      GIT_NO_LAZY_FETCH: '1',
+      GIT_NO_REPLACE_OBJECTS: '1',
+      GIT_OPTIONAL_LOCKS: '0',
+      LC_ALL: 'C',
     },
     capBytes: visibleAnswers.bytes.output,
     timeoutMs: visibleAnswers.time.search,
@@ -88,7 +96,9 @@ export async function searchVisible(
   if (result.ended !== 'exited' || !text.endsWith('searched\n')) {
     const why = result.ended === 'not-started' ? result.message : result.stderr.text.trim() || result.ended;
     throw new TrialFailure({
-      ...{ kind: 'infrastructure', phase: 'sandbox', output: result.stderr.text },
+      kind: 'infrastructure',
+      phase: 'sandbox',
+      output: result.stderr.text,
       message: `the sandbox could not be searched for the solution and the tests of its case: ${why.slice(0, 200)}`,
     });
   }
@@ -220,6 +230,10 @@ export function refuseVisible(visible: Visible): void {
     ? 'leave it out: with .dockerignore, leaveOut of the source, or in prepare; what agents need belongs into files of the environment'
     : 'leave them out of the image';
   throw new TrialFailure({
-    ...{ kind: 'task', phase: 'sandbox', message: `${message}; ${hint}`, output, givesAway: true },
+    kind: 'task',
+    phase: 'sandbox',
+    message: `${message}; ${hint}`,
+    output,
+    givesAway: true,
   });
 }

@@ -181,7 +181,8 @@ function placed<Ended extends SandboxedValidation>(record: Ended, now: number): 
   const within = (at: number) => Math.min(now, Math.max(startedAt, startedAt + at - record.startedAt));
   return {
     ...record,
-    ...{ startedAt, durationMs },
+    startedAt,
+    durationMs,
     logs: record.logs.map((line) => ({ ...line, at: within(line.at) })),
   };
 }

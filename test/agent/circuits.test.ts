@@ -24,7 +24,11 @@ async function secondTrial(modelFailure: string | undefined) {
     requireRoom: async () => undefined,
   });
   const models: ModelAccount = {
-    ...{ exchanges: [], connections: [], usage: [], modelMs: 0, failure: undefined },
+    exchanges: [],
+    connections: [],
+    usage: [],
+    modelMs: 0,
+    failure: undefined,
     agent: { acted: true, modelFailure },
   };
   using first = await circuits.enter(specOf(''), admission, never);

@@ -243,7 +243,11 @@ test('while a proxy answers 404 for a service that granted claims, found trials 
     offers: async (...asked) => (isReplaced ? 'absent' : client.offers(...asked)),
   };
   const claims = new ServiceClaims({
-    ...{ client: proxied, agent: 'a', clock, monotonic: () => monotonic, leaseMs },
+    client: proxied,
+    agent: 'a',
+    clock,
+    monotonic: () => monotonic,
+    leaseMs,
   });
   using first = await claims.acquire(found(0), signal);
   expect(first.number).toBe(1);

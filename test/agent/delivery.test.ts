@@ -28,7 +28,8 @@ const success: Step = (response, { path, body }) => {
 const broken = json(500, { _tag: 'InternalError', message: 'sorry' });
 const busy = json(429, { _tag: 'TooMany', message: 'slow down' });
 const refused = json(400, {
-  ...{ _tag: 'HttpApiDecodeError', message: 'bad' },
+  _tag: 'HttpApiDecodeError',
+  message: 'bad',
   issues: [{ _tag: 'Type', path: ['trial', 'ordinal'], message: 'no' }],
 });
 const grace = { ms: 1e12, failures: 1e6 };
@@ -65,7 +66,11 @@ async function loopOver(trials: number, steps: Step[]) {
   const sender = new ServiceSender({ client, ledger, warn: (line) => lines.push(line) });
   const loop = opened.use(
     new Delivery({
-      ...{ ledger, sender, clock, service: 'there', random: () => 0.5 },
+      ledger,
+      sender,
+      clock,
+      service: 'there',
+      random: () => 0.5,
       observe: (report, { state }) => state !== 'sent' && lines.push(`${report.ordinal} ${state}`),
       note: (line) => lines.push(line),
     }),

@@ -23,7 +23,11 @@ afterAll(async () => {
 
 function place() {
   const engines = new Engines({
-    ...{ engines: [one, other], areSeveral: true, clock, random: () => 0, patienceMs: 0 },
+    engines: [one, other],
+    areSeveral: true,
+    clock,
+    random: () => 0,
+    patienceMs: 0,
     check: new FitCheck(clock),
     observe: () => undefined,
   });

@@ -178,7 +178,9 @@ test('a trial whose harness ended before its model answered is run again, and no
   await using server = await testUpstream(() => undefined);
   const modelConfig = ModelConfig.parse({ wire: 'openai-chat', baseUrl: server.url });
   await using gateway = openGateway({
-    ...{ models: { mute: modelConfig }, env: {}, clock: systemClock },
+    models: { mute: modelConfig },
+    env: {},
+    clock: systemClock,
     scripted: () => {
       throw new Error('no scripted model here');
     },
@@ -206,7 +208,9 @@ test('a trial of a model that nothing listens for is void after one attempt', as
   };
   const modelConfig = ModelConfig.parse({ wire: 'openai-chat', baseUrl: server.url });
   await using gateway = openGateway({
-    ...{ models: { gone: modelConfig }, env: {}, clock },
+    models: { gone: modelConfig },
+    env: {},
+    clock,
     note: (message) => notes.push(message),
     scripted: () => {
       throw new Error('no scripted model here');

@@ -97,15 +97,13 @@ test('a daemon finds the new run of a case with a long history, and reads the wh
   const targets = new PollTargets(daemon, { monotonic: () => 0, random: () => 0.5 });
   let claimed = 0;
   const parts = {
-    ...{
-      client,
-      clock: systemClock,
-      ledger,
-      service: 'here',
-      targets,
-      metrics: new Metrics(),
-      log: pino({ level: 'silent' }),
-    },
+    client,
+    clock: systemClock,
+    ledger,
+    service: 'here',
+    targets,
+    metrics: new Metrics(),
+    log: pino({ level: 'silent' }),
     unclear: new Set<string>(),
     adopted: () => {
       claimed += 1;
@@ -145,7 +143,10 @@ test.each([
     const outcomes: Delivered[] = [];
     const sender = new ServiceSender({ client, ledger, warn: () => undefined });
     await using delivery = new Delivery({
-      ...{ ledger, sender, clock: systemClock, service: 'here' },
+      ledger,
+      sender,
+      clock: systemClock,
+      service: 'here',
       observe: (_, delivered) => outcomes.push(delivered),
       note: () => undefined,
     });

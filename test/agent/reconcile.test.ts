@@ -56,7 +56,10 @@ async function world(inLedger: InLedger, atService: AtService) {
   };
   const ledger = opened.use(new Ledger(join(place.folder, 'ledger'), systemClock));
   const batch = ledger.batches.add({
-    ...{ service: 'there', id, suite: 'S', file: undefined },
+    service: 'there',
+    id,
+    suite: 'S',
+    file: undefined,
     runs: [{ ...run, taskIndex: 0, caseName: 'A', variant: 'v' }],
   });
   const trial = queueTrial(ledger, batch.key, 0);

@@ -6,13 +6,23 @@ import { stepsContent } from '../../src/suite/environment-content.ts';
 
 function environment(folder: string, { hash = 'h', place = 'none' } = {}): CaseEnvironment {
   const build = {
-    ...{ name: `${folder}/Dockerfile`, file: `/${folder}/Dockerfile`, dockerfile: 'FROM a', args: {} },
-    ...{ images: {}, place: `${folder}/suite.yaml:3:5` },
+    name: `${folder}/Dockerfile`,
+    file: `/${folder}/Dockerfile`,
+    dockerfile: 'FROM a',
+    args: {},
+    images: {},
+    place: `${folder}/suite.yaml:3:5`,
     context: { folder: `/${folder}`, ignore: '', hash },
   };
   const service = {
-    ...{ name: 'db', aliases: [], env: {}, dependsOn: [], memoryFolders: [], resources: {} },
-    ...{ image: { name: 'db', place: `${folder}/suite.yaml:7:7` }, place: `${folder}/suite.yaml:6:5` },
+    name: 'db',
+    aliases: [],
+    env: {},
+    dependsOn: [],
+    memoryFolders: [],
+    resources: {},
+    image: { name: 'db', place: `${folder}/suite.yaml:7:7` },
+    place: `${folder}/suite.yaml:6:5`,
   };
   return { env: { place }, resources: {}, build, services: [service] };
 }

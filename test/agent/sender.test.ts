@@ -28,7 +28,9 @@ const conflict = json(409, { _tag: 'Conflict', message: 'recorded with other con
 const success = json(200, {});
 const listed = (trial: Record<string, unknown>) =>
   json(200, {
-    ...{ page: 1, pageSize: 20, total: 1 },
+    page: 1,
+    pageSize: 20,
+    total: 1,
     runs: [
       {
         id: 'run_1',
@@ -101,7 +103,11 @@ async function deliver(steps: Step[], world: World = {}) {
 async function drain(ledger: Ledger, sender: ServiceSender): Promise<Delivered[]> {
   const outcomes: Delivered[] = [];
   await using delivery = new Delivery({
-    ...{ ledger, sender, clock: systemClock, service: 'there', note: () => undefined },
+    ledger,
+    sender,
+    clock: systemClock,
+    service: 'there',
+    note: () => undefined,
     observe: (_, outcome) => outcome.state !== 'sent' && outcomes.push(outcome),
   });
   await delivery.drain({ ms: 1_000, failures: 1 }, AbortSignal.timeout(10_000));
@@ -151,7 +157,9 @@ describe('a report', () => {
       (JSON.parse(received.body).id === 'batch_1' ? success : notFound)(response, received);
     const ofRun = (id: string, status: string) =>
       json(200, {
-        ...{ page: 1, pageSize: 20, total: 1 },
+        page: 1,
+        pageSize: 20,
+        total: 1,
         runs: [{ id, trials: [1, 2].map((ordinal) => ({ id: `${id} ${ordinal}`, ordinal, status })) }],
       });
     const shows: Step = (response, received) =>
@@ -161,12 +169,18 @@ describe('a report', () => {
       );
     await using service = await scriptedService(answers([byBatch], [shows]));
     await using client = createClient({
-      ...{ url: service.url, apiKey: 'key-1234', clock: systemClock, retry: { attempts: 1 } },
+      url: service.url,
+      apiKey: 'key-1234',
+      clock: systemClock,
+      retry: { attempts: 1 },
     });
     using ledger = new Ledger(folder, systemClock);
     const run = { taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v' };
     const batch = ledger.batches.add({
-      ...{ service: 'there', id: 'batch_1', suite: 'S', file: undefined },
+      service: 'there',
+      id: 'batch_1',
+      suite: 'S',
+      file: undefined,
       runs: [
         { ...run, id: 'run_1' },
         { ...run, id: 'run_2', taskIndex: 1, caseId: 'b' },
@@ -214,7 +228,8 @@ describe('a report', () => {
 
   const refusalAt = (...path: (string | number)[]) =>
     json(400, {
-      ...{ _tag: 'HttpApiDecodeError', message: 'bad' },
+      _tag: 'HttpApiDecodeError',
+      message: 'bad',
       issues: [{ _tag: 'Type', path, message: 'expected Started' }],
     });
 
@@ -362,12 +377,23 @@ describe('a report', () => {
   test('of a run that this agent found is never sent by its batch: its index there is not known', async () => {
     await using service = await scriptedService(notFound, success);
     await using client = createClient({
-      ...{ url: service.url, apiKey: 'key-1234', clock: systemClock, retry: { attempts: 1 } },
+      url: service.url,
+      apiKey: 'key-1234',
+      clock: systemClock,
+      retry: { attempts: 1 },
     });
     using ledger = new Ledger(folder, systemClock);
     ledger.foundRuns.adopt({
-      ...{ service: 'there', batchId: 'batch_1', suite: 'S', id: 'run_9', caseId: 'a', caseName: 'A' },
-      ...{ variant: 'v', details: {}, setup: undefined, ordinals: [1] },
+      service: 'there',
+      batchId: 'batch_1',
+      suite: 'S',
+      id: 'run_9',
+      caseId: 'a',
+      caseName: 'A',
+      variant: 'v',
+      details: {},
+      setup: undefined,
+      ordinals: [1],
     });
     const [trial] = listTrials(ledger.records, 1);
     if (!trial) throw new Error('the trial is not there');

@@ -56,7 +56,13 @@ async function openBench(concurrency: number, batch?: BudgetAccount): Promise<Be
   const observed: AttemptEvent[] = [];
   let begun = 0;
   const parts: AttemptParts = {
-    ...{ sandboxes, runners: all, clock: systemClock, ledger, gateway, random: () => 0, attempts: 3 },
+    sandboxes,
+    runners: all,
+    clock: systemClock,
+    ledger,
+    gateway,
+    random: () => 0,
+    attempts: 3,
     budgets: { trial: {}, batch },
     patienceMs: 60_000,
     admission: new Admission({
@@ -66,14 +72,20 @@ async function openBench(concurrency: number, batch?: BudgetAccount): Promise<Be
       requireRoom: async () => undefined,
     }),
     circuits: new Circuits({
-      ...{ engine, clock: systemClock, random: () => 0, patienceMs: 60_000 },
+      engine,
+      clock: systemClock,
+      random: () => 0,
+      patienceMs: 60_000,
       observe: () => undefined,
     }),
   };
   const { signal } = new AbortController();
   const spec = (run: string): TrialSpec =>
     specOf('', {
-      ...{ model: 'model', modelConfig, harness: 'fixture-cli', verify: 'true' },
+      model: 'model',
+      modelConfig,
+      harness: 'fixture-cli',
+      verify: 'true',
       profile: profileOf({ name: 'fast', run }),
     });
   return {
@@ -97,10 +109,17 @@ async function openBench(concurrency: number, batch?: BudgetAccount): Promise<Be
 /** A batch of a run for each variant; returns the keys of so many trials of each. */
 function queue(ledger: Ledger, variants: string[], trials: number, id = 'batch'): TrialKey[][] {
   const { key } = ledger.batches.add({
-    ...{ service: 's', id, suite: 'S', file: undefined },
+    service: 's',
+    id,
+    suite: 'S',
+    file: undefined,
     runs: variants.map((variant, variantIndex) => ({
-      ...{ id: `${id}-${variant}`, taskIndex: 0, caseId: 'a', caseName: 'A' },
-      ...{ variant, variantIndex },
+      id: `${id}-${variant}`,
+      taskIndex: 0,
+      caseId: 'a',
+      caseName: 'A',
+      variant,
+      variantIndex,
     })),
   });
   const ordinals = Array.from({ length: trials }, (_, ordinal) => ordinal);
@@ -142,7 +161,10 @@ test('a variant whose harness does not work is warned of once, and stopped after
   const [first, second] = queue(bench.ledger, ['fast', 'slow'], 4);
   const results = await bench.finish([...of(first, broken), ...of(second?.slice(0, 2), working)]);
   expect(kindsOf(results)).toEqual([
-    ...[brokenOne, brokenOne, brokenOne, stoppedOne],
+    brokenOne,
+    brokenOne,
+    brokenOne,
+    stoppedOne,
     ...Array(2).fill(['passed', undefined, false]),
   ]);
   const warnings = bench.observed.filter((event) => event.kind === 'broken-harness');

@@ -10,7 +10,12 @@ if (!variant || !planned) throw new Error('the plan has a case and a variant');
 
 const run = {
   record: { id: 'run', setup: { prompt: '', verify: 'true' } },
-  ...{ taskIndex: 0, case: planned, variant, prompt: '', batchId: 'batch', judges: [] },
+  taskIndex: 0,
+  case: planned,
+  variant,
+  prompt: '',
+  batchId: 'batch',
+  judges: [],
 };
 
 test('a case changes the image, the user and the limits of its variant’s sandbox', () => {
@@ -47,11 +52,16 @@ test('a stored plan keeps an environment’s files byte for byte', () => {
 test('tests in an environment of their own keep it in a stored plan, and have a sandbox of their own', () => {
   const own = {
     ...noEnvironment,
-    ...{ image: { name: 'checker', place: 'task.toml:1:1' }, user: 'nobody' },
+    image: { name: 'checker', place: 'task.toml:1:1' },
+    user: 'nobody',
     files: [{ path: '/check', content: Buffer.from([0, 0xff]), mode: 0o644 }],
   };
   const tests = {
-    ...{ files: [], emptied: [], command: ['true'], env: {}, timeoutMs: 1 },
+    files: [],
+    emptied: [],
+    command: ['true'],
+    env: {},
+    timeoutMs: 1,
     reading: { kind: 'printed-tests' as const, parser: 'pytest' as const },
     thresholds: { default: 1, byName: {} },
     fresh: { environment: own, brought: { kind: 'artifacts' as const, artifacts: [], sealed: [] } },

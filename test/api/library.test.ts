@@ -32,7 +32,13 @@ test('a program runs a suite and reads its results; nothing prints, and the proc
   vi.restoreAllMocks();
 
   expect(batch).toMatchObject({
-    ...{ suite: 'small', service: 'embedded', passed: 2, failed: 2, void: 0, unfinished: 0, passRate: 0.5 },
+    suite: 'small',
+    service: 'embedded',
+    passed: 2,
+    failed: 2,
+    void: 0,
+    unfinished: 0,
+    passRate: 0.5,
     batchIds: [batch.id],
   });
   const [first, , third] = batch.trials;

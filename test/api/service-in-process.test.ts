@@ -32,7 +32,9 @@ test('a service in this process refuses what it refuses over HTTP', async () => 
   });
   const transport = transportTo(service.service);
   await using stranger = createClient({
-    ...{ url: 'http://localhost', transport, clock: systemClock },
+    url: 'http://localhost',
+    transport,
+    clock: systemClock,
     apiKey: 'a-key-that-nobody-made',
   });
   await expect(stranger.call('auth.whoami', {})).rejects.toMatchObject({ status: 401 });
@@ -41,7 +43,9 @@ test('a service in this process refuses what it refuses over HTTP', async () => 
 test('a call of a service in this process ends when its caller stops waiting', async () => {
   const never = { answer: () => new Promise<never>(() => undefined) };
   await using waiting = createClient({
-    ...{ url: 'http://localhost', transport: transportTo(never), clock: systemClock },
+    url: 'http://localhost',
+    transport: transportTo(never),
+    clock: systemClock,
     apiKey: service.key,
   });
   const stopping = new AbortController();

@@ -9,8 +9,13 @@ const spec = {
   sandbox: { name: 'theirs', ...SandboxConfig.parse({}) },
 } as TrialSpec;
 const build = {
-  ...{ name: 'Dockerfile', file: '/home/me/Dockerfile', dockerfile: 'FROM scratch\nCOPY . /', args: {} },
-  ...{ context: { folder: '/home/me/.ssh', ignore: '', hash: '' }, images: {}, place: '' },
+  name: 'Dockerfile',
+  file: '/home/me/Dockerfile',
+  dockerfile: 'FROM scratch\nCOPY . /',
+  args: {},
+  context: { folder: '/home/me/.ssh', ignore: '', hash: '' },
+  images: {},
+  place: '',
 };
 
 test('what needs files or a repository of this machine is refused, wherever the definition names it', () => {

@@ -90,7 +90,8 @@ export class Forger implements Disposable {
     this.database
       .prepare('UPDATE trials SET result = ?, verdict = ?, record_bytes = ? WHERE key = ?')
       .run(
-        ...[this.put(JSON.stringify(record)), record.verdict],
+        this.put(JSON.stringify(record)),
+        record.verdict,
         JSON.stringify(record).length,
         this.row(name).key,
       );

@@ -33,7 +33,12 @@ async function auditIn(folder: string) {
   return await auditBatch(
     findBatch(ledger.records, 'last'),
     {
-      ...{ ledger, config, harnesses: runners, now: 0, problems: [], concurrency: 4 },
+      ledger,
+      config,
+      harnesses: runners,
+      now: 0,
+      problems: [],
+      concurrency: 4,
       observe: () => undefined,
     },
     AbortSignal.timeout(60_000),
@@ -70,7 +75,8 @@ test('nothing is contradicted in honest trials without a verdict, or whose harne
       { id: 'unchecked', verify: 'kill -9 $$', variables: { act: 'true' } },
       { id: 'early', verify: '# One\n\ntrue\nif true; then exit 0; fi\nfalse', variables: { act: 'true' } },
       {
-        ...{ id: 'lines', variables: { act: 'true' } },
+        id: 'lines',
+        variables: { act: 'true' },
         verify:
           "cat > a <<'END'\n# not\n\nfalse\nEND\ntest 4 = \\\n  4\nf() {\n  test -s a\n}\n\nf; f # end\n\n",
       },

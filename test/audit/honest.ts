@@ -59,7 +59,9 @@ export async function honestBatch(): Promise<Place> {
   place.write('judge.yaml', judge);
   const prices = { date: '2026-01-01', input: 1, output: 5 };
   const file = place.suite({
-    ...{ cases, trials: 2, judges: ['judge'] },
+    cases,
+    trials: 2,
+    judges: ['judge'],
     variants: [{ name: 'bash', model: 'agent', harness: 'bash' }],
     config: {
       models: {

@@ -48,13 +48,22 @@ async function add(
   const planned = cases.map((one) => ({ request: { ...one, verify }, local: noExtras }));
   const variants = [{ name: 'worker', model, credentials, profile: { files: [] } }];
   const plan = await ledger.blobs.putJson({
-    ...{ version: 1, prompt: suite.prompt },
+    version: 1,
+    prompt: suite.prompt,
     plan: { suite: { id: suite.id, name: suite.name }, cases: planned, variants },
   });
   const { key } = ledger.batches.add({
-    ...{ service, id, suite: suite.name, file: undefined, plan },
+    service,
+    id,
+    suite: suite.name,
+    file: undefined,
+    plan,
     runs: cases.map((one, taskIndex) => ({
-      ...{ id: `run_${taskIndex}`, taskIndex, caseId: one.id, caseName: one.name, variant: 'worker' },
+      id: `run_${taskIndex}`,
+      taskIndex,
+      caseId: one.id,
+      caseName: one.name,
+      variant: 'worker',
       details: {},
     })),
   });
@@ -71,15 +80,16 @@ async function add(
 function addFound(ledger: Ledger, id: string, suiteName: string): void {
   const [variant] = runVariants([{ model: 'small', credentials }]);
   const { key } = ledger.batches.add({
-    ...{ service: 'embedded', id, suite: suiteName, file: undefined },
+    service: 'embedded',
+    id,
+    suite: suiteName,
+    file: undefined,
     runs: cases.map((one, taskIndex) => ({
-      ...{
-        id: `${id}_${taskIndex}`,
-        taskIndex,
-        caseId: one.id,
-        caseName: one.name,
-        variant: variant?.id ?? '',
-      },
+      id: `${id}_${taskIndex}`,
+      taskIndex,
+      caseId: one.id,
+      caseName: one.name,
+      variant: variant?.id ?? '',
       details: {},
     })),
   });

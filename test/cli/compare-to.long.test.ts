@@ -103,7 +103,15 @@ describe('offsite run --trials auto', () => {
   test('runs further batches until the pass rate is precise, and sums up all of them', async () => {
     const file = place.suite({ run: 'touch done', cases: three });
     const { exitCode, stdout, stderr } = await offsite(place, [
-      ...['run', file, '--trials', 'auto', '--precision', '0.3', '--json', '--concurrency', '4'],
+      'run',
+      file,
+      '--trials',
+      'auto',
+      '--precision',
+      '0.3',
+      '--json',
+      '--concurrency',
+      '4',
     ]);
     expect(stderr).toContain('not precise yet, further trials: 2 more of 3 cases on worker');
     const summary: MergedSummary & { rates: unknown } = JSON.parse(stdout);
@@ -135,7 +143,16 @@ describe('offsite run --trials auto', () => {
     const broken = { id: 'broken', prepare: 'exit 4', verify: 'true' };
     const file = place.suite({ run: 'touch done', cases: [...three.slice(0, 2), broken] });
     const { exitCode, stdout, stderr } = await offsite(place, [
-      ...['run', file, '--trials', 'auto', '--precision', '0.01', '--max-trials', '3', '-c', '4'],
+      'run',
+      file,
+      '--trials',
+      'auto',
+      '--precision',
+      '0.01',
+      '--max-trials',
+      '3',
+      '-c',
+      '4',
     ]);
     expect(stderr).toContain('further trials: 1 more of 2 cases on worker');
     const rows = stdout.split('\n').map((line) => line.split(/\s{2,}/).slice(0, 4));
@@ -181,7 +198,11 @@ describe('a suite of few cases', () => {
 
     // All cases of the last batch failed, so that none can be lost.
     const after = await offsite(own, [
-      ...['run', small('true'), '--compare-to', 'last', '--fail-on-case-regression'],
+      'run',
+      small('true'),
+      '--compare-to',
+      'last',
+      '--fail-on-case-regression',
     ]);
     expect(after.stderr).toMatch(/^no case regression: no case that always passed in batch_/m);
     expect(after.exitCode).toBe(0);

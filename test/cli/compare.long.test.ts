@@ -87,7 +87,11 @@ async function add(
     plan: { cases: planned, variants: [] },
   });
   const { key } = ledger.batches.add({
-    ...{ service: 'embedded', id, suite: 'Suite', file: undefined, plan },
+    service: 'embedded',
+    id,
+    suite: 'Suite',
+    file: undefined,
+    plan,
     runs: cells.map((cell, taskIndex) => ({
       id: `run_${taskIndex}`,
       taskIndex,
@@ -123,7 +127,10 @@ async function add(
 function resultOf({ seconds = 1, costUsd }: Cell, verdict: Verdict, ordinal: number): TrialRecord {
   const usage = costUsd === undefined ? {} : { totalTokens: costUsd * 1e6, costUsd };
   const models = {
-    ...{ exchanges: [], connections: [], modelMs: 0, agent: { acted: true } },
+    exchanges: [],
+    connections: [],
+    modelMs: 0,
+    agent: { acted: true },
     usage: [{ role: 'agent' as const, model: 'm', requests: 1, usage }],
   };
   const finishedAt = 1_000 * seconds + ordinal;

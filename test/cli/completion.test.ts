@@ -94,7 +94,10 @@ describe('bash completes', { timeout: 60_000 }, () => {
     const typed = `eval "$(offsite completion bash)"\noffsite run su\t\u0001echo \r exit\r`;
     const cwd = join(place.folder, 'project');
     const shell = spawnSync('script', ['-qec', 'bash --norc --noprofile -i', '/dev/null'], {
-      ...{ cwd, env: env(), input: typed, encoding: 'utf8' },
+      cwd,
+      env: env(),
+      input: typed,
+      encoding: 'utf8',
     });
     expect(shell.stdout).toContain('offsite run suite.yaml');
   });

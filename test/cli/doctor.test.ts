@@ -225,13 +225,11 @@ describe('a check', () => {
 
   test('of snapshots counts them, and warns of more than are kept', async () => {
     const images = Array.from({ length: 1_001 }, (_, n) => ({
-      ...{
-        id: `sha256:${n}`,
-        names: [`offsite/snapshot:${n}`],
-        parentId: '',
-        bytes: 1024 ** 2,
-        createdAt: 1,
-      },
+      id: `sha256:${n}`,
+      names: [`offsite/snapshot:${n}`],
+      parentId: '',
+      bytes: 1024 ** 2,
+      createdAt: 1,
       labels: { 'offsite.role': 'snapshot' },
     }));
     const engineWith = (count: number) => ({

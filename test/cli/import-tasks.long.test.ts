@@ -80,9 +80,13 @@ async function outcomesOf(place: Place, ...args: string[]): Promise<Record<strin
       return [
         id,
         {
-          ...{ verdict: trial.verdict, judgments, validatedIn },
+          verdict: trial.verdict,
+          judgments,
+          validatedIn,
           validations: validations.map(({ name, status, message, logs }) => ({
-            ...{ name, status, message },
+            name,
+            status,
+            message,
             printed: logs?.[0]?.value?.text?.replaceAll(/ in [\d.]+s$/gm, ''),
           })),
           steps: steps.map(({ name, verdict, rewards }) => ({ name, verdict, rewards })),

@@ -58,7 +58,9 @@ describe('offsite run', () => {
     expect(exitCode).toBe(130);
     const summary = JSON.parse(stdout);
     expect(summary).toMatchObject({
-      ...{ passed: 1, failed: 0, void: 0 },
+      passed: 1,
+      failed: 0,
+      void: 0,
       incomplete: { kind: 'interrupted', why: 'interrupted by SIGTERM', unfinished: 1 },
     });
     expect(summary.runs).toMatchObject([

@@ -39,7 +39,13 @@ const tests: CaseTests = {
   },
 };
 const step: TrialStep = {
-  ...{ name: 'first', prompt: '', variables: {}, files: [], emptied: [], artifacts: [], agent: {} },
+  name: 'first',
+  prompt: '',
+  variables: {},
+  files: [],
+  emptied: [],
+  artifacts: [],
+  agent: {},
   tests,
 };
 
@@ -58,7 +64,10 @@ test.each([
   const spec = specOf('true', change);
   const keyWith = (id: string) =>
     new KeptChecks(folder, {
-      ...{ redactor: new Redactor([]), settings: undefined, again: false, now: 0 },
+      redactor: new Redactor([]),
+      settings: undefined,
+      again: false,
+      now: 0,
       imageId: async (name) => (name === image ? id : 'another'),
     }).keyOf({ id: 'a', state: 'untouched', spec }, 1);
   const [one, same, other] = [await keyWith('one'), await keyWith('one'), await keyWith('two')];
@@ -70,7 +79,10 @@ test.each([
 test('a case is not graded again because its clone is elsewhere', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'offsite-kept-'));
   const kept = new KeptChecks(folder, {
-    ...{ redactor: new Redactor([]), settings: undefined, again: false, now: 0 },
+    redactor: new Redactor([]),
+    settings: undefined,
+    again: false,
+    now: 0,
     imageId: async (name) => name,
   });
   const keyAt = (clone: string) => {
@@ -79,7 +91,8 @@ test('a case is not graded again because its clone is elsewhere', async () => {
     const testsIn = { environment, sandbox };
     const steps = {
       list: [{ ...step, tests: { ...tests, fresh: undefined }, testsIn }],
-      ...{ strategy: 'mean' as const, thresholds: { byName: {} } },
+      strategy: 'mean' as const,
+      thresholds: { byName: {} },
     };
     return kept.keyOf({ id: 'a', state: 'solved', spec: { ...spec, sandbox, testsIn, steps } }, 1);
   };

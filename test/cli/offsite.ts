@@ -139,7 +139,10 @@ export function startInTerminal(
     extendEnv: false,
     env: {
       ...ofThisMachine(),
-      ...{ HOME: place.folder, NODE_COMPILE_CACHE: cache, TERM: 'xterm-256color', LC_ALL: 'C.UTF-8' },
+      HOME: place.folder,
+      NODE_COMPILE_CACHE: cache,
+      TERM: 'xterm-256color',
+      LC_ALL: 'C.UTF-8',
       ...env,
     },
     reject: false,

@@ -205,18 +205,17 @@ test('a call that is no shell command cannot be given to another harness', async
   const models = { rehearsal: { ...live, scripted: 'patching.yaml' } };
   const { batchId } = await run(suite(['bash'], models, { verify: 'true', protected: [] }));
   const refused = await offsite(place, [
-    ...[
-      'trial',
-      'fork',
-      `${batchId}:count-words/bash#0`,
-      '--at',
-      '2',
-      '--model',
-      'rehearsal',
-      '--harness',
-      'codex',
-    ],
-    ...['--config', `${place.folder}/project/offsite.yaml`],
+    'trial',
+    'fork',
+    `${batchId}:count-words/bash#0`,
+    '--at',
+    '2',
+    '--model',
+    'rehearsal',
+    '--harness',
+    'codex',
+    '--config',
+    `${place.folder}/project/offsite.yaml`,
   ]);
   expect(refused).toMatchObject({
     exitCode: 2,

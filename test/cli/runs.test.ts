@@ -14,12 +14,17 @@ beforeAll(async () => {
     trials: 2,
     run: 'sleep 3; eval "$act"',
     variants: ['a-model-of-ours-with-a-long-name', 'other'].map((model) => ({
-      ...{ name: `${model}-at-work`, model, harness: 'command', profile: 'worker' },
+      name: `${model}-at-work`,
+      model,
+      harness: 'command',
+      profile: 'worker',
     })),
     config: {
       models: {
         priced: {
-          ...{ wire: 'openai-chat', baseUrl: 'http://127.0.0.1:9/v1', model: 'm' },
+          wire: 'openai-chat',
+          baseUrl: 'http://127.0.0.1:9/v1',
+          model: 'm',
           prices: { date: '2026-01-15', input: 3, output: 15 },
         },
       },

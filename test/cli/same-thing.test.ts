@@ -41,7 +41,10 @@ describe('two batches of one suite', slow, () => {
     first = await ran(suite(strict));
     loosened = await ran(suite(loose));
     const { stdout, stderr } = await offsite(place, [
-      ...['compare', first, loosened, '--fail-on-case-regression'],
+      'compare',
+      first,
+      loosened,
+      '--fail-on-case-regression',
     ]);
     expect(stdout.split('\n').slice(2)).toEqual([
       expect.stringMatching(/^No difference can be told from noise: .*, over 1 case\.$/),
@@ -59,7 +62,14 @@ describe('two batches of one suite', slow, () => {
     const why =
       /^no case can be compared with \S+, so no regression can be judged: 1 case asks or checks something else now: greet \(verify\)$/m;
     const run = await offsite(place, [
-      ...['run', suite(strict), '--include', 'greet', '--json', '--compare-to', loosened, gate],
+      'run',
+      suite(strict),
+      '--include',
+      'greet',
+      '--json',
+      '--compare-to',
+      loosened,
+      gate,
     ]);
     expect(run.stderr).toMatch(why);
     expect(run.exitCode).toBe(3);

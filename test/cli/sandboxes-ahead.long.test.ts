@@ -45,7 +45,9 @@ test('the sandbox of a trial starts ahead only while the trial before it runs, w
   await using creations = await watchCreations();
   // The first two of the queue become ready in the other order, while a third one runs and a fourth waits.
   const slow = (id: string, seconds: number) => ({
-    ...{ id, verify: 'true', variables: { seconds: '2' } },
+    id,
+    verify: 'true',
+    variables: { seconds: '2' },
     prepare: `sleep ${seconds} # ${place.folder}`,
   });
   const quick = (id: string, seconds: string) => ({ id, verify: 'true', variables: { seconds } });

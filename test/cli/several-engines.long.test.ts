@@ -44,8 +44,14 @@ async function enginesOfTrials(place: ReturnType<typeof openPlace>, { runs }: Su
 /** Containers that an agent owns. */
 async function ownedOn(host: string, label = 'offsite.instance'): Promise<string[]> {
   const { stdout } = await execa('docker', [
-    ...['--host', host, 'ps', '--all', '--quiet', '--no-trunc'],
-    ...['--filter', `label=${label}`],
+    '--host',
+    host,
+    'ps',
+    '--all',
+    '--quiet',
+    '--no-trunc',
+    '--filter',
+    `label=${label}`,
   ]);
   return stdout.split('\n').filter((id) => id !== '');
 }

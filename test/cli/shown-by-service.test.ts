@@ -184,7 +184,8 @@ describe.concurrent('what the service shows', () => {
     const command = `"$0" "$@" > /dev/full`;
     const args = [main, 'batches', '--json', '--data-folder', place.dataFolder];
     const full = await execa('sh', ['-c', command, process.execPath, ...args], {
-      ...{ reject: false, env: { HOME: place.folder } },
+      reject: false,
+      env: { HOME: place.folder },
     });
     expect([full.exitCode, full.stderr]).toEqual([3, expect.stringContaining('could not be written')]);
     const empty = await offsite(place, ['service', 'whoami'], { env: { OFFSITE_URL: '' } });

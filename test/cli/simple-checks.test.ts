@@ -72,9 +72,13 @@ test('checks and judges beside tests, and the tests: all must hold', { timeout: 
   // The tests remove what the judge reads, so it is asked before.
   place.write('grade.sh', 'grep -qs told told.txt; echo $((1 - $?)) > /logs/reward.txt; rm -f told.txt');
   const graded = (id: string, act: string, where: object) => ({
-    ...{ id, variables: { act }, solution: 'echo told kindly > told.txt' },
+    id,
+    variables: { act },
+    solution: 'echo told kindly > told.txt',
     tests: {
-      ...{ files: { '/tests/grade.sh': 'grade.sh' }, command: ['bash', '/tests/grade.sh'], ...where },
+      files: { '/tests/grade.sh': 'grade.sh' },
+      command: ['bash', '/tests/grade.sh'],
+      ...where,
       rewards: { json: '/logs/reward.json', text: '/logs/reward.txt' },
     },
     checks: [{ file: 'told.txt' }],

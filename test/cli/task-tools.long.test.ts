@@ -39,7 +39,10 @@ agent.user = "dev"
   'environment/tool-server.mjs': server,
   'environment/skills/bell-ringing/SKILL.md':
     '---\nname: bell-ringing\ndescription: Rings the seventh bell.\n---\nPull the rope.\n',
-  ...{ 'instruction.md': null, 'tests/test.sh': null, 'solution/solve.sh': null, 'solution/answer': null },
+  'instruction.md': null,
+  'tests/test.sh': null,
+  'solution/solve.sh': null,
+  'solution/answer': null,
   'steps/first/instruction.md': 'Greet Ada.\n',
   'steps/first/tests/test.sh': [
     'find / -xdev -path "*skills/bell-ringing/SKILL.md" -not -path "/skills/*"',
@@ -108,7 +111,8 @@ test('a harness without tool servers is told before anything starts; one without
   using place = openPlace();
   place.write('script.yaml', script);
   place.suite({
-    ...{ cases: [], run: 'printf "%s\\n" "$OFFSITE_MCP_SERVERS" "$OFFSITE_SKILLS" > /asked' },
+    cases: [],
+    run: 'printf "%s\\n" "$OFFSITE_MCP_SERVERS" "$OFFSITE_SKILLS" > /asked',
     config: {
       advanced: { images: { 'ubuntu:24.04': 'offsite/base' } },
       models: { scripted: { scripted: 'script.yaml' } },

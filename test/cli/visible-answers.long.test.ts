@@ -267,7 +267,9 @@ describe('an agent must not find what grades or solves its case', { timeout: 240
     const suite = suiteWith(repository + commands.join(' && '), {
       verify: undefined,
       tests: {
-        ...{ in: 'fresh', brings: 'workspace', patch: { source: '', base: 'base' } },
+        in: 'fresh',
+        brings: 'workspace',
+        patch: { source: '', base: 'base' },
         command: ['echo', '=== short test summary info ===\nFAILED t.py::t\n=== 1 failed in 1s ==='],
         named: { failToPass: ['t.py::t'] },
       },

@@ -45,7 +45,8 @@ export async function shareSuite(place: Place, service: FlakyService, sharing: S
     stringify({
       profiles: { worker: { run: 'echo done > done.txt' } },
       sandboxes: { local: { memory: '256m' } },
-      ...{ concurrency, advanced: { lease } },
+      concurrency,
+      advanced: { lease },
       daemon: { suites: ['shared'], profiles: { command: 'worker' }, poll: { min: '200ms', max: '1s' } },
     }),
   );

@@ -40,9 +40,12 @@ export async function sigstoreDouble(): Promise<SigstoreDouble> {
 
   const validFor = { start: new Date(Date.now() - 60_000).toISOString() };
   const logOf = (publicKey: Buffer) => ({
-    ...{ baseUrl: url, hashAlgorithm: 'SHA2_256' },
+    baseUrl: url,
+    hashAlgorithm: 'SHA2_256',
     publicKey: {
-      ...{ rawBytes: publicKey.toString('base64'), keyDetails: 'PKIX_ECDSA_P256_SHA_256', validFor },
+      rawBytes: publicKey.toString('base64'),
+      keyDetails: 'PKIX_ECDSA_P256_SHA_256',
+      validFor,
     },
     logId: { keyId: hash('sha256', publicKey, 'base64') },
   });
@@ -51,13 +54,16 @@ export async function sigstoreDouble(): Promise<SigstoreDouble> {
   return {
     signingConfig: {
       mediaType: 'application/vnd.dev.sigstore.signingconfig.v0.2+json',
-      ...{ caUrls: [service], rekorTlogUrls: [service] },
+      caUrls: [service],
+      rekorTlogUrls: [service],
     },
     trustedRoot: {
       mediaType: 'application/vnd.dev.sigstore.trustedroot+json;version=0.1',
       certificateAuthorities: [
         {
-          ...{ subject: { commonName: 'sigstore', organization: 'test' }, uri: url, validFor },
+          subject: { commonName: 'sigstore', organization: 'test' },
+          uri: url,
+          validFor,
           certChain: { certificates: [{ rawBytes: rootCertificate }] },
         },
       ],
@@ -78,7 +84,8 @@ function keptEntry({ apiVersion, kind, spec }: SentEntry): object {
   const { payload, signatures } = JSON.parse(envelope) as { payload: string; signatures: { sig: string }[] };
   const digest = (content: string | Buffer) => ({ algorithm: 'sha256', value: hash('sha256', content) });
   return {
-    ...{ apiVersion, kind },
+    apiVersion,
+    kind,
     spec: {
       envelopeHash: digest(envelope),
       payloadHash: digest(Buffer.from(payload, 'base64')),

@@ -128,7 +128,11 @@ const outcome: Shape = (value, path) =>
       artifacts: listOf(object({ path: string, byteSize: integer, sha256: string })),
       validations: listOf(
         object(validationFields, () => [
-          ...['message', 'exitCode', 'input', 'output', 'error'],
+          'message',
+          'exitCode',
+          'input',
+          'output',
+          'error',
           ...voidOf(value, 'validations.'),
         ]),
       ),

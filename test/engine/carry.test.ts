@@ -27,7 +27,8 @@ async function pair(script: string, security: 'compatible' | 'strict' = 'compati
   const made = await shell(from, `set -e; mkdir -p /work/out; cd /work/out; ${script}`);
   expect(made.ended === 'exited' && made.exitCode, made.stderr.text).toBe(0);
   return {
-    ...{ from, to },
+    from,
+    to,
     async [Symbol.asyncDispose]() {
       await Promise.all([from.remove(), to.remove()]);
     },

@@ -15,8 +15,21 @@ export async function certificate(own: string, issuer: string, extension: string
   await openssl(['req', '-subj', `/CN=${basename(own)}`, '-keyout', join(own, 'key.pem'), '-out', request]);
   await writeFile(extensions, extension);
   await execa('openssl', [
-    ...['x509', '-req', '-in', request, '-CA', issuer, '-CAkey', `${issuer}.key`, '-CAcreateserial'],
-    ...['-days', '2', '-extfile', extensions, '-out', join(own, 'cert.pem')],
+    'x509',
+    '-req',
+    '-in',
+    request,
+    '-CA',
+    issuer,
+    '-CAkey',
+    `${issuer}.key`,
+    '-CAcreateserial',
+    '-days',
+    '2',
+    '-extfile',
+    extensions,
+    '-out',
+    join(own, 'cert.pem'),
   ]);
   await execa('cp', [issuer, join(own, 'ca.pem')]);
 }

@@ -18,8 +18,15 @@ test.for([
   const { imageId, memoryBytes, pids } = await testSpec(engine);
   const labels = ownershipLabels({ instance, role: 'container', createdAt: Date.now() });
   const request: ContainerRequest = {
-    ...{ imageId, memoryBytes, pids, labels, command: ['/never-started'], stdin: false },
-    ...{ network: 'none', capabilities: [], readOnlyRoot: true },
+    imageId,
+    memoryBytes,
+    pids,
+    labels,
+    command: ['/never-started'],
+    stdin: false,
+    network: 'none',
+    capabilities: [],
+    readOnlyRoot: true,
   };
   const trips: number[] = [];
   const quotas: boolean[] = [];
@@ -47,8 +54,15 @@ test('a request that is wrong in itself fails as before', async () => {
   const create = createWithin(engine.port, engine.capabilities);
   const { memoryBytes, pids } = await testSpec(engine);
   const request: ContainerRequest = {
-    ...{ imageId: `sha256:${'0'.repeat(64)}`, memoryBytes, pids, labels: {}, command: ['/x'], stdin: false },
-    ...{ network: 'none', capabilities: [], readOnlyRoot: true },
+    imageId: `sha256:${'0'.repeat(64)}`,
+    memoryBytes,
+    pids,
+    labels: {},
+    command: ['/x'],
+    stdin: false,
+    network: 'none',
+    capabilities: [],
+    readOnlyRoot: true,
   };
   await expect(create(request, 100 * 2 ** 20)).rejects.toMatchObject({ code: 'ENGINE_NOT_FOUND' });
 });

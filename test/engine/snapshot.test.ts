@@ -129,7 +129,10 @@ test('an image that the builder makes is made once, whoever asks, and kept as a 
   let builds = 0;
   const ask = (by: Engine) =>
     by.image({
-      ...{ key, description: 'made', lockImageId: imageId, parentImageId: imageId },
+      key,
+      description: 'made',
+      lockImageId: imageId,
+      parentImageId: imageId,
       async make({ name, labels }) {
         builds += 1;
         await by.port.images.build({

@@ -150,7 +150,9 @@ describe('what no marker speaks for', () => {
       await dockerOf(engine).createVolume({ Name: name, Labels: given });
       stack.defer(() => gone(dockerOf(engine).getVolume(name).remove()));
       const container = await dockerOf(engine).createContainer({
-        ...{ Image: image?.id ?? '', Cmd: ['true'], Labels: given },
+        Image: image?.id ?? '',
+        Cmd: ['true'],
+        Labels: given,
         HostConfig: { Binds: [`${name}:/data`] },
       });
       stack.defer(() => gone(container.remove({ force: true })));

@@ -36,12 +36,21 @@ export async function tlsEngine(
   const own = await ownEngine({
     ...options,
     args: [
-      ...['--host', host, '--tlsverify', '--tlscacert', at('server/ca.pem')],
-      ...['--tlscert', at('server/cert.pem'), '--tlskey', at('server/key.pem')],
+      '--host',
+      host,
+      '--tlsverify',
+      '--tlscacert',
+      at('server/ca.pem'),
+      '--tlscert',
+      at('server/cert.pem'),
+      '--tlskey',
+      at('server/key.pem'),
     ],
   });
   return {
-    ...{ own, port, host },
+    own,
+    port,
+    host,
     certificates: { client: at('client'), stranger: at('stranger'), mixed: at('mixed') },
     async [Symbol.asyncDispose]() {
       await own[Symbol.asyncDispose]();

@@ -23,21 +23,23 @@ const plan: SuitePlan = {
       environment: {
         ...noExtras.environment,
         build: {
-          ...{
-            name: 'Dockerfile',
-            file: '/home/someone/Dockerfile',
-            dockerfile: 'FROM x\n',
-            args: {},
-            images: {},
-            place: 's:1:1',
-          },
+          name: 'Dockerfile',
+          file: '/home/someone/Dockerfile',
+          dockerfile: 'FROM x\n',
+          args: {},
+          images: {},
+          place: 's:1:1',
           context: { folder: '/home/someone', ignore: '', hash: 'a'.repeat(64) },
         },
       },
     },
   })),
   variants: variants.map((name) => ({
-    ...{ name, model: 'm', harness: 'command', userModel: undefined, profile: profileOf({}) },
+    name,
+    model: 'm',
+    harness: 'command',
+    userModel: undefined,
+    profile: profileOf({}),
     modelConfig: { name: 'm', baseUrl: 'http://127.0.0.1:1' } as never,
     sandbox: { name: 'local', passEnv: ['HOME'], timeouts: {} } as never,
     credentials: { harnessConnectionId: 'command', sandboxConnectionId: 'local' },
@@ -51,16 +53,18 @@ export async function fillBatch(ledger: Ledger, { kilobytes = 1 } = {}): Promise
     variants.map((variant, variantIndex) => ({ caseId, variant, variantIndex })),
   );
   const { key, runs } = ledger.batches.add({
-    ...{ service: 'embedded', id: 'batch_1', suite: 'Suite', file: plan.file, answers: 'live' },
+    service: 'embedded',
+    id: 'batch_1',
+    suite: 'Suite',
+    file: plan.file,
+    answers: 'live',
     plan: await blobs.putJson(storedPlan(plan)),
     runs: pairs.map((pair, taskIndex) => ({
-      ...{
-        ...pair,
-        id: `run_${taskIndex}`,
-        taskIndex,
-        caseName: `Case ${pair.caseId}`,
-        details: { taskIndex },
-      },
+      ...pair,
+      id: `run_${taskIndex}`,
+      taskIndex,
+      caseName: `Case ${pair.caseId}`,
+      details: { taskIndex },
     })),
   });
   for (const run of runs.values()) {
@@ -93,7 +97,12 @@ export async function fillBatch(ledger: Ledger, { kilobytes = 1 } = {}): Promise
       verdict: index % 2 === 0 ? 'passed' : 'failed',
       startedAt: 1_000_000 + index,
       subject: {
-        ...{ caseName, ordinal, model: 'm', harness: 'command', image: 'offsite/base', network: 'none' },
+        caseName,
+        ordinal,
+        model: 'm',
+        harness: 'command',
+        image: 'offsite/base',
+        network: 'none',
         prompt: 'Do it.',
       },
       fingerprint: { prompt: 'p', model: 'm' },
@@ -105,7 +114,10 @@ export async function fillBatch(ledger: Ledger, { kilobytes = 1 } = {}): Promise
     };
     const subject = { caseName, ordinal, taskIndex: 0, model: 'm', sessionId: `${run}/${ordinal}` };
     await trials.finish(attempt, {
-      ...{ verdict: result.verdict, result, fingerprint: result.fingerprint, left },
+      verdict: result.verdict,
+      result,
+      fingerprint: result.fingerprint,
+      left,
       report: (record) => reportOf(result, { ...subject, record }),
     });
     if (index === 2)

@@ -55,7 +55,8 @@ test('a batch that ran opens in another folder with its records, and gets the sa
         source: { git: 'repo' },
         variables: { act: 'echo more >> base.txt' },
         tests: {
-          ...{ in: 'fresh', brings: 'workspace' },
+          in: 'fresh',
+          brings: 'workspace',
           command: ['bash', '-c', 'grep -c more base.txt > /logs/verifier/reward.txt'],
           rewards: { json: '/logs/verifier/reward.json', text: '/logs/verifier/reward.txt' },
         },

@@ -135,7 +135,9 @@ test('a statement that somebody else signed again names their key', async () => 
   const changed = copy();
   changed.predicate.signer = signings[1]?.signer;
   expect((await read(await withStatement(entries, changed, signings[1]))).signature).toMatchObject({
-    ...{ holds: true, isTrusted: false, keyId: signings[1]?.signer?.keyId },
+    holds: true,
+    isTrusted: false,
+    keyId: signings[1]?.signer?.keyId,
   });
 });
 
@@ -198,7 +200,8 @@ test('a workspace that the owner no longer had is missing, and not contradicted'
   const rest = entries.filter((entry) => entry.name !== `workspaces/${gone?.sha256}`);
   expect((await read(await withStatement(rest, changed, signings[0]))).found).toEqual([
     {
-      ...{ kind: 'missing', trials: [name] },
+      kind: 'missing',
+      trials: [name],
       message: `${name}: the workspace that it left was not there when the bundle was written`,
     },
   ]);

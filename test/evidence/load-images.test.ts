@@ -33,12 +33,10 @@ function archived(
   const layer = tarOf([text('hello.txt', `hello ${Math.random()}`)]);
   const config = Buffer.from(
     JSON.stringify({
-      ...{
-        architecture: 'amd64',
-        os: 'linux',
-        config: { Labels: labels },
-        history: [{ created_by: 'test' }],
-      },
+      architecture: 'amd64',
+      os: 'linux',
+      config: { Labels: labels },
+      history: [{ created_by: 'test' }],
       rootfs: { type: 'layers', diff_ids: [`sha256:${sha256(layer)}`] },
     }),
   );

@@ -62,7 +62,9 @@ async function finishNext() {
 async function handOver(to = service) {
   const outcomes: string[] = [];
   await using delivery = new Delivery({
-    ...{ ledger, sender: platformSender(ledger, to.service.platform), clock: systemClock },
+    ledger,
+    sender: platformSender(ledger, to.service.platform),
+    clock: systemClock,
     service: platformService,
     observe: (_, { state }) => outcomes.push(state),
     note: () => undefined,
@@ -74,7 +76,10 @@ async function handOver(to = service) {
 test('a run is queued once, without the trials that have ended, and with what its case says beside its setup', async () => {
   const cases = [
     {
-      ...{ id: 'csv', name: 'CSV', variables: { who: 'me' }, verify: 'test {{who}}' },
+      id: 'csv',
+      name: 'CSV',
+      variables: { who: 'me' },
+      verify: 'test {{who}}',
       validator: { name: 'v', source: 'x', manifest: [{ index: 0, name: 'one' }], capture: false },
     },
   ];

@@ -27,7 +27,10 @@ beforeAll(async () => {
   browser = await openBrowser();
   const found = await story(ledger);
   await fillBatch(ledger, {
-    ...{ id: 'batch_told', suite: hostile, cases: ['fix-add', hostile], variants: ['a'] },
+    id: 'batch_told',
+    suite: hostile,
+    cases: ['fix-add', hostile],
+    variants: ['a'],
     found: (caseName) =>
       caseName === 'fix-add' ? found : { verdict: 'passed', finalMessage: `${hostile} ${key}` },
   });
@@ -45,8 +48,12 @@ async function exported({
   ...options
 }: Partial<HtmlExport> & { batch?: string; to?: string } = {}) {
   const parts = {
-    ...{ ledger, redactor: new Redactor([key]), now: Date.now(), maxBytes: 50_000_000 },
-    ...{ signal: new AbortController().signal, ...options },
+    ledger,
+    redactor: new Redactor([key]),
+    now: Date.now(),
+    maxBytes: 50_000_000,
+    signal: new AbortController().signal,
+    ...options,
   };
   const counts = { trials: 0, leftOut: 0 };
   const batch = findBatch(parts.ledger.records, reference);
@@ -127,7 +134,10 @@ describe('an exported page', () => {
     ledger.records.run('UPDATE batches SET commit_id = ?, commit_dirty = 1', 'a'.repeat(40));
     const { key: trialKey } = ledger.records.get("SELECT key FROM trials WHERE verdict = 'failed'") ?? {};
     const level = (name: 'intact' | 'consistent', state: 'held' | 'contradicted') => ({
-      ...{ level: name, state, contradictions: [], unchecked: [] },
+      level: name,
+      state,
+      contradictions: [],
+      unchecked: [],
     });
     keepAudit(ledger.records, Number(trialKey), {
       at: Date.UTC(2026, 10, 27, 12),
@@ -155,7 +165,10 @@ describe('an exported page', () => {
     const second = join(folder, 'second.html');
     using otherLedger = new Ledger(other, systemClock);
     await fillBatch(otherLedger, {
-      ...{ id: 'batch_later', suite: 'later', cases: ['fix-add', hostile], variants: ['a'] },
+      id: 'batch_later',
+      suite: 'later',
+      cases: ['fix-add', hostile],
+      variants: ['a'],
       found: () => ({ verdict: 'passed', finalMessage: 'It works now.' }),
     });
     const { file } = await exported();

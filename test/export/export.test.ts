@@ -34,7 +34,10 @@ const report = { caseName: 'A', ordinal: 0, taskIndex: 0, events: [], outcome: {
 async function fill(): Promise<void> {
   const { sha256: after } = await ledger.blobs.put(Buffer.from('after\n'));
   const { key } = ledger.batches.add({
-    ...{ service: 'embedded', id: 'batch_1', suite: 'Suite', file: undefined },
+    service: 'embedded',
+    id: 'batch_1',
+    suite: 'Suite',
+    file: undefined,
     runs: [{ id: 'run_1', taskIndex: 0, caseId: 'c', caseName: 'Case', variant: 'v' }],
   });
   const [run] = ledger.batches.runs(key);
@@ -60,7 +63,8 @@ async function fill(): Promise<void> {
 const base = { startedAt: 1_000_000, finishedAt: 1_009_000, phases: [], modelUnmeasured: false };
 
 const changed = (content: string) => ({
-  ...{ path: 'a.txt', kind: 'added' as const },
+  path: 'a.txt',
+  kind: 'added' as const,
   after: { type: 'file', mode: 0o644, byteSize: 6, content },
 });
 
@@ -77,16 +81,28 @@ const failing: TrialRecord = {
   models: {
     exchanges: [
       {
-        ...{ role: 'agent', model: 'm', wire: 'openai-chat', path: '/v1', streamed: false, status: 200 },
-        ...{ startedAt: 1_001_500, firstByteAt: 1_001_700, finishedAt: 1_001_900, failedTries: [] },
-        ...{ usage: { inputTokens: 7, outputTokens: 3, totalTokens: 10, costUsd: 0.5 } },
-        ...{ answeredBy: 'm-2', requestBytes: 1, responseBytes: 1 },
+        role: 'agent',
+        model: 'm',
+        wire: 'openai-chat',
+        path: '/v1',
+        streamed: false,
+        status: 200,
+        startedAt: 1_001_500,
+        firstByteAt: 1_001_700,
+        finishedAt: 1_001_900,
+        failedTries: [],
+        usage: { inputTokens: 7, outputTokens: 3, totalTokens: 10, costUsd: 0.5 },
+        answeredBy: 'm-2',
+        requestBytes: 1,
+        responseBytes: 1,
       },
     ],
     connections: [],
     usage: [
       {
-        ...{ role: 'agent', model: 'm', requests: 1 },
+        role: 'agent',
+        model: 'm',
+        requests: 1,
         usage: { inputTokens: 7, outputTokens: 3, totalTokens: 10, costUsd: 0.5 },
       },
     ],
@@ -160,7 +176,10 @@ test('a record that cannot be read is left out and named; the others are exporte
 test('a key that was told after the record was stored is in no part of it, not even as a name', async () => {
   const key = 'sk-a-key-that-was-told-later';
   const { key: batch } = ledger.batches.add({
-    ...{ service: 'embedded', id: 'batch_2', suite: 'Suite', file: undefined },
+    service: 'embedded',
+    id: 'batch_2',
+    suite: 'Suite',
+    file: undefined,
     runs: [{ id: 'run_2', taskIndex: 0, caseId: 'c', caseName: 'Case', variant: 'v' }],
   });
   const [run] = ledger.batches.runs(batch);
@@ -270,7 +289,7 @@ describe('a receiver of spans', () => {
     expect(refusing.got).toHaveLength(1);
   });
 
-  test.each([...['127.0.0.1:4318', 'ftp://a.example/', 'http://'], 'http://user:a-password@127.0.0.1:4318'])(
+  test.each(['127.0.0.1:4318', 'ftp://a.example/', 'http://', 'http://user:a-password@127.0.0.1:4318'])(
     '%s is no address of one, and is not repeated',
     (given) => {
       const read = () => receiverUrl(given);
@@ -329,7 +348,10 @@ describe('a file', () => {
 test('`-` is standard output for an export, and no other option makes a file of that name', async () => {
   const run = (...args: string[]) =>
     execa(process.execPath, [main, ...args, '--data-folder', folder], {
-      ...{ reject: false, cwd: folder, extendEnv: false, env: { HOME: folder } },
+      reject: false,
+      cwd: folder,
+      extendEnv: false,
+      env: { HOME: folder },
     });
   const { exitCode, stdout, stderr } = await run('export', '--json', '-');
   expect(exitCode, stderr).toBe(0);

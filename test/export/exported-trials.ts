@@ -7,13 +7,11 @@ const at = Date.UTC(2026, 2, 12, 14, 14, 0, 7);
 const prompt = 'Say "hello",\nand nothing else.';
 
 const usage = {
-  ...{
-    inputTokens: 1_000,
-    cacheReadTokens: 600,
-    cacheWriteTokens: 100,
-    outputTokens: 50,
-    totalTokens: 1_050,
-  },
+  inputTokens: 1_000,
+  cacheReadTokens: 600,
+  cacheWriteTokens: 100,
+  outputTokens: 50,
+  totalTokens: 1_050,
   costUsd: 0.012_345_678_9,
 };
 
@@ -24,8 +22,14 @@ const worked: TrialRecord = {
   ...base,
   verdict: 'failed',
   subject: {
-    ...{ caseName: 'Hello, world', ordinal: 0, model: 'm-large', harness: 'codex', image: 'offsite/base' },
-    ...{ network: 'relay', prompt, verify: 'test -f hello' },
+    caseName: 'Hello, world',
+    ordinal: 0,
+    model: 'm-large',
+    harness: 'codex',
+    image: 'offsite/base',
+    network: 'relay',
+    prompt,
+    verify: 'test -f hello',
   },
   phases: [
     { name: 'harness', startedAt: at + 1_000, durationMs: 5_000 },
@@ -37,8 +41,12 @@ const worked: TrialRecord = {
   turns: 1,
   trajectory: [
     {
-      ...{ _tag: 'command', command: 'ls', exitCode: 2, startedAtMillis: at + 2_000.25 },
-      ...{ finishedAtMillis: at + 2_100, output: 'no such "file"\n' },
+      _tag: 'command',
+      command: 'ls',
+      exitCode: 2,
+      startedAtMillis: at + 2_000.25,
+      finishedAtMillis: at + 2_100,
+      output: 'no such "file"\n',
     },
   ],
   events: [
@@ -50,16 +58,19 @@ const worked: TrialRecord = {
   models: {
     exchanges: [
       {
-        ...{
-          role: 'agent',
-          model: 'm-large',
-          wire: 'openai-chat',
-          path: '/v1',
-          streamed: false,
-          status: 200,
-        },
-        ...{ startedAt: at + 1_500, finishedAt: at + 1_890, failedTries: [], usage, answeredBy: 'm-large-2' },
-        ...{ requestBytes: 1, responseBytes: 1 },
+        role: 'agent',
+        model: 'm-large',
+        wire: 'openai-chat',
+        path: '/v1',
+        streamed: false,
+        status: 200,
+        startedAt: at + 1_500,
+        finishedAt: at + 1_890,
+        failedTries: [],
+        usage,
+        answeredBy: 'm-large-2',
+        requestBytes: 1,
+        responseBytes: 1,
       },
     ],
     connections: [],
@@ -95,7 +106,9 @@ function trial(
     version: 1 as const,
     batch: { id: 'batch_1', service: 'embedded', suite: 'Suite, the "first"', startedAt: at },
     run: { id: `run_${variant}`, caseId: 'hello', caseName: 'Hello, world', variant },
-    ...{ ordinal, attempts: [...attempts, counted], record: found },
+    ordinal,
+    attempts: [...attempts, counted],
+    record: found,
   } satisfies ExportedTrial;
 }
 

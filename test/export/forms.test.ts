@@ -55,9 +55,16 @@ describe('a table', () => {
     expect(rows).toHaveLength(4);
     expect(Object.keys(rows[0] ?? {})).toEqual(Object.keys(columns));
     expect(rows[0]).toMatchObject({
-      ...{ suite: 'Suite, the "first"', ordinal: 0n, passed: false, total_tokens: 1_050n },
-      ...{ started_at: new Date('2026-03-12T14:14:00.007Z'), duration_ms: 9_123, cost_usd: 0.0123456789 },
-      ...{ cause: null, score: 0.4, scores: '{"taste":0.4}' },
+      suite: 'Suite, the "first"',
+      ordinal: 0n,
+      passed: false,
+      total_tokens: 1_050n,
+      started_at: new Date('2026-03-12T14:14:00.007Z'),
+      duration_ms: 9_123,
+      cost_usd: 0.0123456789,
+      cause: null,
+      score: 0.4,
+      scores: '{"taste":0.4}',
     });
     expect(rows.map(({ passed }) => passed)).toEqual([false, true, null, true]);
   });
@@ -83,8 +90,13 @@ describe('.eval logs', () => {
     ]);
     const [large, small] = [...logs.values()];
     expect([...(large?.keys() ?? [])]).toEqual([
-      ...['samples/hello_epoch_1.json', 'samples/hello_epoch_2.json', '_journal/start.json'],
-      ...['_journal/summaries/1.json', 'summaries.json', 'reductions.json', 'header.json'],
+      'samples/hello_epoch_1.json',
+      'samples/hello_epoch_2.json',
+      '_journal/start.json',
+      '_journal/summaries/1.json',
+      'summaries.json',
+      'reductions.json',
+      'header.json',
     ]);
     expect(large?.get('header.json')).toMatchObject({
       eval: { task: 'Suite, the "first"', model: 'm-large', solver: 'codex', config: { epochs: 2 } },
@@ -107,7 +119,8 @@ describe('.eval logs', () => {
     const [large, small] = [...(await text()).values()];
     const sample = large?.get('samples/hello_epoch_1.json');
     expect(sample).toMatchObject({
-      ...{ scores: { verdict: { value: 'I' }, taste: { value: 0.4 } }, total_time: 9.123 },
+      scores: { verdict: { value: 'I' }, taste: { value: 0.4 } },
+      total_time: 9.123,
       error: null,
       error_retries: [{ message: 'the engine went away' }],
       model_usage: {
@@ -129,11 +142,21 @@ describe('.eval logs', () => {
       ['tool', 'a'],
     ]);
     expect(sample.events.map(({ event }: { event: string }) => event)).toEqual([
-      ...['span_begin', 'model', 'info', 'tool', 'tool', 'info', 'span_end'],
-      ...['span_begin', 'sandbox', 'span_end', 'score'],
+      'span_begin',
+      'model',
+      'info',
+      'tool',
+      'tool',
+      'info',
+      'span_end',
+      'span_begin',
+      'sandbox',
+      'span_end',
+      'score',
     ]);
     expect(small?.get('samples/hello_epoch_1.json')).toMatchObject({
-      ...{ scores: null, error: { message: 'infrastructure, in sandbox: the engine went away' } },
+      scores: null,
+      error: { message: 'infrastructure, in sandbox: the engine went away' },
     });
     expect(small?.get('samples/hello_epoch_2.json')).toMatchObject({ limit: { type: 'time', limit: 9 } });
   });

@@ -143,7 +143,8 @@ const sample = {
 };
 
 const part = (name: string, content: unknown, lies: Partial<ZipPart> = {}): ZipPart => ({
-  ...{ name, content: JSON.stringify(content) },
+  name,
+  content: JSON.stringify(content),
   ...lies,
 });
 const logOf = (parts: readonly ZipPart[], options?: Parameters<typeof zipOf>[1]) =>
@@ -160,7 +161,9 @@ describe('a log of another program', () => {
     expect(others).toEqual([]);
     expect(log).toMatchObject({ suite: 'sums', startedAt: Date.UTC(2026, 2, 12, 14, 14) });
     expect(trial).toMatchObject({
-      ...{ caseId: '1', variant: 'openai/m', ordinal: 0 },
+      caseId: '1',
+      variant: 'openai/m',
+      ordinal: 0,
       result: { verdict: 'passed', subject: { prompt: '1+1?' } },
     });
   });

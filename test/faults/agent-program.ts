@@ -50,7 +50,8 @@ using ledger = new Ledger(dataFolder, clock, { watch });
 await using client = createClient({ url, apiKey, clock });
 const sender = new ServiceSender({ client, ledger, warn: say });
 await using claims = new ServiceClaims({
-  ...{ client, clock },
+  client,
+  clock,
   agent: ledger.agentId,
   monotonic: () => performance.now(),
   leaseMs: 60_000,

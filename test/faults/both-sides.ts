@@ -194,7 +194,9 @@ class Agent implements AsyncDisposable {
     this.#folder = folder;
     this.#clock = clock;
     this.#client = createClient({
-      ...{ url, apiKey: key, clock: systemClock },
+      url,
+      apiKey: key,
+      clock: systemClock,
       retry: { attempts: 2, firstWait: 1, longestWait: 1 },
     });
     this.#ledger = new Ledger(folder, clock);
@@ -203,10 +205,15 @@ class Agent implements AsyncDisposable {
 
   plan({ id, runs }: StartResponse): void {
     const batch = this.#ledger.batches.add({
-      ...{ service, id, suite: 'S', file: undefined },
+      service,
+      id,
+      suite: 'S',
+      file: undefined,
       runs: runs.map((run, taskIndex) => ({
         ...run,
-        ...{ taskIndex, caseName: run.caseId, variant: 'v' },
+        taskIndex,
+        caseName: run.caseId,
+        variant: 'v',
       })),
     });
     this.#batch = batch.key;
@@ -232,7 +239,10 @@ class Agent implements AsyncDisposable {
     }
     this.#made += 1;
     const report = {
-      ...{ caseName: run.caseId, ordinal, taskIndex: this.#runs.indexOf(run), events: [] },
+      caseName: run.caseId,
+      ordinal,
+      taskIndex: this.#runs.indexOf(run),
+      events: [],
       sandboxId: `${this.#folder} ${this.#made} ${random()}`,
       outcome: { passed: true },
     };

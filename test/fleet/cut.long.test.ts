@@ -85,6 +85,8 @@ test('a worker that is cut off ends its sandbox before another worker starts the
   for (const worker of [cutOff, other]) worker.kill('SIGTERM');
   await Promise.all([cutOff.ended, other.ended]);
   expect(countFinished(['cut-off', 'other'].map(fleet.folderOf))).toEqual({
-    ...{ finished: [0, 1], twice: 0, invalid: 1 },
+    finished: [0, 1],
+    twice: 0,
+    invalid: 1,
   });
 }, 240_000);

@@ -82,7 +82,10 @@ export async function openFleetPlace(): Promise<FleetPlace> {
   };
   const folderOf = (name: string) => join(place.folder, `worker-${name}`);
   const fleet: FleetPlace = {
-    ...{ place, server, service, folderOf },
+    place,
+    server,
+    service,
+    folderOf,
     client: new Client({ connection }),
     suite({
       cases,

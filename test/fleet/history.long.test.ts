@@ -62,8 +62,11 @@ test('a batch whose workflow exists is not started again, and one without is', a
   const handle = fleet.client.workflow.getHandle(batch);
   const { runId } = await handle.describe();
   const again = fleet.client.workflow.start('offsiteBatch', {
-    ...{ workflowId: batch, taskQueue: 'offsite', args: [] },
-    ...{ workflowIdReusePolicy: 'REJECT_DUPLICATE', workflowIdConflictPolicy: 'FAIL' },
+    workflowId: batch,
+    taskQueue: 'offsite',
+    args: [],
+    workflowIdReusePolicy: 'REJECT_DUPLICATE',
+    workflowIdConflictPolicy: 'FAIL',
   });
   await expect(again).rejects.toThrow(/already started/i);
   const watching = fleet.command(['attach', batch]);

@@ -37,8 +37,13 @@ const forgeries: [name: string, change: (document: Forged) => void, reason: RegE
     'an image that is built from a folder of the worker',
     ({ plan }) => {
       plan.plan.cases[0].local.environment.build = {
-        ...{ name: 'Dockerfile', file: '/root/Dockerfile', dockerfile: 'FROM scratch\nCOPY . /', args: {} },
-        ...{ context: { folder: '/root', ignore: '', hash: 'x' }, images: {}, place: 'here' },
+        name: 'Dockerfile',
+        file: '/root/Dockerfile',
+        dockerfile: 'FROM scratch\nCOPY . /',
+        args: {},
+        context: { folder: '/root', ignore: '', hash: 'x' },
+        images: {},
+        place: 'here',
       };
     },
     /has a part that is none/,
@@ -96,7 +101,9 @@ test('a forged batch gets nothing of a worker, and does not end it', async () =>
     change(document);
     const sha256 = put(fleet, document);
     const handle = await fleet.client.workflow.start(batchWorkflow, {
-      ...{ workflowId: `forged-${index}`, taskQueue: workflowQueue('offsite'), memo },
+      workflowId: `forged-${index}`,
+      taskQueue: workflowQueue('offsite'),
+      memo,
       args: [{ ...input, document: sha256 }],
     });
     // Where the list of trials cannot be read, the workflow waits for a worker that can.
@@ -142,7 +149,10 @@ test('a forged run that others seem to have queued is refused, and so is a forge
   const queue = queueFor('offsite', 'default', (memo.needs as Forged)[0]);
   const start = (workflow: string, workflowId: string, ...args: unknown[]) =>
     fleet.client.workflow.start(workflow, {
-      ...{ workflowId, taskQueue: workflowQueue('offsite'), memo, args },
+      workflowId,
+      taskQueue: workflowQueue('offsite'),
+      memo,
+      args,
     });
   const failureOf = async (one: WorkflowHandle) => {
     const { status, raw } = await one.describe();
@@ -183,7 +193,8 @@ test('a rubbish renewal of permits is refused, and stops nobody else', async () 
     fleet.client.workflow.executeUpdateWithStart(updates.renew, {
       args: [renewal],
       startWorkflowOperation: new WithStartWorkflowOperation(limitWorkflow, {
-        ...{ workflowId: 'offsite/model/one', taskQueue: workflowQueue('offsite') },
+        workflowId: 'offsite/model/one',
+        taskQueue: workflowQueue('offsite'),
         args: [{ termMs: 20_000 }],
         workflowIdConflictPolicy: 'USE_EXISTING',
       }),

@@ -33,7 +33,8 @@ export async function openObjectStore(folder: string): Promise<ObjectStore> {
   mkdirSync(data);
   const users = join(folder, 'users.json');
   const identity = (name: string, { accessKeyId, secretAccessKey }: typeof keys, actions: string[]) => ({
-    ...{ name, actions },
+    name,
+    actions,
     credentials: [{ accessKey: accessKeyId, secretKey: secretAccessKey }],
   });
   const identities = [
@@ -46,7 +47,10 @@ export async function openObjectStore(folder: string): Promise<ObjectStore> {
   const endpoint = `http://127.0.0.1:${ports[6]}`;
   const bucket = 'fleet-of-tests';
   const client = new S3Client({
-    ...{ endpoint, region: 'us-east-1', forcePathStyle: true, credentials: owner },
+    endpoint,
+    region: 'us-east-1',
+    forcePathStyle: true,
+    credentials: owner,
     maxAttempts: 1,
   });
   let running: ResultPromise<{ reject: false; stdin: 'ignore'; all: true }> | undefined;
@@ -59,12 +63,24 @@ export async function openObjectStore(folder: string): Promise<ObjectStore> {
       const child = execa(
         program,
         [
-          ...['server', `-dir=${data}`, '-ip=127.0.0.1', '-ip.bind=127.0.0.1', '-volume.max=20'],
-          ...[`-master.port=${master}`, `-master.port.grpc=${masterRpc}`, '-master.volumeSizeLimitMB=64'],
-          ...[`-volume.port=${volume}`, `-volume.port.grpc=${volumeRpc}`],
-          ...['-filer', `-filer.port=${filer}`, `-filer.port.grpc=${filerRpc}`],
+          'server',
+          `-dir=${data}`,
+          '-ip=127.0.0.1',
+          '-ip.bind=127.0.0.1',
+          '-volume.max=20',
+          `-master.port=${master}`,
+          `-master.port.grpc=${masterRpc}`,
+          '-master.volumeSizeLimitMB=64',
+          `-volume.port=${volume}`,
+          `-volume.port.grpc=${volumeRpc}`,
+          '-filer',
+          `-filer.port=${filer}`,
+          `-filer.port.grpc=${filerRpc}`,
           `-filer.localSocket=${join(folder, 'filer.sock')}`,
-          ...['-s3', `-s3.port=${s3}`, `-s3.port.grpc=${s3Rpc}`, `-s3.config=${users}`],
+          '-s3',
+          `-s3.port=${s3}`,
+          `-s3.port.grpc=${s3Rpc}`,
+          `-s3.config=${users}`,
         ],
         { reject: false, stdin: 'ignore', all: true },
       );

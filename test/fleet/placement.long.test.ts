@@ -9,11 +9,19 @@ const GiB = 1024 ** 3;
 const soon = { timeout: 120_000, interval: 200 };
 
 const profile: WorkerProfile = {
-  ...{ version: '1.0.0', format: '1', service: 'https://evals.example', pools: ['default'], concurrency: 2 },
+  version: '1.0.0',
+  format: '1',
+  service: 'https://evals.example',
+  pools: ['default'],
+  concurrency: 2,
   engine: { version: '29.0.0', arch: 'amd64', cpus: 8, memory: 16 * GiB },
   trialMemory: 6 * GiB,
-  ...{ labels: ['amd64'], models: ['sonnet'], harnesses: ['codex'], runtimes: ['runc'] },
-  ...{ sandboxes: ['local'], profiles: [] },
+  labels: ['amd64'],
+  models: ['sonnet'],
+  harnesses: ['codex'],
+  runtimes: ['runc'],
+  sandboxes: ['local'],
+  profiles: [],
 };
 const needs = needsOf({ memory: 2 * GiB, labels: [], models: [], harness: 'codex' });
 

@@ -73,7 +73,11 @@ test('slices share one budget, and spend all of it', async () => {
   place.trial.ms = () => 20;
   place.trial.summary = { verdict: 'failed', ms: 20, usd: 2, worker: 'test' };
   const outcome = await place.run('rich', {
-    ...{ trials: 100, slice: 10, window: 5, budget: { usd: 71 }, trialBudget: { usd: 3 } },
+    trials: 100,
+    slice: 10,
+    window: 5,
+    budget: { usd: 71 },
+    trialBudget: { usd: 3 },
   });
   // After 35 trials one dollar is left.
   expect(outcome).toMatchObject({ scheduled: 35, failed: 35, outOfBudget: true, spent: { usd: 70 } });

@@ -81,7 +81,9 @@ describe.each<[string, () => FleetStorage, (name: string, content: string) => Pr
     const count = 1_005;
     const batch = 'batch/../with "odd" name';
     const results = Array.from({ length: count }, (_each, ordinal) => ({
-      ...{ run: 'run', ordinal, record: hashOf(String(ordinal)) },
+      run: 'run',
+      ordinal,
+      record: hashOf(String(ordinal)),
     }));
     for (let from = 0; from < count; from += 20)
       await Promise.all(results.slice(from, from + 20).map((result) => storage.addResult(batch, result)));

@@ -26,7 +26,9 @@ export async function openTemporal(folder: string): Promise<TemporalServer> {
   const address = `127.0.0.1:${port}`;
   let running: ResultPromise<{ reject: false; stdin: 'ignore'; all: true }> | undefined;
   const server: TemporalServer = {
-    ...{ address, port, metrics: `http://127.0.0.1:${metricsPort}/metrics` },
+    address,
+    port,
+    metrics: `http://127.0.0.1:${metricsPort}/metrics`,
     async start() {
       const database = ['--db-filename', join(folder, 'temporal.db')];
       const ports = ['--ip', '127.0.0.1', '--port', String(port), '--metrics-port', String(metricsPort)];

@@ -45,8 +45,12 @@ export async function openTlsFront(port: number, { file }: Certificates): Promis
   const sockets = new Set<TLSSocket>();
   const server = createServer(
     {
-      ...{ key: read('server.key'), cert: read('server.pem'), ca: read('client-ca.pem') },
-      ...{ requestCert: true, rejectUnauthorized: true, ALPNProtocols: ['h2'] },
+      key: read('server.key'),
+      cert: read('server.pem'),
+      ca: read('client-ca.pem'),
+      requestCert: true,
+      rejectUnauthorized: true,
+      ALPNProtocols: ['h2'],
     },
     (near) => {
       sockets.add(near);

@@ -65,12 +65,25 @@ export async function openWorkflows(): Promise<WorkflowPlace> {
     await running;
   });
   const place: WorkflowPlace = {
-    ...{ client, counts, trial },
+    client,
+    counts,
+    trial,
     start(batch, more) {
       Object.assign(counts, { now: 0, most: 0, ran: [] });
       const input: BatchInput = {
-        ...{ batch, document: '', trials: 25, taskQueue: 'offsite', pool: 'default', heartbeatMs: 60_000 },
-        ...{ window: 4, slice: 1_000, lane: 1_000, priority: 3, budget: {}, trialBudget: {}, ...more },
+        batch,
+        document: '',
+        trials: 25,
+        taskQueue: 'offsite',
+        pool: 'default',
+        heartbeatMs: 60_000,
+        window: 4,
+        slice: 1_000,
+        lane: 1_000,
+        priority: 3,
+        budget: {},
+        trialBudget: {},
+        ...more,
       };
       return client.workflow.start(batchWorkflow, { workflowId: batch, taskQueue: 'offsite', args: [input] });
     },

@@ -16,7 +16,9 @@ test('the last request that was decided says whether the model has failed', () =
   expect(after('answered', 'model')).toMatchObject({ acted: true, modelFailure: 'request 1' });
   expect(after('model', 'answered')).toEqual({ acted: true, modelFailure: undefined });
   expect(after('model', 'request')).toEqual({
-    ...{ acted: false, modelFailure: undefined, lastFailure: 'request 1' },
+    acted: false,
+    modelFailure: undefined,
+    lastFailure: 'request 1',
   });
   // What its client ends, or the gateway refuses, says nothing of the model.
   expect(after('model', 'undecided')).toMatchObject({ acted: false, modelFailure: 'request 0' });

@@ -34,7 +34,7 @@ const answer: NeutralAnswer = {
   usage: { input: 100, output: 10, cacheRead: 20 },
 };
 
-const conversation = { model: 'm-1', streamed: false, usageAsked: true, ...{ system: '', length: 0 } };
+const conversation = { model: 'm-1', streamed: false, usageAsked: true, system: '', length: 0 };
 
 const junk: unknown[] = [undefined, null, 0, 'x', [], [null], {}, { usage: null, choices: 1, output: {} }];
 
@@ -79,7 +79,8 @@ describe.each(allWires)('$name', ({ name, requests, models }) => {
         { type: 'text', text: 'I look.' },
         { type: 'call', name: 'bash', arguments: JSON.stringify({ command: 'ls' }) },
       ],
-      ...{ stop: 'tools', model: 'm-1' },
+      stop: 'tools',
+      model: 'm-1',
     });
   });
 

@@ -25,13 +25,19 @@ const taskToml = {
   metadata: { any: { thing: ['t'] } },
   agent: { timeout_sec: 10, user: 'nobody', network_mode: 'allowlist', allowed_hosts: ['example.org'] },
   verifier: {
-    ...{ env: { A: 'b', C: `\${C:-c}` }, user: 'root', environment_mode: 'separate' },
+    env: { A: 'b', C: `\${C:-c}` },
+    user: 'root',
+    environment_mode: 'separate',
     environment: { docker_image: 'debian', workdir: '/app', env: { D: 'e' } },
     collect: [{ command: 'true', service: 'main', user: 'root' }],
   },
   solution: { env: { F: 'g' } },
   environment: {
-    ...{ os: 'linux', network_mode: 'no-network', env: { H: 'i' }, workdir: '/app', skills_dir: '/skills' },
+    os: 'linux',
+    network_mode: 'no-network',
+    env: { H: 'i' },
+    workdir: '/app',
+    skills_dir: '/skills',
     mcp_servers: [
       { name: 'one', transport: 'stdio', command: 'run', args: ['it'] },
       { name: 'two', transport: 'http', url: 'http://localhost:1/mcp', headers: { X: 'y' } },
@@ -46,13 +52,24 @@ const steps = {
 };
 const service = {
   build: { context: '.', dockerfile: 'Dockerfile', target: 'end', args: { J: 'k' } },
-  ...{ command: ['sleep', '9'], entrypoint: 'sh -c', environment: { L: 'm' }, env_file: ['vars.env'] },
-  ...{ extra_hosts: ['other:10.0.0.1'], links: ['db:data'], working_dir: '/app', user: 'root' },
+  command: ['sleep', '9'],
+  entrypoint: 'sh -c',
+  environment: { L: 'm' },
+  env_file: ['vars.env'],
+  extra_hosts: ['other:10.0.0.1'],
+  links: ['db:data'],
+  working_dir: '/app',
+  user: 'root',
   healthcheck: { test: ['CMD', 'true'], interval: '1s' },
   depends_on: { db: { condition: 'service_started' } },
   volumes: ['./data:/data:ro', 'named:/named', { type: 'bind', source: './data', target: '/again' }],
-  ...{ configs: [{ source: 'conf', target: '/conf' }], secrets: ['hidden'], tmpfs: ['/run/it:size=1m'] },
-  ...{ networks: { net: { aliases: ['alias'] } }, hostname: 'host', container_name: 'name', mem_limit: '1g' },
+  configs: [{ source: 'conf', target: '/conf' }],
+  secrets: ['hidden'],
+  tmpfs: ['/run/it:size=1m'],
+  networks: { net: { aliases: ['alias'] } },
+  hostname: 'host',
+  container_name: 'name',
+  mem_limit: '1g',
 };
 const composed = (main: string) => ({
   services: { [main]: service, db: { image: 'debian', volumes: ['./data:/data'] } },
@@ -61,23 +78,28 @@ const composed = (main: string) => ({
   secrets: { hidden: { file: './data/secret' } },
 });
 const row = {
-  ...{ instance_id: 'row', repo: 'org/repo', base_commit: 'a'.repeat(40), problem_statement: 'Mend it.' },
+  instance_id: 'row',
+  repo: 'org/repo',
+  base_commit: 'a'.repeat(40),
+  problem_statement: 'Mend it.',
   patch: 'diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n',
   test_patch: 'diff --git a/t b/t\n--- a/t\n+++ b/t\n@@ -1 +1 @@\n-a\n+b\n',
-  ...{ FAIL_TO_PASS: ['t::one'], PASS_TO_PASS: '["t::two"]', version: '1', created_at: 'now' },
+  FAIL_TO_PASS: ['t::one'],
+  PASS_TO_PASS: '["t::two"]',
+  version: '1',
+  created_at: 'now',
 };
 const suite = {
   suite: { id: 's', name: 'S', prompt: 'Do {{it}}.' },
   environment: {
     build: { context: 'env', dockerfile: 'Dockerfile', args: { A: 'b' } },
-    ...{
-      workdir: '/w',
-      user: 'root',
-      env: { A: 'b' },
-      files: { '/f': 'files/f' },
-      folders: { '/g': 'files' },
-    },
-    ...{ writable: ['/tmp/x'], needs: ['gpu'] },
+    workdir: '/w',
+    user: 'root',
+    env: { A: 'b' },
+    files: { '/f': 'files/f' },
+    folders: { '/g': 'files' },
+    writable: ['/tmp/x'],
+    needs: ['gpu'],
     services: { db: { image: 'debian', command: ['x'], env: { A: 'b' }, files: { '/f': 'files/f' } } },
   },
   artifacts: ['out/**'],
@@ -99,7 +121,10 @@ const suite = {
   variants: [{ model: 'none', harness: 'command', profile: 'p', sandbox: 'small' }],
 };
 const config = {
-  ...{ allowOutside: ['.'], labels: ['big'], advanced: { images: { a: 'b' } }, dataFolder: 'data' },
+  allowOutside: ['.'],
+  labels: ['big'],
+  advanced: { images: { a: 'b' } },
+  dataFolder: 'data',
   engines: [{ name: 'one', host: 'unix:///run/one.sock', labels: ['l'] }],
   profiles: { p: { run: 'true', env: { A: 'b' }, files: { '/x': 'files/f' }, install: 'true' } },
   sandboxes: { small: { image: 'offsite/base', network: 'none', runtime: 'runc' } },
@@ -209,11 +234,10 @@ test.each<[string, unknown]>([
 
 test('what is wrong with a suite and its configuration is told', () => {
   const files = {
-    ...{ 'suite.yaml': { value: suite }, 'offsite.yaml': { value: config } },
-    ...{
-      'env/Dockerfile': { text: 'FROM debian\nARG A\nCOPY f /f\n' },
-      'files/prepare.sh': { text: 'true\n' },
-    },
+    'suite.yaml': { value: suite },
+    'offsite.yaml': { value: config },
+    'env/Dockerfile': { text: 'FROM debian\nARG A\nCOPY f /f\n' },
+    'files/prepare.sh': { text: 'true\n' },
   };
   const write = (changed: Record<string, string>) => {
     const given = { 'env/f': 'f', 'files/f': 'f', 'files/check.py': 'pass\n', 'script.yaml': '', ...changed };
@@ -240,7 +264,9 @@ const script = {
   turns: [
     {
       when: { turn: 1, user: 'do', system: 'agent', result: 'out' },
-      ...{ text: 't', stop: 'length', calls: [{ tool: 'bash', arguments: { command: 'true' } }] },
+      text: 't',
+      stop: 'length',
+      calls: [{ tool: 'bash', arguments: { command: 'true' } }],
     },
     { text: 'u', repeat: true },
   ],
@@ -264,16 +290,16 @@ test('what is wrong with a cassette is told, with its line', () => {
     { text: 'said' },
     {
       exchange: {
-        ...{
-          number: 1,
-          role: 'agent',
-          model: 'm',
-          wire: 'openai-chat',
-          context: [0],
-          tools: [],
-          options: 0,
-        },
-        ...{ turns: [{ by: 'user', said: 0, media: ['m'], results: [0] }], status: 200, answer: 0 },
+        number: 1,
+        role: 'agent',
+        model: 'm',
+        wire: 'openai-chat',
+        context: [0],
+        tools: [],
+        options: 0,
+        turns: [{ by: 'user', said: 0, media: ['m'], results: [0] }],
+        status: 200,
+        answer: 0,
       },
     },
   ];

@@ -21,8 +21,17 @@ export const hostileText = Object.values(attacks).join(' | ');
 
 /** Something of each kind for names, which have at most 200 characters, are well-formed and have no NUL. */
 export const hostileName = [
-  ...[attacks.csi, attacks.osc52, attacks.c1, attacks.overwrite, attacks.bidi, attacks.invisible],
-  ...[attacks.separators, '\n::stop-commands::x', '\n##vso[a b=c]d', '\n--- f', attacks.marks.slice(0, 10)],
+  attacks.csi,
+  attacks.osc52,
+  attacks.c1,
+  attacks.overwrite,
+  attacks.bidi,
+  attacks.invisible,
+  attacks.separators,
+  '\n::stop-commands::x',
+  '\n##vso[a b=c]d',
+  '\n--- f',
+  attacks.marks.slice(0, 10),
 ].join('|');
 
 /**

@@ -40,18 +40,19 @@ describe.concurrent(`with a heap of ${heapMiB} MiB a harness does not end the pr
     },
   );
 
-  test.each([
-    ...['messages', 'tools', 'commands', 'short messages'],
-    ...['long ids', 'commands of a profile'],
-  ])('%s without end, of which the first are kept', { timeout }, async (attack) => {
-    const { ending, isWhole, size, final } = await outcomeOf(attack);
-    expect({ ending, isWhole, final }).toEqual({
-      ending: { ended: 'exited', exitCode: 0 },
-      isWhole: false,
-      final: 'the end',
-    });
-    expect(size).toBeLessThan(recordChars);
-  });
+  test.each(['messages', 'tools', 'commands', 'short messages', 'long ids', 'commands of a profile'])(
+    '%s without end, of which the first are kept',
+    { timeout },
+    async (attack) => {
+      const { ending, isWhole, size, final } = await outcomeOf(attack);
+      expect({ ending, isWhole, final }).toEqual({
+        ending: { ended: 'exited', exitCode: 0 },
+        isWhole: false,
+        final: 'the end',
+      });
+      expect(size).toBeLessThan(recordChars);
+    },
+  );
 });
 
 describe.concurrent(`with a heap of ${heapMiB} MiB nobody ends the process`, () => {

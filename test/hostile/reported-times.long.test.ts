@@ -13,9 +13,11 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const common = (timestamp: number) => ({ sessionID: 'one', timestamp });
 const toolLine = (tool: string, time: number) => ({
-  ...{ type: 'tool_use', ...common(time) },
+  type: 'tool_use',
+  ...common(time),
   part: {
-    ...{ tool, callID: `${tool} ${time}` },
+    tool,
+    callID: `${tool} ${time}`,
     state: { status: 'completed', input: { command: 'ls' }, output: '', time: { start: time, end: time } },
   },
 });
@@ -36,7 +38,11 @@ test('all times of a trial are within it, whatever times its harness reports', a
   const printed = [...lines, end].map((line) => `echo '${JSON.stringify(line)}'`).join('\n');
   const profile = profileOf({ name: 'test', run: `eval "$ASK"\n${printed}` });
   const result = await bench.trial('', {
-    ...{ model: 'model', modelConfig, harness: 'fixture-cli', profile, verify: 'true' },
+    model: 'model',
+    modelConfig,
+    harness: 'fixture-cli',
+    profile,
+    verify: 'true',
   });
   expect(result).toMatchObject({ verdict: 'passed', harness: { ended: 'exited', exitCode: 0 } });
   const { trajectory = [], events = [], startedAt, finishedAt } = result;

@@ -74,7 +74,12 @@ test('a service that the agent has taken over reaches the sandbox, but not its m
         nameForServices: 'main',
         services: [
           {
-            ...{ name: 'db', aliases: [], env: {}, dependsOn: [], memoryFolders: [], resources: {} },
+            name: 'db',
+            aliases: [],
+            env: {},
+            dependsOn: [],
+            memoryFolders: [],
+            resources: {},
             image: { name: 'offsite/base', place: 'suite.yaml:9:5' },
             command: ['node', '-e', takenOver(targets)],
             place: 'suite.yaml:8:5',

@@ -203,8 +203,13 @@ test('the table says what did not hold, and passes on no command for a terminal'
 
 test('what is not as expected counts under the name of what it is', () => {
   const attack = (kind: 'forge' | 'escape' | 'leak' | 'crash' | 'honest', expected: 'passed' | 'failed') => ({
-    ...{ suite: 'escape' as const, id: kind, name: kind, deep: false, isOfMachineKernel: false },
-    ...{ kind, expected },
+    suite: 'escape' as const,
+    id: kind,
+    name: kind,
+    deep: false,
+    isOfMachineKernel: false,
+    kind,
+    expected,
   });
   const rows = [
     rowOf(attack('forge', 'failed'), 'passed', undefined),

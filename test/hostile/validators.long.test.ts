@@ -361,7 +361,8 @@ test.concurrent('work that changes protected files while a validator runs it has
     validations: [
       { name: 'tests pass', status: 'passed' },
       {
-        ...{ name: 'protected files', status: 'failed' },
+        name: 'protected files',
+        status: 'failed',
         message: expect.stringContaining('"test/check.sh"'),
       },
     ],

@@ -23,10 +23,16 @@ afterEach(() => {
 /** A batch with runs `[case, variant]` of two trials each. */
 function batch(id: string, runs: [string, string][], service = 'embedded') {
   const { key } = ledger.batches.add({
-    ...{ service, id, suite: 'Suite', file: undefined },
+    service,
+    id,
+    suite: 'Suite',
+    file: undefined,
     runs: runs.map(([caseId, variant], index) => ({
-      ...{ id: `run_${id.slice(6)}${index}x`, taskIndex: index, caseId, variant },
-      ...{ caseName: `The ${caseId}` },
+      id: `run_${id.slice(6)}${index}x`,
+      taskIndex: index,
+      caseId,
+      variant,
+      caseName: `The ${caseId}`,
     })),
   });
   for (const { key: run } of ledger.batches.runs(key))

@@ -16,9 +16,16 @@ import { fillBatch } from '../viewer/filled-ledger.ts';
 const usage = { totalTokens: 700, costUsd: 0.25 };
 const failed: TrialRecord = {
   version: recordVersion,
-  ...{ verdict: 'failed', startedAt: 1_000, finishedAt: 4_000, phases: [], modelUnmeasured: false },
+  verdict: 'failed',
+  startedAt: 1_000,
+  finishedAt: 4_000,
+  phases: [],
+  modelUnmeasured: false,
   models: {
-    ...{ exchanges: [], connections: [], modelMs: 0, agent: { acted: true } },
+    exchanges: [],
+    connections: [],
+    modelMs: 0,
+    agent: { acted: true },
     usage: [{ role: 'agent', model: 'm', requests: 1, usage }],
   },
   verifySteps: [{ command: 'npm test', exitCode: 1, output: 'no\nno', outputTruncated: false }],
@@ -51,7 +58,9 @@ test('a sum is known only if each of its parts is', async () => {
   await using folder = await ledgerFolder();
   using ledger = new Ledger(folder.path, systemClock);
   await fillBatch(ledger, {
-    ...{ id: 'b', cases: ['one', 'two'], variants: ['v'] },
+    id: 'b',
+    cases: ['one', 'two'],
+    variants: ['v'],
     found: (name) => (name === 'one' ? failed : { ...failed, modelUnmeasured: true }),
   });
   completeListings(ledger, 1);

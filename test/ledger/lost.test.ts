@@ -21,12 +21,19 @@ async function withResult(place: Place): Promise<string> {
   const folder = join(place.folder, 'data');
   using ledger = new Ledger(folder, systemClock);
   const batch = ledger.batches.add({
-    ...{ service: 'there', id: 'batch_1', suite: 'S', file: undefined },
+    service: 'there',
+    id: 'batch_1',
+    suite: 'S',
+    file: undefined,
     runs: [{ id: 'run_1', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v' }],
   });
   const attempt = ledger.trials.beginAttempt(queueTrial(ledger, batch.key, 0));
   const result: TrialRecord = {
-    ...{ verdict: 'passed', version: recordVersion, startedAt: 0, finishedAt: 1, modelUnmeasured: false },
+    verdict: 'passed',
+    version: recordVersion,
+    startedAt: 0,
+    finishedAt: 1,
+    modelUnmeasured: false,
     phases: [],
   };
   await ledger.trials.finish(attempt, { verdict: 'passed', result, report });
@@ -110,7 +117,9 @@ test.each([
   expect((await checkLedger(ledger, signal)).unknown).toEqual([]);
   ledger.records.run('UPDATE trials SET result = ?', await ledger.blobs.putJson(record));
   expect(await checkLedger(ledger, signal)).toMatchObject({
-    ...{ damaged: [], missing: [], otherVerdicts: [] },
+    damaged: [],
+    missing: [],
+    otherVerdicts: [],
     unknown: [{ what: 'trial 0 of run run_1', why: expect.stringContaining(why) }],
   });
 });

@@ -31,7 +31,10 @@ async function finished(id: string, content: string): Promise<{ key: number; lef
   const left: LeftState = { kind: 'archive', sha256, byteSize: 5 * byteSize, storedSize: byteSize };
   const details = { caseId: 'c', caseName: 'c', variant: 'v' };
   const { key } = ledger.batches.add({
-    ...{ service: 'embedded', id, suite: 'Suite', file: undefined },
+    service: 'embedded',
+    id,
+    suite: 'Suite',
+    file: undefined,
     runs: [{ id: `run_${id}`, taskIndex: 0, ...details }],
   });
   const [run] = ledger.batches.runs(key);

@@ -106,20 +106,29 @@ test('a program uses the packed package as a library, with its types', async () 
   expect(lines.slice(0, 8).toSorted()).toEqual(
     [0, 1]
       .flatMap(() => [
-        ...['one-word · careful: passed', 'one-word · hasty: passed'],
-        ...['two-words · careful: passed', 'two-words · hasty: failed'],
+        'one-word · careful: passed',
+        'one-word · hasty: passed',
+        'two-words · careful: passed',
+        'two-words · hasty: failed',
       ])
       .toSorted(),
   );
   expect(lines.slice(8)).toEqual([
-    ...['careful passed 4 of 4', 'hasty passed 2 of 4'],
+    'careful passed 4 of 4',
+    'hasty passed 2 of 4',
     expect.stringMatching(/^batch_\S+:two-words\/hasty#0 wrote: hello$/),
   ]);
 
   // All types are in the package: nothing is skipped, and no other package is installed.
   const compilerOptions = {
-    ...{ module: 'nodenext', target: 'es2024', lib: ['es2024'], strict: true, noEmit: true },
-    ...{ skipLibCheck: false, types: ['node'], typeRoots: [join(root, 'node_modules/@types')] },
+    module: 'nodenext',
+    target: 'es2024',
+    lib: ['es2024'],
+    strict: true,
+    noEmit: true,
+    skipLibCheck: false,
+    types: ['node'],
+    typeRoots: [join(root, 'node_modules/@types')],
   };
   await writeFile(
     join(project, 'tsconfig.json'),

@@ -86,7 +86,11 @@ describe('a failed trial says why:', () => {
     const printed = failedOutputOf(result({ verifySteps, validations, cause }));
     expect(printed.split('\n')).toEqual([
       ...Array.from({ length: 40 }, (_, index) => `line ${index + 20}`),
-      ...['', 'got 3', 'no', '', 'E: no package'],
+      '',
+      'got 3',
+      'no',
+      '',
+      'E: no package',
     ]);
   });
 
@@ -152,7 +156,7 @@ test.each([
 
 test('what Offsite itself found comes first: then the other checks prove nothing', () => {
   const validation = (kind: string, name: string, message: string) =>
-    ({ ...{ id: 'v', index: 0, name, kind, status: 'failed', exitCode: 1 }, message }) as Validation;
+    ({ id: 'v', index: 0, name, kind, status: 'failed', exitCode: 1, message }) as Validation;
   const found = result({
     verifySteps: [step('npm test', 1)],
     validations: [

@@ -6,7 +6,9 @@ import { entryDetails } from '../../src/viewer/model/entry.ts';
 
 test('a timeline holds everything in the order it began, with what failed', () => {
   const command = (name: string, startedAtMillis: number | undefined, exitCode: number) => ({
-    ...{ _tag: 'command' as const, command: name, exitCode },
+    _tag: 'command' as const,
+    command: name,
+    exitCode,
     ...(startedAtMillis !== undefined && { startedAtMillis, finishedAtMillis: startedAtMillis + 5 }),
   });
   const entries = timelineOf({
@@ -47,8 +49,14 @@ test('commands that only the model traffic shows stand for those that a harness 
   const entry = (command: string) => ({ _tag: 'command' as const, command, startedAtMillis: 1 });
   const record: TrialRecord = {
     version: recordVersion,
-    ...{ verdict: 'passed', startedAt: 0, finishedAt: 9, phases: [], modelUnmeasured: false },
-    ...{ trajectory: [entry('./run')], derivedTrajectory: [entry('ls')], harnessTellsCommands: false },
+    verdict: 'passed',
+    startedAt: 0,
+    finishedAt: 9,
+    phases: [],
+    modelUnmeasured: false,
+    trajectory: [entry('./run')],
+    derivedTrajectory: [entry('ls')],
+    harnessTellsCommands: false,
   };
   expect(timelineOf(record).map(({ title }) => title)).toEqual(['ls']);
 });
@@ -59,7 +67,9 @@ test('the phases of steps say which step, and only that of a failed step has fai
     version: recordVersion,
     verdict: 'failed',
     cause: { ...cause, message: 'step two: too slow' },
-    ...{ startedAt: 0, finishedAt: 40, modelUnmeasured: false },
+    startedAt: 0,
+    finishedAt: 40,
+    modelUnmeasured: false,
     steps: [
       { name: 'one', startedAt: 0, finishedAt: 10, verdict: 'passed', cause },
       { name: 'two', startedAt: 10, finishedAt: 20, verdict: 'failed', cause },
@@ -88,7 +98,11 @@ test('a refused request does not hide what the others of a step used', () => {
   const exchange = { role: 'agent' as const, model: 'm', wire: 'openai-chat', path: '/', streamed: false };
   const sizes = { failedTries: [], requestBytes: 1, responseBytes: 1, finishedAt: 6 };
   const of = (status: number, usage: { totalTokens?: number }) => ({
-    ...{ ...exchange, ...sizes, startedAt: 5, status, usage },
+    ...exchange,
+    ...sizes,
+    startedAt: 5,
+    status,
+    usage,
   });
   const account = { connections: [], usage: [], modelMs: 1, agent: { acted: true } };
   const used = (exchanges: ReturnType<typeof of>[]) =>

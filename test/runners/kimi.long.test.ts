@@ -37,8 +37,12 @@ test('that does not say that its model fails has a void trial by the model', {
   const result = await bench.trial(
     '',
     {
-      ...{ harness: 'kimi', model: 'failing', modelConfig, profile: profileOf({ name: 'plain' }) },
-      ...{ prompt: 'Make it.', verify: 'test -f made' },
+      harness: 'kimi',
+      model: 'failing',
+      modelConfig,
+      profile: profileOf({ name: 'plain' }),
+      prompt: 'Make it.',
+      verify: 'test -f made',
     },
     {
       memory: 3 * 1024 ** 3,

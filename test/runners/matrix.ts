@@ -48,7 +48,8 @@ interface Harness {
 
 /** Gemini CLI over the protocol, with the profile that the page shows. */
 const acp: Harness = {
-  ...{ name: 'acp', wires: ['gemini'] },
+  name: 'acp',
+  wires: ['gemini'],
   profile: profileOf({ name: 'gemini-acp', ...documentedProfile('gemini-acp') }),
 };
 const drivers = runners.filter(({ wires: known }) => known === 'any' || known.length > 0);

@@ -18,7 +18,8 @@ function file(name: string, passed: number, failed: number): FileResult {
   return {
     name,
     status: failed > 0 ? 'failed' : 'passed',
-    ...{ startTime: 0, endTime: 0 },
+    startTime: 0,
+    endTime: 0,
     assertionResults: [...results(passed, 'passed'), ...results(failed, 'failed')],
   };
 }

@@ -3,8 +3,11 @@ import type { FileResult } from '../../scripts/test-count.ts';
 import { timesText } from '../../scripts/test-times.ts';
 
 const file = (name: string, seconds: number): FileResult => ({
-  ...{ name, status: 'passed', assertionResults: [] },
-  ...{ startTime: 1000, endTime: 1000 + seconds * 1000 },
+  name,
+  status: 'passed',
+  assertionResults: [],
+  startTime: 1000,
+  endTime: 1000 + seconds * 1000,
 });
 
 test('the longest folders and files are told, and nothing of a short run', () => {

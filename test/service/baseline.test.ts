@@ -49,8 +49,16 @@ test('a baseline is made of completed trials alone, with reported ones in the sa
         variant,
         definitionHash,
         distribution: {
-          ...{ trials: 4, scored: 2, passed: 1, failed: 1, voided: 1, passRate: 0.5, deterministic: false },
-          ...{ commandMin: 2, commandMedian: 4.5, commandMax: 7 },
+          trials: 4,
+          scored: 2,
+          passed: 1,
+          failed: 1,
+          voided: 1,
+          passRate: 0.5,
+          deterministic: false,
+          commandMin: 2,
+          commandMedian: 4.5,
+          commandMax: 7,
         },
         // Wilson's interval for 1 of 2, as statsmodels computes it.
         passRateInterval: {
@@ -61,8 +69,13 @@ test('a baseline is made of completed trials alone, with reported ones in the sa
         runs: [
           { id: newer, batchId, startedAt: '2026-03-01T12:01:00.000Z', passed: 0, failed: 0, voided: 1 },
           {
-            ...{ id: older, batchId: before?.batchId, startedAt: '2026-03-01T12:00:00.000Z' },
-            ...{ harnessVersion: '1.0, 1.1', passed: 1, failed: 1, voided: 0 },
+            id: older,
+            batchId: before?.batchId,
+            startedAt: '2026-03-01T12:00:00.000Z',
+            harnessVersion: '1.0, 1.1',
+            passed: 1,
+            failed: 1,
+            voided: 0,
           },
         ],
         notCounted: { sameDefinition: 0, otherProfiles: 0, otherDefinitions: 0 },
@@ -149,11 +162,18 @@ test('an organization does not see the baselines of others', async () => {
 test('with another profile it is another agent, so only the newest profile counts', async () => {
   await using service = openTestService(undefined, testPlatform());
   const subject = (profileVersion: string) => ({
-    ...{ caseName: 'CSV', ordinal: 0, model: 'm', harness: 'h', image: 'i', network: 'none', prompt: 'p' },
+    caseName: 'CSV',
+    ordinal: 0,
+    model: 'm',
+    harness: 'h',
+    image: 'i',
+    network: 'none',
+    prompt: 'p',
     profileVersion,
   });
   const record = (verdict: 'passed' | 'failed', version: string) => ({
-    ...{ verdict, subject: subject(version) },
+    verdict,
+    subject: subject(version),
   });
   await ran(service, [record('failed', 'one'), record('failed', 'one')]);
   const newer = await ran(service, [record('passed', 'two')]);

@@ -27,7 +27,14 @@ test('a batch without local is queued for the platform, with everything that is 
   expect({ local, status }).toEqual({ local: false, status: 'queued' });
   expect(service.service.platform.openRuns()).toEqual([
     {
-      ...{ id: runs[0]?.id, batchId: id, taskIndex: 0, suite, case: cases[0], variant, trials: 2, ended: [] },
+      id: runs[0]?.id,
+      batchId: id,
+      taskIndex: 0,
+      suite,
+      case: cases[0],
+      variant,
+      trials: 2,
+      ended: [],
       setup: { prompt: 'Mend a.csv.', verify: 'check a.csv' },
     },
   ]);
@@ -161,12 +168,16 @@ test('a stored record of a completed trial has every field of the specification'
           incomplete: true,
           components: [
             {
-              ...{ ...estimated, component: 'agent', usd: 0.5 },
+              ...estimated,
+              component: 'agent',
+              usd: 0.5,
               explanation: 'tokens times the prices of 2026-01-01',
               detail: { model: 'small', requests: 3, ...tokens, cacheReadTokens: 300, cacheWriteTokens: 0 },
             },
             {
-              ...{ ...estimated, component: 'judge', usd: 0.25 },
+              ...estimated,
+              component: 'judge',
+              usd: 0.25,
               detail: { model: 'large', answeredBy: 'large-2', requests: 1, ...tokens },
             },
           ],
@@ -205,8 +216,12 @@ test('what was not measured is left out, and named', async () => {
   for (const field of ['costs', 'harnessVersion', 'profileVersion']) expect(record).not.toHaveProperty(field);
   expect(trials).toEqual([
     {
-      ...{ id: expect.any(String), ordinal: 0, status: 'voided', timed: false },
-      ...{ trajectory: [], validations: [] },
+      id: expect.any(String),
+      ordinal: 0,
+      status: 'voided',
+      timed: false,
+      trajectory: [],
+      validations: [],
       voidFields: expect.arrayContaining(['passed', 'commandCount', 'modelMs', 'usage']),
     },
   ]);
@@ -298,8 +313,12 @@ test('queued runs take no memory for the texts that their variables stand for', 
   await using service = openTestService(undefined, testPlatform());
   const text = '{{a}}'.repeat(1000);
   const cases = Array.from({ length: 24 }, (_, index) => ({
-    ...{ id: `case ${index}`, name: 'long', prepare: { name: 'p', source: text }, verify: text },
-    ...{ validator: { name: 'v', source: text }, variables: { a: `${index}`.padEnd(16_700, 'x') } },
+    id: `case ${index}`,
+    name: 'long',
+    prepare: { name: 'p', source: text },
+    verify: text,
+    validator: { name: 'v', source: text },
+    variables: { a: `${index}`.padEnd(16_700, 'x') },
   }));
   await service.succeed('evals.start', onPlatform({ cases, suite: { id: 's', name: 'S', prompt: text } }));
   const before = process.memoryUsage().heapUsed;

@@ -94,8 +94,16 @@ const validation = object(
     logs: list(object({ index: integer, at: number, value: captured }, ['at', 'value'])),
   },
   [
-    ...['startedAt', 'durationMs', 'message', 'exitCode', 'truncated'],
-    ...['input', 'output', 'error', 'calls', 'logs'],
+    'startedAt',
+    'durationMs',
+    'message',
+    'exitCode',
+    'truncated',
+    'input',
+    'output',
+    'error',
+    'calls',
+    'logs',
   ],
 );
 const judgment = object(

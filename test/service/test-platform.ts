@@ -39,7 +39,10 @@ export function trialRecord(change: Partial<TrialRecord> = {}): TrialRecord {
 /** A record with something in every field that a stored record has. */
 export function fullRecord(): TrialRecord {
   const text = (content: string, format: 'text' | 'json' = 'text') => ({
-    ...{ text: content, format, state: 'captured', truncated: false },
+    text: content,
+    format,
+    state: 'captured',
+    truncated: false,
   });
   const usage = { inputTokens: 900, outputTokens: 100, totalTokens: 1000 };
   const complete = { ...usage, cacheReadTokens: 300, cacheWriteTokens: 0 };
@@ -62,8 +65,13 @@ export function fullRecord(): TrialRecord {
     harnessTellsCommands: true,
     trajectory: [
       {
-        ...{ _tag: 'command', command: 'npm test', exitCode: 1, output: 'not ok', outputTruncated: false },
-        ...{ startedAtMillis: 1100, finishedAtMillis: 1400 },
+        _tag: 'command',
+        command: 'npm test',
+        exitCode: 1,
+        output: 'not ok',
+        outputTruncated: false,
+        startedAtMillis: 1100,
+        finishedAtMillis: 1400,
       },
       { _tag: 'command', command: 'true', exitCode: 0, startedAtMillis: 1500, finishedAtMillis: 1600 },
     ],
@@ -111,8 +119,13 @@ export function fullRecord(): TrialRecord {
         error: text('AssertionError'),
         calls: [
           {
-            ...{ index: 0, method: 'answer', startedAt: 1710, durationMs: 20 },
-            ...{ input: text('[]', 'json'), output: text('yes'), error: text('late') },
+            index: 0,
+            method: 'answer',
+            startedAt: 1710,
+            durationMs: 20,
+            input: text('[]', 'json'),
+            output: text('yes'),
+            error: text('late'),
           },
         ],
         logs: [{ index: 0, at: 1720, level: 'stderr', value: text('warning') }],
@@ -121,8 +134,14 @@ export function fullRecord(): TrialRecord {
     ],
     judgments: [
       {
-        ...{ name: 'reads quotes', model: 'large', evaluator: 'rubric', score: 0.4, choice: 'no' },
-        ...{ reason: 'It rambles.', threshold: 0.7, durationMs: 20 },
+        name: 'reads quotes',
+        model: 'large',
+        evaluator: 'rubric',
+        score: 0.4,
+        choice: 'no',
+        reason: 'It rambles.',
+        threshold: 0.7,
+        durationMs: 20,
       },
       { name: 'is short', score: 0.9, threshold: 0.5 },
     ],

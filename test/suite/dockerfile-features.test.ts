@@ -27,7 +27,9 @@ test('here-documents of RUN become commands on the same lines', () => {
   expect(lines).toHaveLength(text.split('\n').length);
   expect(lines.slice(2, 6)).toEqual([
     'RUN --mount=type=cache,target=/c ["/bin/bash","-c","echo one"]',
-    ...['#', '#', 'COPY --chmod=700 a /b'],
+    '#',
+    '#',
+    'COPY --chmod=700 a /b',
   ]);
   expect(lines[7]).toBe(`RUN ["/bin/bash","-c","cat <<A <<B > /x\\na\\nA\\nb\\nB"]`);
   expect(lines.slice(12)).toEqual(text.split('\n').slice(12));

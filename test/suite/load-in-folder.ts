@@ -8,7 +8,11 @@ export function load(suite: string, config = 'profiles:\n  p: { run: "true" }\n'
   write('offsite.yaml', config);
   return loadSuite(write('suite.yaml', suite), loadConfig({ suiteFolder: folder, env: {} }), [
     {
-      ...{ name: 'command', wires: [], continues: false, mcp: [], limits: [] },
+      name: 'command',
+      wires: [],
+      continues: false,
+      mcp: [],
+      limits: [],
       runsScript: true,
       streams: [
         { name: 'codex', reportsCommands: true },

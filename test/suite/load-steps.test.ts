@@ -47,17 +47,24 @@ test('steps are read, with what the case has for all of them', () => {
   const { list: [one, two] = [], ...steps } = local?.steps ?? {};
   expect(steps).toEqual({ strategy: 'final', thresholds: { default: 0.5, byName: {} } });
   expect(one).toMatchObject({
-    ...{ name: 'one', instruction: 'Do {{this}}.', files: [], emptied: [] },
+    name: 'one',
+    instruction: 'Do {{this}}.',
+    files: [],
+    emptied: [],
     agent: { user: 'worker', network: { hosts: ['a.example'] } },
     tests: { command: ['t'], thresholds: { byName: {}, required: true } },
     artifacts: ['*.log', 'out'],
   });
   expect(two).toMatchObject({
-    ...{ name: 'two', emptied: ['/logs/agent'], setup: './setup.sh', agent: { skills: '/skills' } },
+    name: 'two',
+    emptied: ['/logs/agent'],
+    setup: './setup.sh',
+    agent: { skills: '/skills' },
     files: [{ path: 'setup.sh', content: Buffer.from('true') }],
     timeoutMs: 90_000,
     tests: { thresholds: { byName: { reward: 0.25 }, required: true } },
-    ...{ artifacts: ['*.log', 'out', 'more'], artifactsExcept: ['*.o'] },
+    artifacts: ['*.log', 'out', 'more'],
+    artifactsExcept: ['*.o'],
     oracle: { files: [{ path: '/s/solve.sh' }] },
   });
   expect(two?.agent.user).toBeUndefined();
@@ -94,17 +101,26 @@ test('fresh tests are read: what they get, and where they run', () => {
   ).toMatchObject({
     emptied: ['/logs/verifier'],
     reading: {
-      ...{ kind: 'named-tests', parser: 'junit', report: '/logs/verifier/report.xml' },
-      ...{ failToPass: ['t::a', 't::b\n'], passToPass: [] },
+      kind: 'named-tests',
+      parser: 'junit',
+      report: '/logs/verifier/report.xml',
+      failToPass: ['t::a', 't::b\n'],
+      passToPass: [],
     },
     fresh: {
       brought: {
-        ...{ kind: 'workspace', testPatch: 'diff --git a/t b/t\n', base: 'abc', restored: ['conftest.py'] },
+        kind: 'workspace',
+        testPatch: 'diff --git a/t b/t\n',
+        base: 'abc',
+        restored: ['conftest.py'],
       },
     },
   });
   expect(testsOf('{ in: fresh, brings: workspace, command: [t], prints: pytest }')?.fresh?.brought).toEqual({
-    ...{ kind: 'workspace', testPatch: '', base: 'HEAD', restored: [] },
+    kind: 'workspace',
+    testPatch: '',
+    base: 'HEAD',
+    restored: [],
   });
 });
 

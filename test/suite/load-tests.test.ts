@@ -34,13 +34,17 @@ test('tests and a solution with files are read', () => {
       { path: '/tests/b', content: Buffer.from('a'), mode: 0o644 },
     ],
     emptied: ['/tests', '/logs/verifier'],
-    ...{ command: ['bash', '/tests/test.sh'], env: {}, user: undefined, timeoutMs: 20_000 },
+    command: ['bash', '/tests/test.sh'],
+    env: {},
+    user: undefined,
+    timeoutMs: 20_000,
     reading: { kind: 'reward-files', json: '/logs/verifier/reward.json', text: '/logs/verifier/reward.txt' },
     thresholds: { default: 1, byName: { x: 0.5 } },
   });
   expect(local?.oracle).toEqual({
     files: [{ path: '/solution/solve.sh', content: Buffer.from('s'), mode: 0o644 }],
-    ...{ command: ['bash', '/solution/solve.sh'], env: { A: 'b' } },
+    command: ['bash', '/solution/solve.sh'],
+    env: { A: 'b' },
   });
   expect(local?.solution).toBeUndefined();
   expect(local?.environment).toMatchObject({

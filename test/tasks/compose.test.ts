@@ -140,11 +140,14 @@ secrets: { key: { file: one.txt } }
   });
   expect(environment.healthcheck).toMatchObject({
     command: `'test' '-e' '/it'\\''s'`,
-    ...{ interval: 1000, retries: 3 },
+    interval: 1000,
+    retries: 3,
   });
   expect(environment.services).toMatchObject([
     {
-      ...{ name: 'db', aliases: ['database'], env: { ...env, OWN: 'x' } },
+      name: 'db',
+      aliases: ['database'],
+      env: { ...env, OWN: 'x' },
       hosts: { 'a.example': '10.0.0.7', 'b.example': '::1' },
       files: [{ kind: 'memory', to: '/dev/shm' }],
     },
@@ -152,12 +155,17 @@ secrets: { key: { file: one.txt } }
   const { cases, leftOut } = planTasks({ path: found.place }, { except: [], images: {}, keys: undefined });
   expect(leftOut).toEqual([]);
   expect(cases[0]?.local.environment).toMatchObject({
-    ...{ startUp: { command: ['serve', '--all'] }, volumes: ['/kept'] },
+    startUp: { command: ['serve', '--all'] },
+    volumes: ['/kept'],
     hosts: { 'blocked.example': '127.0.0.1' },
   });
   const placed = cases[0]?.local.environment.files?.map(({ path }) => path);
   expect(placed?.filter((path) => !path.startsWith('/logs'))).toEqual([
-    ...['/data', '/data/file', '/etc/one.txt', '/run/secrets/key', '/scratch'],
+    '/data',
+    '/data/file',
+    '/etc/one.txt',
+    '/run/secrets/key',
+    '/scratch',
   ]);
 });
 

@@ -362,8 +362,12 @@ env = { LEVEL = "step" }
       thresholds: { default: 0.5, byName: {} },
       list: [
         {
-          ...{ name: 'one', instruction: 'First.\n', setup: 'setup.sh', emptied: [] },
-          ...{ agent: { user: 'dev' }, timeoutMs: 10_000 },
+          name: 'one',
+          instruction: 'First.\n',
+          setup: 'setup.sh',
+          emptied: [],
+          agent: { user: 'dev' },
+          timeoutMs: 10_000,
           files: [{ path: 'setup.sh' }],
           healthcheck: { command: 'test -f x' },
           tests: {
@@ -374,7 +378,9 @@ env = { LEVEL = "step" }
           oracle: { command: ['bash', '/solution/solve.sh'] },
         },
         {
-          ...{ name: 'two', instruction: 'Second.\n', setup: undefined },
+          name: 'two',
+          instruction: 'Second.\n',
+          setup: undefined,
           emptied: ['/logs/agent', '/logs/artifacts'],
           tests: {
             env: { SHARED: '1', LEVEL: 'step' },

@@ -55,14 +55,19 @@ function comparable({ request, local }: PlannedCase): unknown {
     request,
     local: {
       ...rest,
-      ...{ agent: comparableAgent(agent), artifactsExcept },
+      agent: comparableAgent(agent),
+      artifactsExcept,
       environment: comparableEnvironment(environment),
       tests: tests && comparableTests(tests),
       oracle: oracle && { ...oracle, files: sorted(oracle.files) },
       steps: steps && {
         ...steps,
         list: steps.list.map(({ files, tests, oracle, agent, artifactsExcept = [], ...step }) => ({
-          ...{ setup: undefined, healthcheck: undefined, timeoutMs: undefined, ...step, artifactsExcept },
+          setup: undefined,
+          healthcheck: undefined,
+          timeoutMs: undefined,
+          ...step,
+          artifactsExcept,
           files: sorted(files),
           tests: comparableTests(tests),
           oracle: oracle && { ...oracle, files: sorted(oracle.files) },
@@ -84,8 +89,10 @@ function comparableAgent(agent: CaseAgent) {
 function comparableTests({ fresh, ...tests }: CaseTests) {
   const { environment } = fresh ?? {};
   return {
-    ...{ collect: [], ...tests },
-    ...{ files: sorted(tests.files), network: tests.network?.hosts },
+    collect: [],
+    ...tests,
+    files: sorted(tests.files),
+    network: tests.network?.hosts,
     fresh: fresh && { ...fresh, environment: environment && comparableEnvironment(environment) },
   };
 }
@@ -93,13 +100,15 @@ function comparableTests({ fresh, ...tests }: CaseTests) {
 function comparableEnvironment(environment: CaseEnvironment) {
   const { build, image, files, services = [], timeouts = {} } = environment;
   return {
-    ...{ ...environment, timeouts },
+    ...environment,
+    timeouts,
     ...comparableSource({ build, image }),
     files: sorted(files),
     services: services.map((service) => ({
       ...service,
       ...comparableSource(service),
-      ...{ files: sorted(service.files), place: '' },
+      files: sorted(service.files),
+      place: '',
     })),
   };
 }

@@ -22,7 +22,8 @@ test.each([
     const { place } = set.harbor('task', { 'environment/Dockerfile': dockerfile });
     const [planned] = planTasks({ path: set.folder }, parts).cases;
     const machine: Machine = {
-      ...{ cpus: 8, memoryBytes: 2 ** 33 },
+      cpus: 8,
+      memoryBytes: 2 ** 33,
       hasImage: async (name) => name === 'debian' || name === image,
       laterCommits: async () => undefined,
       builder: async () => ({ kind, frontend }),
@@ -43,7 +44,9 @@ test.each([
   ],
 ])('an image of a row that %s', async (_, laterCommits, expected) => {
   const machine: Machine = {
-    ...{ cpus: 8, memoryBytes: 2 ** 33, laterCommits },
+    cpus: 8,
+    memoryBytes: 2 ** 33,
+    laterCommits,
     hasImage: async () => true,
     builder: async () => ({ kind: 'classic', frontend: 'classic' }),
   };

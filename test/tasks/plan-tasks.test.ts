@@ -51,7 +51,8 @@ test('a task becomes a case with its environment, its tests and its solution', (
   const { environment, tests, oracle, artifacts } = planned?.local ?? {};
   expect(environment).toMatchObject({
     build: { name: 'greet/environment/Dockerfile', images: parts.images },
-    ...{ workdir: '/app', env: { A: 'b' } },
+    workdir: '/app',
+    env: { A: 'b' },
     resources: { cpus: 0.5, memory: 100 * 1024 ** 2, disk: 200 * 1024 ** 2 },
     timeouts: { build: 10_000, harness: 30_000 },
     healthcheck: { command: 'test -e /ready', interval: 1_000, timeout: 30_000, startPeriod: 0, retries: 5 },
@@ -65,7 +66,9 @@ test('a task becomes a case with its environment, its tests and its solution', (
   expect(tests).toMatchObject({
     emptied: ['/tests', '/logs/verifier'],
     command: ['bash', '/tests/test.sh'],
-    ...{ env: { MODE: 'hard', KEY: 'none' }, user: 'nobody', timeoutMs: 20_000 },
+    env: { MODE: 'hard', KEY: 'none' },
+    user: 'nobody',
+    timeoutMs: 20_000,
     thresholds: { default: 1, byName: { a: 0.5 } },
   });
   expect(oracle).toMatchObject({ command: ['bash', '/solution/solve.sh'], env: { HOW: 'well' } });
@@ -98,7 +101,9 @@ test('a separate verifier gets the artifacts, in an environment of its own or in
   });
   expect(built?.tests?.fresh?.environment).toMatchObject({
     build: { name: 'built/tests/Dockerfile' },
-    ...{ workdir: '/check', env: { A: 'b' }, resources: {} },
+    workdir: '/check',
+    env: { A: 'b' },
+    resources: {},
   });
   expect(built?.environment).toMatchObject({ build: { name: 'built/environment/Dockerfile' } });
   expect(fresh?.tests).toMatchObject({

@@ -183,12 +183,24 @@ describe('a row with an environment that the user names', () => {
     return planTasks({ path, ...setup }, { except: [], images: {}, keys: undefined });
   };
   const patch = [
-    ...['diff --git a/tests/test_a.py b/tests/test_a.py', '--- a/tests/test_a.py', '+++ b/tests/test_a.py'],
-    ...['@@ -1,2 +1,2 @@', ' x', '--- a/none', '+++ b/none'],
-    ...['diff --git a/tests/old.py b/tests/new name.py', 'similarity index 100%'],
-    ...['rename from tests/old.py', 'rename to tests/new name.py'],
-    ...['diff --git a/tests/data.json b/tests/data.json', 'new file mode 100644', '--- /dev/null'],
-    ...['+++ b/tests/data.json', '@@ -0,0 +1 @@', '+{}', ''],
+    'diff --git a/tests/test_a.py b/tests/test_a.py',
+    '--- a/tests/test_a.py',
+    '+++ b/tests/test_a.py',
+    '@@ -1,2 +1,2 @@',
+    ' x',
+    '--- a/none',
+    '+++ b/none',
+    'diff --git a/tests/old.py b/tests/new name.py',
+    'similarity index 100%',
+    'rename from tests/old.py',
+    'rename to tests/new name.py',
+    'diff --git a/tests/data.json b/tests/data.json',
+    'new file mode 100644',
+    '--- /dev/null',
+    '+++ b/tests/data.json',
+    '@@ -0,0 +1 @@',
+    '+{}',
+    '',
   ].join('\n');
 
   test('is a case: tests run in a fresh sandbox with the workspace, and the patch solves it', () => {
@@ -217,7 +229,8 @@ describe('a row with an environment that the user names', () => {
   test('may be built, with its commit as an argument, and its tests run as the user says', () => {
     set.write('swe/Dockerfile', 'FROM debian\nARG AT\n');
     const build = {
-      ...{ context: `${set.folder}/swe`, dockerfile: 'Dockerfile' },
+      context: `${set.folder}/swe`,
+      dockerfile: 'Dockerfile',
       args: { AT: '{repo}@{base_commit}' },
     };
     const test = {
@@ -229,7 +242,8 @@ describe('a row with an environment that the user names', () => {
     expect(local?.environment.build).toMatchObject({ args: { AT: 'org/repo@abc' } });
     expect(local?.tests).toMatchObject({
       command: ['bash', '-c', `run {print} --to /logs/verifier/report.xml \${HOME} test_a 'new name'`],
-      ...{ timeoutMs: 5_000, reading: { parser: 'django' } },
+      timeoutMs: 5_000,
+      reading: { parser: 'django' },
     });
   });
 
@@ -273,8 +287,19 @@ describe('what test runners print', () => {
     const names = ['t.py::a', 't.py::p[x', 't.py::p[x y]', 't.py::q[1 - 2]', 't.py::b', 't.py::q[1'];
     const more = ['t.py::c', 't.py::d', 't.py::e', 't.py::twice', 't.py::printed', 't.py::after', '[1]'];
     expect(resultsOf('pytest', output, [...names, ...more])).toEqual([
-      ...['passed', 'passed', 'passed', 'passed', 'failed', 'failed'],
-      ...['failed', 'passed', 'failed', 'failed', undefined, undefined, undefined],
+      'passed',
+      'passed',
+      'passed',
+      'passed',
+      'failed',
+      'failed',
+      'failed',
+      'passed',
+      'failed',
+      'failed',
+      undefined,
+      undefined,
+      undefined,
     ]);
   });
 
@@ -287,7 +312,11 @@ describe('what test runners print', () => {
       'print PASSED',
     ].join('\n');
     expect(resultsOf('pytest-v', output, ['t.py::a', 't.py::p[x', 't.py::s', 't.py::u', 'print'])).toEqual([
-      ...['passed', 'failed', 'skipped', 'passed', undefined],
+      'passed',
+      'failed',
+      'skipped',
+      'passed',
+      undefined,
     ]);
   });
 
@@ -310,18 +339,16 @@ describe('what test runners print', () => {
     ].join('\n');
     const names = [...'acdefghij'].map((letter) => `test_${letter} (m.C)`);
     expect(resultsOf('django', output, [...names, 'It has a description.'])).toEqual([
-      ...[
-        'passed',
-        'passed',
-        'failed',
-        'skipped',
-        'failed',
-        'passed',
-        'failed',
-        undefined,
-        'failed',
-        'passed',
-      ],
+      'passed',
+      'passed',
+      'failed',
+      'skipped',
+      'failed',
+      'passed',
+      'failed',
+      undefined,
+      'failed',
+      'passed',
     ]);
   });
 

@@ -52,11 +52,13 @@ export function openTaskSet(): TaskSetFolder {
       symlinkSync(target, join(folder, name));
     },
     harbor: (id, files = {}) => ({
-      ...{ id, format: 'harbor' },
+      id,
+      format: 'harbor',
       place: writeTask(id, { ...smallestHarbor, ...files }),
     }),
     terminalBench: (id, files = {}) => ({
-      ...{ id, format: 'terminal-bench' },
+      id,
+      format: 'terminal-bench',
       place: writeTask(id, { ...smallestTerminalBench, ...files }),
     }),
     [Symbol.dispose]() {

@@ -134,9 +134,7 @@ test.each([
 
 describe('the output of pytest', () => {
   const summary = (...lines: string[]) =>
-    ['== test session starts ==', ...['=== short test summary info ===', ...lines], '== 1 in 0.1s =='].join(
-      '\n',
-    );
+    ['== test session starts ==', '=== short test summary info ===', ...lines, '== 1 in 0.1s =='].join('\n');
   const statuses = (output: string) => {
     const parsed = parsePytest(output);
     return parsed.kind === 'tests' ? Object.fromEntries(parsed.tests) : parsed.problem;

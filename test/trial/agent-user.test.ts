@@ -36,14 +36,20 @@ describe.concurrent('a case that names the user of its agent', { timeout: 180_00
     const result = await bench.trial(say, { tests: tests(reward), agent: { user: 'nobody-here' } });
     expect(result.verdict).toBe('void');
     expect(result.cause).toMatchObject({
-      ...{ kind: 'task', phase: 'sandbox' },
+      kind: 'task',
+      phase: 'sandbox',
       message: 'the sandbox has no user "nobody-here", as which the agent is to run',
     });
   });
 
   test('may name another one in each step, whatever the agent made of the users', async () => {
     const step = (name: string, user: string, script: string) => ({
-      ...{ name, prompt: name, variables: {}, files: [], emptied: [], artifacts: [] },
+      name,
+      prompt: name,
+      variables: {},
+      files: [],
+      emptied: [],
+      artifacts: [],
       agent: { user },
       tests: tests(script, { thresholds: { byName: {} } }),
     });

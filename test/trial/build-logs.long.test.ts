@@ -12,7 +12,9 @@ import { openTrialBench } from './trial-bench.ts';
 /** The steps of a trial's environment, with what they printed. */
 function stepsOf(ledger: Ledger, { environment = [] }: TrialRecord) {
   return environment.map(({ log, image, phase, description }) => ({
-    ...{ phase, description, isSnapshot: image !== undefined },
+    phase,
+    description,
+    isSnapshot: image !== undefined,
     log: log === undefined ? undefined : ledger.blobs.read(log).toString(),
   }));
 }
@@ -22,7 +24,9 @@ test('a trial shows what its prepare printed, also if another process ran it bef
   using ledger = new Ledger(folder.path, systemClock, { redactor: new Redactor(['a-key-of-some-length']) });
   const prepare = `echo made ${randomUUID()}; echo a-key-of-some-length >&2`;
   const expected = {
-    ...{ phase: 'prepare', description: 'prepare of a case', isSnapshot: true },
+    phase: 'prepare',
+    description: 'prepare of a case',
+    isSnapshot: true,
     log: expect.stringMatching(/^made [-0-9a-f]{36}\n[^k]*\n$/),
   };
   for (const _ of ['the first process', 'another one']) {

@@ -29,7 +29,11 @@ needs(asked.status === 0, `docker buildx: ${why}`).test(
     const output: string[] = [];
     try {
       await build({
-        ...{ name, labels: { 'offsite.test': 'buildx' }, target: undefined, args: {}, proxies: {} },
+        name,
+        labels: { 'offsite.test': 'buildx' },
+        target: undefined,
+        args: {},
+        proxies: {},
         dockerfile:
           'FROM offsite/base\nRUN --mount=type=bind,target=/context --mount=type=tmpfs,target=/scratch ' +
           'cp /context/file /copied\nCOPY --chmod=741 file /moded\nRUN stat -c %a /moded && cat /copied\n',

@@ -107,8 +107,10 @@ describe('what changed', () => {
     const found = result.changes?.find((one) => one.path === path);
     return (
       found && {
-        ...{ kind: found.kind, omitted: found.omitted },
-        ...{ before: text(found.before?.content), after: text(found.after?.content) },
+        kind: found.kind,
+        omitted: found.omitted,
+        before: text(found.before?.content),
+        after: text(found.after?.content),
       }
     );
   };

@@ -26,7 +26,8 @@ const guess = 'the answer was malformed. Check the base URL';
 test("the server's own words come before what the CLI makes of them", async () => {
   const refusal = json(422, { detail: [{ loc: ['body', 'tools'], msg: 'at most 5 items' }] });
   expect(await causeAfter({ ended: 'model-failed', message: guess }, refusal)).toEqual({
-    ...{ kind: 'model', phase: 'harness' },
+    kind: 'model',
+    phase: 'harness',
     message: `big: answered 422: tools: at most 5 items\nThe harness says: ${guess}`,
   });
 });

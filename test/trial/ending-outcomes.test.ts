@@ -16,10 +16,19 @@ import { fixtureCli } from './fixture-cli.ts';
 import { specOf } from './trial-bench.ts';
 
 const [usage, judged] = (['agent', 'judge'] as const).map((role) => ({
-  ...{ role, model: 'big', answeredBy: undefined, requests: 1, usage: {}, pricesOf: undefined },
+  role,
+  model: 'big',
+  answeredBy: undefined,
+  requests: 1,
+  usage: {},
+  pricesOf: undefined,
 }));
 const unasked: ModelAccount = {
-  ...{ exchanges: [], connections: [], usage: [], modelMs: 0, failure: undefined },
+  exchanges: [],
+  connections: [],
+  usage: [],
+  modelMs: 0,
+  failure: undefined,
   agent: { acted: false, modelFailure: undefined },
 };
 const asked: ModelAccount = { ...unasked, usage: usage ? [usage] : [] };
@@ -155,7 +164,8 @@ test('it is told how far the harness came with its model', async () => {
     message: expect.stringContaining('before its model answered: '),
   });
   expect(await causeOf(asked, { ended: 'timed-out', afterMs: 2000 })).toEqual({
-    ...{ kind: 'model', phase: 'harness' },
+    kind: 'model',
+    phase: 'harness',
     message: 'the model did not answer: the harness was stopped after 2 s',
   });
 });
@@ -193,7 +203,9 @@ async function causeAfterProbe(next: Step[], more: { batch?: BudgetAccount; sign
   const body = { model: 'big', messages: [{ role: 'user', content: 'hello' }] };
   for (const _ of [1, 2]) await at.sandbox.ask({ headers: at.agent, body });
   const parts = {
-    ...{ gateway: at.gateway, clock: systemClock, blobs: { put: async () => ({ sha256: '' }) } },
+    gateway: at.gateway,
+    clock: systemClock,
+    blobs: { put: async () => ({ sha256: '' }) },
     budgets: { trial: {}, batch: more.batch },
   };
   const spec = specOf('', { harness: 'fixture-cli', model: 'big', modelConfig });

@@ -61,7 +61,10 @@ test.each(clis.map(({ name }) => name))(
     const result = await bench.trial(
       '',
       {
-        ...{ harness, model: 'played', modelConfig: played(), environment: named(image.name) },
+        harness,
+        model: 'played',
+        modelConfig: played(),
+        environment: named(image.name),
         profile: profileOf({ name: 'default' }),
         verify: 'test "$(cat seen)" = slim',
       },

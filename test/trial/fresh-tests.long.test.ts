@@ -73,7 +73,9 @@ describe.concurrent('tests in a fresh sandbox', { timeout: 180_000 }, () => {
     const environment = {
       ...noEnvironment,
       image: { name: 'offsite/base', place: 'task.toml:1:1' },
-      ...{ workdir: '/check', user: 'nobody', env: { GRADER: 'strict' } },
+      workdir: '/check',
+      user: 'nobody',
+      env: { GRADER: 'strict' },
       files: [{ path: '/check/expected', content: Buffer.from('done\n'), mode: 0o644 }],
     };
     const given = tests('', ['/work/out'], { environment });
@@ -167,7 +169,9 @@ describe.concurrent('an agent that prepares its artifacts for the tests', { time
     };
     const given: CaseTests = {
       ...tests('', ['/srv'], { environment, sealed: ['/srv/check/tests', '/logs/verifier'] }),
-      ...{ files: [], emptied: ['/logs/verifier'], command: ['bash', '/srv/check/tests/test.sh'] },
+      files: [],
+      emptied: ['/logs/verifier'],
+      command: ['bash', '/srv/check/tests/test.sh'],
     };
     const spec = specOf('', { environment });
     const testsIn = { environment: spec.environment, sandbox: spec.sandbox };

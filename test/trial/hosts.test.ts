@@ -72,13 +72,21 @@ describe.concurrent('the hosts of an agent', { timeout: 180_000 }, () => {
       const name = `step ${index}`;
       const { network: mode, hosts } = agentSandbox(wide, network);
       return {
-        ...{ name, prompt: name, variables: {}, files: [], emptied: [], artifacts: [], agent: {} },
+        name,
+        prompt: name,
+        variables: {},
+        files: [],
+        emptied: [],
+        artifacts: [],
+        agent: {},
         reach: { network: mode, hosts },
         tests: {
           files: [],
           emptied: ['/logs/verifier'],
           command: ['sh', '-c', 'cat out; echo 1 > /logs/verifier/reward.txt'],
-          ...{ env: {}, timeoutMs: 60_000, thresholds: { byName: {} } },
+          env: {},
+          timeoutMs: 60_000,
+          thresholds: { byName: {} },
           reading: { kind: 'reward-files', json: '/logs/verifier/no', text: '/logs/verifier/reward.txt' },
         },
       };
@@ -97,7 +105,9 @@ function tests(script: string, change: Partial<CaseTests> = {}): CaseTests {
     files: [],
     emptied: ['/logs/verifier'],
     command: ['bash', '-c', `${asking}; ${script}; echo 1 > /logs/verifier/reward.txt`],
-    ...{ env: {}, timeoutMs: 60_000, thresholds: { byName: {} } },
+    env: {},
+    timeoutMs: 60_000,
+    thresholds: { byName: {} },
     reading: { kind: 'reward-files', json: '/logs/verifier/no', text: '/logs/verifier/reward.txt' },
     ...change,
   };
@@ -117,7 +127,9 @@ describe.concurrent('the hosts of tests', { timeout: 180_000 }, () => {
       ask -d '{}' -H "authorization: Bearer $(cat key)" -H "proxy-authorization: Basic $(
         printf %s "$http_proxy" | sed 's,http://,,; s,@.*,,' | base64 -w0)" ${modelPath}`;
     const result = await bench.trial(run, {
-      ...{ ...hasModel, sandbox: { ...sandbox, network: 'model' }, tests: tests(script) },
+      ...hasModel,
+      sandbox: { ...sandbox, network: 'model' },
+      tests: tests(script),
       testsHosts: ['a.example'],
     });
     expect(result.cause).toBeUndefined();
@@ -149,7 +161,9 @@ describe.concurrent('the hosts of tests', { timeout: 180_000 }, () => {
   test('are those of a control, so that an agent cannot choose to have no verdict', async () => {
     const script = `test -e broken && exit 0; (${both}) > seen; grep -q '200 403' seen || exit 0`;
     const result = await bench.trial('touch broken', {
-      ...{ sandbox: wide, tests: tests(script), testsHosts: ['a.example'] },
+      sandbox: wide,
+      tests: tests(script),
+      testsHosts: ['a.example'],
     });
     expect(result.verdict).toBe('failed');
     expect(result.cause).toMatchObject({ kind: 'agent' });

@@ -315,7 +315,13 @@ require('node:http').createServer(({ method }, response) => {
     retries: 3,
   };
   const db: PlannedService = {
-    ...{ name: 'db', aliases: [], env: {}, dependsOn: [], memoryFolders: [], resources: {}, healthcheck },
+    name: 'db',
+    aliases: [],
+    env: {},
+    dependsOn: [],
+    memoryFolders: [],
+    resources: {},
+    healthcheck,
     image: { name: 'offsite/base', place: 'suite.yaml:9:5' },
     command: ['node', '-e', store],
     place: 'suite.yaml:8:5',

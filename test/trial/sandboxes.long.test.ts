@@ -139,7 +139,9 @@ test('an image in which nothing was found is not searched again, in later runs n
     return exec(id, request);
   };
   const of = (content: string) => ({
-    ...{ name: 'tests/answer', size: content.length, blobs: [] },
+    name: 'tests/answer',
+    size: content.length,
+    blobs: [],
     sha256: sha256Of(content),
   });
   const take = async (answer: string) => {

@@ -213,7 +213,8 @@ describe.concurrent('the services of a case', { timeout: 240_000 }, () => {
     const cause = async (change: Partial<PlannedService>) =>
       (await bench.trial('true', { environment: withServices(service('db', change)), verify: 'true' })).cause;
     expect(await cause({ command: ['sh', '-c', 'echo bad config >&2; exit 3'] })).toEqual({
-      ...{ kind: 'task', phase: 'sandbox' },
+      kind: 'task',
+      phase: 'sandbox',
       message: 'suite.yaml:8:5: the service db ended with 3',
       output: 'bad config\n',
     });
@@ -227,12 +228,14 @@ describe.concurrent('the services of a case', { timeout: 240_000 }, () => {
     });
     for (const program of ['/no/such/program', 'no-such-program', './none'])
       expect(await cause({ command: [program], healthcheck: 'none' })).toEqual({
-        ...{ kind: 'task', phase: 'sandbox' },
+        kind: 'task',
+        phase: 'sandbox',
         message: `suite.yaml:8:5: the service db has no program "${program}"`,
       });
     for (const user of ['ghost', 'root:ghosts', '99999999999'])
       expect(await cause({ command: ['sleep', '9'], healthcheck: 'none', user })).toEqual({
-        ...{ kind: 'task', phase: 'sandbox' },
+        kind: 'task',
+        phase: 'sandbox',
         message: `suite.yaml:8:5: the image of the service db has no user ${user}`,
       });
     expect(await cause({ command: ['sleep', '9'], workdir: `/${'w'.repeat(300)}` })).toMatchObject({

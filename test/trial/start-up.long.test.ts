@@ -63,7 +63,8 @@ test('names get their addresses, and folders are made where the image has none',
   const result = await bench.trial(look, {
     environment: {
       ...noEnvironment,
-      ...{ hosts: { 'blocked.example': '10.9.8.7' }, volumes: ['/kept', '/etc'] },
+      hosts: { 'blocked.example': '10.9.8.7' },
+      volumes: ['/kept', '/etc'],
     },
     verify: 'getent hosts blocked.example\ntest -d /kept',
   });

@@ -15,11 +15,20 @@ const ask =
 function step(name: string): TrialStep {
   const script = 'bash work; echo 1 > /logs/verifier/reward.txt\n';
   return {
-    ...{ name, prompt: name, variables: {}, files: [], emptied: [], artifacts: [], agent: {} },
+    name,
+    prompt: name,
+    variables: {},
+    files: [],
+    emptied: [],
+    artifacts: [],
+    agent: {},
     tests: {
       files: [{ path: '/tests/test.sh', content: Buffer.from(script), mode: 0o644 }],
       emptied: ['/tests', '/logs/verifier'],
-      ...{ command: ['bash', '/tests/test.sh'], env: {}, timeoutMs: 60_000, thresholds: { byName: {} } },
+      command: ['bash', '/tests/test.sh'],
+      env: {},
+      timeoutMs: 60_000,
+      thresholds: { byName: {} },
       reading: {
         kind: 'reward-files',
         json: '/logs/verifier/reward.json',
@@ -43,9 +52,11 @@ test('the harness of each step has the model, and what the tests of a step run h
     `cat >> work <<'END'\n${ask}\nEND`,
   ].join('\n');
   const result = await bench.trial(run, {
-    ...{ model: 'one', modelConfig: models.one },
+    model: 'one',
+    modelConfig: models.one,
     steps: {
-      ...{ list: [step('first'), step('second')], strategy: 'mean' },
+      list: [step('first'), step('second')],
+      strategy: 'mean',
       thresholds: { default: 1, byName: {} },
     },
   });

@@ -88,7 +88,10 @@ describe.concurrent('the steps of a trial', { timeout: 180_000 }, () => {
     expect(scores(mean)).toEqual({ x: 0.75, y: 0.25, 'a: x': 1, 'a: y': 0.5, 'b: x': 0.5 });
     expect(final.verdict).toBe('failed');
     expect(final.judgments?.[0]).toEqual({
-      ...{ name: 'x', evaluator: 'the last step', score: 0.5, threshold: 1 },
+      name: 'x',
+      evaluator: 'the last step',
+      score: 0.5,
+      threshold: 1,
     });
   });
 

@@ -132,7 +132,10 @@ describe.concurrent('a row of SWE-bench', { timeout: 240_000 }, () => {
       graded('true', { ...names, parser: 'junit', command: 'true' }),
     ]);
     expect([passed.verdict, failed.verdict, broken.verdict, none.verdict]).toEqual([
-      ...['passed', 'failed', 'void', 'void'],
+      'passed',
+      'failed',
+      'void',
+      'void',
     ]);
     expect(failed.validations?.[0]?.message).toContain('"tests/test_add.py::test_two"');
     expect(broken.cause?.message).toContain('the report of the tests cannot be read');

@@ -77,8 +77,12 @@ export function writeSweRow(folder: string): SweRow {
       'RUN git reset --quiet --hard $BASE && git config user.name a && git config user.email a@a.example\n',
   );
   return {
-    ...{ instance_id: 'org__calc-1', repo: 'org/calc', base_commit: commit },
-    ...{ problem_statement: 'Adding subtracts.', patch, test_patch: testPatch },
+    instance_id: 'org__calc-1',
+    repo: 'org/calc',
+    base_commit: commit,
+    problem_statement: 'Adding subtracts.',
+    patch,
+    test_patch: testPatch,
     FAIL_TO_PASS: [
       'test_one (tests.test_add.AddTest.test_one)',
       'test_data (tests.test_data.DataTest.test_data)',

@@ -122,7 +122,10 @@ describe.concurrent('protected files', () => {
       verdict: 'failed',
       validations: [
         {
-          ...{ name: 'protected files', kind: 'protected', status: 'failed', exitCode: 1 },
+          name: 'protected files',
+          kind: 'protected',
+          status: 'failed',
+          exitCode: 1,
           message: expect.stringMatching(/^files that the case protects were changed: /),
         },
       ],

@@ -135,7 +135,10 @@ test('a case whose time is used up is stopped without a verdict, and the others 
   expect(long?.states).toMatchObject([
     { state: 'untouched', verdicts: ['failed'], asExpected: true },
     {
-      ...{ state: 'solved', verdicts: ['void'], asExpected: false, timedOut: true },
+      state: 'solved',
+      verdicts: ['void'],
+      asExpected: false,
+      timedOut: true,
       cause: 'the time of the case, 4 m 05 s (--case-timeout), was used up in verify',
     },
   ]);

@@ -23,7 +23,9 @@ test('`offsite view` prints its address, shows what another process writes, and 
   expect(await batchesOf(url)).toEqual([]);
   using ledger = new Ledger(place.dataFolder, systemClock);
   await fillBatch(ledger, {
-    ...{ id: 'batch_new', cases: ['c'], variants: ['v'] },
+    id: 'batch_new',
+    cases: ['c'],
+    variants: ['v'],
     found: () => ({ verdict: 'passed' }),
   });
   expect(await batchesOf(url)).toMatchObject([{ id: 'batch_new', passed: 1 }]);

@@ -12,8 +12,15 @@ const trials = (caseId: string, verdicts: string, totalTokens?: number): GridTri
   [...verdicts].map((letter, ordinal) => {
     const verdict = ({ p: 'passed', f: 'failed', v: 'void' } as const)[letter];
     return {
-      ...{ key: ++key, caseId, caseName: caseId, variant: 'v', ordinal, attempts: 1 },
-      ...{ state: verdict ? 'finished' : 'queued', verdict, summary: { key, totalTokens } },
+      key: ++key,
+      caseId,
+      caseName: caseId,
+      variant: 'v',
+      ordinal,
+      attempts: 1,
+      state: verdict ? 'finished' : 'queued',
+      verdict,
+      summary: { key, totalTokens },
     };
   });
 
@@ -36,8 +43,13 @@ test('flips come first, then smaller changes, then what cannot be compared', () 
   ];
   const { cases } = compareTrials(a, b);
   expect(cases.map(({ caseId, change }) => `${caseId}: ${change}`)).toEqual([
-    ...['regressed: regressed', 'fixed: fixed', 'worse: worse', 'gone: only-a', 'new: only-b'],
-    ...['same: same', 'nothing: unscored'],
+    'regressed: regressed',
+    'fixed: fixed',
+    'worse: worse',
+    'gone: only-a',
+    'new: only-b',
+    'same: same',
+    'nothing: unscored',
   ]);
 });
 
@@ -72,7 +84,10 @@ describe('the page', () => {
     const found = await story(opened.ledger);
     const batch = (id: string, isWorse: boolean) =>
       fillBatch(opened.ledger, {
-        ...{ id, cases, variants: ['v'], repeats: 2 },
+        id,
+        cases,
+        variants: ['v'],
+        repeats: 2,
         found: (caseName) =>
           caseName !== 'one' && (isWorse || caseName === 'two')
             ? found

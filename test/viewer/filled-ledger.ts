@@ -38,9 +38,17 @@ export async function fillBatch(ledger: Ledger, batch: BatchToFill): Promise<Bat
   const { id, start, suite = 'Suite', cases, variants, repeats = 1, found } = batch;
   const pairs = cases.flatMap((caseName) => variants.map((variant) => ({ caseName, variant })));
   const { key } = ledger.batches.add({
-    ...{ service: 'embedded', id, suite, file: undefined, start },
+    service: 'embedded',
+    id,
+    suite,
+    file: undefined,
+    start,
     runs: pairs.map(({ caseName, variant }, index) => ({
-      ...{ id: `${id}-run-${index}`, taskIndex: index, caseId: caseName, caseName, variant },
+      id: `${id}-run-${index}`,
+      taskIndex: index,
+      caseId: caseName,
+      caseName,
+      variant,
     })),
   });
   const runs = ledger.batches.runs(key);
@@ -59,7 +67,10 @@ export async function fillBatch(ledger: Ledger, batch: BatchToFill): Promise<Bat
 export async function finishTrial(ledger: Ledger, trial: TrialKey, found: Found): Promise<void> {
   const attempt = ledger.trials.beginAttempt(trial);
   await ledger.trials.finish(attempt, {
-    ...{ verdict: found.verdict, cause: found.cause, result: result(found), report },
+    verdict: found.verdict,
+    cause: found.cause,
+    result: result(found),
+    report,
     fingerprint: found.fingerprint,
   });
 }

@@ -26,12 +26,20 @@ beforeAll(async () => {
   const image = await ledger.blobs.put(Buffer.from('\x89PNG not a picture', 'latin1'));
   const after = { type: 'file' as const, mode: 0o644, byteSize: html.byteSize, content: html.sha256 };
   batch = await fillBatch(ledger, {
-    ...{ id: `batch_${evil}`, suite: evil, cases: [evil], variants: [evil] },
+    id: `batch_${evil}`,
+    suite: evil,
+    cases: [evil],
+    variants: [evil],
     found: () => ({
       ...found,
       finalMessage: evil,
       subject: {
-        ...{ caseName: evil, ordinal: 0, model: evil, harness: evil, image: evil, network: evil },
+        caseName: evil,
+        ordinal: 0,
+        model: evil,
+        harness: evil,
+        image: evil,
+        network: evil,
         prompt: evil,
       },
       trajectory: [

@@ -8,59 +8,63 @@ import { fieldOf, parseFilter, withField } from '../../src/viewer/model/filter.t
 import { type GridTrial, gridOf, passRates } from '../../src/viewer/model/grid.ts';
 
 const trial: GridTrial = {
-  ...{ key: 1, caseId: 'case_1', caseName: 'Fix add', variant: 'codex expert', ordinal: 0, attempts: 2 },
-  ...{ state: 'finished', verdict: 'failed', durationMs: 95_000 },
+  key: 1,
+  caseId: 'case_1',
+  caseName: 'Fix add',
+  variant: 'codex expert',
+  ordinal: 0,
+  attempts: 2,
+  state: 'finished',
+  verdict: 'failed',
+  durationMs: 95_000,
   cause: { kind: 'agent', phase: 'harness', message: 'its time was up' },
   summary: { key: 1, reason: 'verify: npm test exited 1', costUsd: 0.06, totalTokens: 12_000 },
 };
 
 describe('a filter', () => {
   test.each([
-    ...[
-      '',
-      '   ',
-      'add',
-      'ADD expert',
-      'npm',
-      'case_1',
-      'verdict:failed',
-      'verdict:passed,failed',
-      'state:finished',
-    ],
-    ...[
-      'cause:agent',
-      'cause:harness',
-      'case:fix',
-      'case:"fix add"',
-      'variant:"codex expert"',
-      'duration:>90s',
-    ],
-    ...[
-      'duration:<2m',
-      'duration:>=95',
-      'cost:>0.05',
-      'cost:<=$0.06',
-      'tokens:>10k',
-      'tokens:12000',
-      '-verdict:void',
-    ],
-    ...['-nothing', '"npm test"', 'verdict:failed cause:agent tokens:<13k'],
+    '',
+    '   ',
+    'add',
+    'ADD expert',
+    'npm',
+    'case_1',
+    'verdict:failed',
+    'verdict:passed,failed',
+    'state:finished',
+    'cause:agent',
+    'cause:harness',
+    'case:fix',
+    'case:"fix add"',
+    'variant:"codex expert"',
+    'duration:>90s',
+    'duration:<2m',
+    'duration:>=95',
+    'cost:>0.05',
+    'cost:<=$0.06',
+    'tokens:>10k',
+    'tokens:12000',
+    '-verdict:void',
+    '-nothing',
+    '"npm test"',
+    'verdict:failed cause:agent tokens:<13k',
   ])('%j lets the trial through', (text) => {
     expect(parseFilter(text).matches(trial)).toBe(true);
     expect(parseFilter(text).problems).toEqual([]);
   });
 
   test.each([
-    ...[
-      'sub',
-      'verdict:passed',
-      'cause:model',
-      'case:add-x',
-      '-verdict:failed',
-      'duration:>2m',
-      'cost:>0.06',
-    ],
-    ...['tokens:<10k', '-npm', 'add verdict:void', 'unknown:field'],
+    'sub',
+    'verdict:passed',
+    'cause:model',
+    'case:add-x',
+    '-verdict:failed',
+    'duration:>2m',
+    'cost:>0.06',
+    'tokens:<10k',
+    '-npm',
+    'add verdict:void',
+    'unknown:field',
   ])('%j keeps the trial out', (text) => {
     expect(parseFilter(text).matches(trial)).toBe(false);
   });
@@ -99,7 +103,15 @@ test('a grid keeps the order of cases and variants, with holes where there is no
 
 test('pass rates are by suite and time; void trials do not count', () => {
   const batch = (key: number, suite: string, startedAt: number, passed: number, failed: number) => ({
-    ...{ key, id: `batch_${key}`, suite, service: 's', startedAt, passed, failed, void: 5, unfinished: 1 },
+    key,
+    id: `batch_${key}`,
+    suite,
+    service: 's',
+    startedAt,
+    passed,
+    failed,
+    void: 5,
+    unfinished: 1,
     marks: [],
   });
   const rates = passRates([batch(3, 'a', 30, 1, 1), batch(2, 'b', 20, 0, 0), batch(1, 'a', 10, 3, 1)]);
@@ -116,7 +128,11 @@ test.each([
   const validation = { id: 'v0', index: 0, name: 'has a', exitCode: 1, durationMs: 1, message, error };
   const record: TrialRecord = {
     version: recordVersion,
-    ...{ verdict: 'failed', startedAt: 0, finishedAt: 1, phases: [], modelUnmeasured: false },
+    verdict: 'failed',
+    startedAt: 0,
+    finishedAt: 1,
+    phases: [],
+    modelUnmeasured: false,
     validations: [{ ...validation, status: 'failed' }],
   };
   const { texts } = entryDetails(record, {
@@ -132,9 +148,15 @@ test.each([
 describe('a cut record', () => {
   const record: TrialRecord = {
     version: recordVersion,
-    ...{ verdict: 'passed', startedAt: 0, finishedAt: 1, phases: [], modelUnmeasured: false },
+    verdict: 'passed',
+    startedAt: 0,
+    finishedAt: 1,
+    phases: [],
+    modelUnmeasured: false,
     events: Array.from({ length: 3_000 }, (_, index) => ({
-      ...{ kind: 'tool' as const, at: index, name: 'write' },
+      kind: 'tool' as const,
+      at: index,
+      name: 'write',
       input: { 'a/b~c': 'x'.repeat(5_000), list: [index] },
       output: `${index} ${'y'.repeat(20_000)} end`,
     })),
@@ -189,7 +211,9 @@ describe('whose fault it is:', () => {
   test('a failed check, and how the harness ended', () => {
     const { isAgents, reasons } = explain({
       version: recordVersion,
-      ...{ ...base, verdict: 'failed', harness: { ended: 'timed-out', afterMs: 60_000 } },
+      ...base,
+      verdict: 'failed',
+      harness: { ended: 'timed-out', afterMs: 60_000 },
       verifySteps: [{ command: 'make', exitCode: 2, output: '', outputTruncated: false }],
     });
     expect(isAgents).toBe(true);

@@ -13,17 +13,18 @@ beforeAll(async () => {
   const { ledger } = opened;
   const found = await story(ledger);
   other = await fillBatch(ledger, {
-    ...{ id: 'batch_first', suite: 'quickstart', cases: ['fix-add', 'ini-proto'], variants: ['a'] },
+    id: 'batch_first',
+    suite: 'quickstart',
+    cases: ['fix-add', 'ini-proto'],
+    variants: ['a'],
     found: () => ({ ...found, verdict: 'passed', verifySteps: [], validations: [], judgments: [] }),
   });
   batch = await fillBatch(ledger, {
-    ...{
-      id: 'batch_second',
-      suite: 'quickstart',
-      cases: ['fix-add', 'ini-proto'],
-      variants: ['a', 'b'],
-      repeats: 2,
-    },
+    id: 'batch_second',
+    suite: 'quickstart',
+    cases: ['fix-add', 'ini-proto'],
+    variants: ['a', 'b'],
+    repeats: 2,
     found: (caseName, variant, ordinal) => {
       if (caseName === 'fix-add' && variant === 'a' && ordinal === 0) return found;
       if (variant === 'a')
@@ -237,7 +238,9 @@ describe('a trial', () => {
   test('that is tried again shows what each attempt found', async () => {
     const { ledger } = opened;
     const key = await fillBatch(ledger, {
-      ...{ id: 'batch_retried', cases: ['c'], variants: ['v'] },
+      id: 'batch_retried',
+      cases: ['c'],
+      variants: ['v'],
       found: () => undefined,
     });
     const trial = ledger.queue.ofBatch(key)[0]?.key ?? 0;

@@ -11,7 +11,11 @@ beforeAll(async () => {
   const { ledger } = opened;
   const fill = (id: string, fingerprint: Record<string, string>, passes: boolean) =>
     fillBatch(ledger, {
-      ...{ id, suite: 'quickstart', cases: ['greet', 'sum'], variants: ['codex'], repeats: 2 },
+      id,
+      suite: 'quickstart',
+      cases: ['greet', 'sum'],
+      variants: ['codex'],
+      repeats: 2,
       found: (caseName) => ({
         verdict: caseName === 'greet' && !passes ? 'failed' : 'passed',
         fingerprint: { ...fingerprint, verify: caseName === 'greet' ? `${fingerprint.verify}` : 'same' },

@@ -22,7 +22,9 @@ beforeAll(async () => {
   ledger = new Ledger(folder, systemClock);
   const found = await story(ledger);
   batch = await fillBatch(ledger, {
-    ...{ id: 'batch_a', cases: ['one', 'two'], variants: ['v'] },
+    id: 'batch_a',
+    cases: ['one', 'two'],
+    variants: ['v'],
     found: (caseName) =>
       caseName === 'one' ? { ...found, finalMessage: `the key is ${secret}` } : undefined,
   });
@@ -102,11 +104,9 @@ test('every answer forbids what the page does not need', async () => {
     expect(policy).toContain("default-src 'none'");
     expect(policy).not.toContain('unsafe');
     expect(headers).toMatchObject({
-      ...{
-        'x-content-type-options': 'nosniff',
-        'referrer-policy': 'no-referrer',
-        'cache-control': 'no-store',
-      },
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-store',
     });
   }
 });
@@ -143,7 +143,9 @@ test('a stored content is only ever a file to download', async () => {
 test('a long text of a record comes cut, and whole when it is asked for', async () => {
   const output = `${'a'.repeat(30_000)}\n${'z'.repeat(30_000)}`;
   const key = await fillBatch(ledger, {
-    ...{ id: 'batch_long', cases: ['one'], variants: ['v'] },
+    id: 'batch_long',
+    cases: ['one'],
+    variants: ['v'],
     found: () => ({
       verdict: 'failed',
       verifySteps: [{ command: 'x', exitCode: 1, output, outputTruncated: false }],
@@ -165,7 +167,9 @@ test('a long text of a record comes cut, and whole when it is asked for', async 
 
 test('a record that a newer Offsite wrote is named, and the rest of the trial is shown', async () => {
   const key = await fillBatch(ledger, {
-    ...{ id: 'batch_newer', cases: ['one'], variants: ['v'] },
+    id: 'batch_newer',
+    cases: ['one'],
+    variants: ['v'],
     found: () => undefined,
   });
   const [trial] = ledger.queue.ofBatch(key);

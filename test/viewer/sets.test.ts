@@ -21,15 +21,29 @@ beforeAll(async () => {
   const [part] = ledger.sets.parts(ledger.sets.find(set)?.key ?? 0);
   const { key: start } = ledger.starts.add({ ...shared, plan, lock: 'batch-1', part: part?.key });
   batch = await fillBatch(ledger, {
-    ...{ id: 'batch_of_a_set', start, suite: 'many', cases: ['one'], variants: ['a'] },
+    id: 'batch_of_a_set',
+    start,
+    suite: 'many',
+    cases: ['one'],
+    variants: ['a'],
     found: () => ({
       verdict: 'failed',
       subject: {
-        ...{ caseName: 'one', ordinal: 0, model: 'm', harness: 'codex', image: 'i', network: 'allowlist' },
-        ...{ prompt: 'p', hosts: ['a.example'], testsHosts: ['b.example'] },
+        caseName: 'one',
+        ordinal: 0,
+        model: 'm',
+        harness: 'codex',
+        image: 'i',
+        network: 'allowlist',
+        prompt: 'p',
+        hosts: ['a.example'],
+        testsHosts: ['b.example'],
       },
       models: {
-        ...{ usage: [], exchanges: [], modelMs: 0, agent: { acted: true } },
+        usage: [],
+        exchanges: [],
+        modelMs: 0,
+        agent: { acted: true },
         connections: [connection, { ...connection, failure: 'refused' }],
       },
       testsConnections: [],
@@ -45,11 +59,17 @@ beforeAll(async () => {
     }),
   });
   const alone = await fillBatch(ledger, {
-    ...{ id: 'batch_alone', suite: 'many', cases: ['one'], variants: ['a'] },
+    id: 'batch_alone',
+    suite: 'many',
+    cases: ['one'],
+    variants: ['a'],
     found: () => ({
       verdict: 'passed',
       models: {
-        ...{ exchanges: [], connections: [], modelMs: 0, agent: { acted: true } },
+        exchanges: [],
+        connections: [],
+        modelMs: 0,
+        agent: { acted: true },
         usage: [{ role: 'agent', model: 'm', requests: 1, usage: { ...usage, costUsd: 0.0123 } }],
       },
     }),

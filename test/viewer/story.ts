@@ -25,19 +25,24 @@ export async function story(ledger: Ledger): Promise<Found> {
     content,
   });
   const command = (name: string, at: number, exitCode: number, output: string) => ({
-    ...{ _tag: 'command' as const, command: name, exitCode, output },
-    ...{ startedAtMillis: start + at, finishedAtMillis: start + at + 700 },
+    _tag: 'command' as const,
+    command: name,
+    exitCode,
+    output,
+    startedAtMillis: start + at,
+    finishedAtMillis: start + at + 700,
   });
   const exchange = (at: number, inputTokens: number, status = 200) => ({
-    ...{
-      role: 'agent' as const,
-      model: 'large-1',
-      wire: 'openai-responses',
-      path: '/v1/responses',
-      streamed: true,
-    },
-    ...{ startedAt: start + at, firstByteAt: start + at + 400, finishedAt: start + at + 2_100, status },
-    ...{ failedTries: status === 200 ? [] : [{ at: start + at, reason: '503 overloaded' }] },
+    role: 'agent' as const,
+    model: 'large-1',
+    wire: 'openai-responses',
+    path: '/v1/responses',
+    streamed: true,
+    startedAt: start + at,
+    firstByteAt: start + at + 400,
+    finishedAt: start + at + 2_100,
+    status,
+    failedTries: status === 200 ? [] : [{ at: start + at, reason: '503 overloaded' }],
     usage: {
       inputTokens,
       outputTokens: 210,
@@ -45,7 +50,8 @@ export async function story(ledger: Ledger): Promise<Found> {
       totalTokens: inputTokens + 210,
       costUsd: 0.0123,
     },
-    ...{ requestBytes: 18_000, responseBytes: 3_300 },
+    requestBytes: 18_000,
+    responseBytes: 3_300,
   });
   const usage = {
     inputTokens: 5_600,
@@ -61,18 +67,17 @@ export async function story(ledger: Ledger): Promise<Found> {
   return {
     verdict: 'failed',
     subject: {
-      ...{
-        caseName: 'fix-add',
-        ordinal: 0,
-        model: 'large-1',
-        harness: 'codex',
-        image: 'offsite/base',
-        network: 'models',
-      },
+      caseName: 'fix-add',
+      ordinal: 0,
+      model: 'large-1',
+      harness: 'codex',
+      image: 'offsite/base',
+      network: 'models',
       prompt: 'The function `add` in math.js is wrong. Fix it, and run the tests.',
       verify: 'npm test\nnode check.js\n',
     },
-    ...{ startedAt: start, finishedAt: start + 41_000 },
+    startedAt: start,
+    finishedAt: start + 41_000,
     phases: [
       { name: 'sandbox', startedAt: start, durationMs: 1_200 },
       { name: 'harness', startedAt: start + 1_200, durationMs: 30_000 },
@@ -82,7 +87,10 @@ export async function story(ledger: Ledger): Promise<Found> {
     ],
     environment: [
       {
-        ...{ phase: 'install', description: 'npm install -g @openai/codex', exitCode: 0, durationMs: 41_000 },
+        phase: 'install',
+        description: 'npm install -g @openai/codex',
+        exitCode: 0,
+        durationMs: 41_000,
         log: await kept(ledger, 'added 12 packages in 40s\n'),
       },
       { phase: 'prepare', description: 'npm ci', exitCode: 0, durationMs: 9_000 },
@@ -134,7 +142,8 @@ export async function story(ledger: Ledger): Promise<Found> {
     filesChangedCount: 3,
     changes: [
       {
-        ...{ path: 'math.js', kind: 'modified' },
+        path: 'math.js',
+        kind: 'modified',
         before: file(await kept(ledger, before), before.length),
         after: file(await kept(ledger, after), after.length),
       },
@@ -176,15 +185,14 @@ export async function story(ledger: Ledger): Promise<Found> {
     verifiedIn: 'fresh',
     validations: [
       {
-        ...{
-          id: 'v1',
-          index: 0,
-          name: 'adds small numbers',
-          exitCode: 1,
-          status: 'failed',
-          message: 'add(1, 2) is 4',
-        },
-        ...{ startedAt: start + 38_100, durationMs: 900 },
+        id: 'v1',
+        index: 0,
+        name: 'adds small numbers',
+        exitCode: 1,
+        status: 'failed',
+        message: 'add(1, 2) is 4',
+        startedAt: start + 38_100,
+        durationMs: 900,
         calls: [{ index: 0, input: { text: '[1,2]' }, output: { text: '4' } }],
         logs: [{ index: 0, level: 'stdout', value: { text: 'calling add' } }],
       },

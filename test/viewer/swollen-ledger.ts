@@ -14,7 +14,10 @@ export async function ledgerOf(trials: number, found: (ordinal: number) => Parti
     rmSync(folder, { recursive: true });
   });
   await fillBatch(ledger, {
-    ...{ id: 'batch_a', cases: ['one'], variants: ['v'], repeats: trials },
+    id: 'batch_a',
+    cases: ['one'],
+    variants: ['v'],
+    repeats: trials,
     found: (_case, _variant, ordinal) => ({ verdict: 'failed', ...found(ordinal) }),
   });
   const rows = ledger.records.all('SELECT result FROM trials ORDER BY ordinal');

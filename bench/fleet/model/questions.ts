@@ -93,7 +93,10 @@ function bySlices(base: Scenario): Answer {
     lines: [false, true].map((overlaps) => ({
       name: overlaps ? 'slices that overlap' : 'one after another',
       scenarios: sizes.map((size) => ({
-        ...{ ...base, workers, trials, ...shared({ ...base, workers }, 1) },
+        ...base,
+        workers,
+        trials,
+        ...shared({ ...base, workers }, 1),
         slice: { ...base.slice, trials: size, overlaps },
       })),
     })),
@@ -143,7 +146,8 @@ function byFailures(base: Scenario): Answer {
     lines: [60, 600].map((mean) => ({
       name: `trials of ${mean / 60} min`,
       scenarios: hours.map((lives) => ({
-        ...{ ...base, ...shared(base, 160) },
+        ...base,
+        ...shared(base, 160),
         trial: { ...base.trial, mean, most: mean * 6 },
         failure: { ...base.failure, meanUp: lives * 3600 },
       })),

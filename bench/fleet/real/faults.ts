@@ -57,7 +57,15 @@ export async function throughFaults(
   const folders = workers.map((name) => fleet.dataFolderOf(name));
   const { twice: ranTwice, invalid } = countFinished(folders);
   return {
-    ...{ trials, seed, seconds, faults, reported, voided, lost: trials - reported, ranTwice, invalid },
+    trials,
+    seed,
+    seconds,
+    faults,
+    reported,
+    voided,
+    lost: trials - reported,
+    ranTwice,
+    invalid,
     reportedTwice: Math.max(twiceAtService(fleet), twiceDelivered(folders)),
   };
 }

@@ -90,7 +90,8 @@ export class FleetHere implements AsyncDisposable {
       sandboxes: { local: { memory: '256m', network: 'none' } },
       ...(times && { lease: times.lease }),
       fleet: {
-        ...{ address: temporal.address, storage: { folder: join(folder, 'storage') } },
+        address: temporal.address,
+        storage: { folder: join(folder, 'storage') },
         ...(times && { heartbeat: times.heartbeat }),
       },
     };

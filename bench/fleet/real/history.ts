@@ -21,7 +21,11 @@ export async function readHistory(client: Client, batch: string): Promise<BatchH
   const { events } = await handle.fetchHistory();
   const { historySize = 0 } = await handle.describe();
   const read: BatchHistory = {
-    ...{ startedAt: 0, events: events?.length ?? 0, bytes: historySize, services: [], tasks: [] },
+    startedAt: 0,
+    events: events?.length ?? 0,
+    bytes: historySize,
+    services: [],
+    tasks: [],
     largestPayload: 0,
   };
   let taskAt = 0;

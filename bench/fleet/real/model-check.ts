@@ -40,7 +40,10 @@ export async function realBatch(fleet: FleetHere, suite: BenchSuite): Promise<Re
   const history = await readHistory(fleet.client, id);
   const { trials, profile } = suite;
   return {
-    ...{ workers: fleet.workers.length, trials, profile, history },
+    workers: fleet.workers.length,
+    trials,
+    profile,
+    history,
     makespan: (performance.timeOrigin + Math.max(...reportedAt)) / 1000 - history.startedAt,
     change: counted('change seconds') / counted('database UpdateWorkflowExecution'),
     heartbeatsPerTrial: counted('request RecordActivityTaskHeartbeat') / trials,
@@ -70,7 +73,8 @@ function scenarioOf(
     failure: { meanUp: Number.POSITIVE_INFINITY, down: 0 },
     // The first one is a part of taking a trial.
     heartbeat: { every: Number.POSITIVE_INFINITY, phases: Math.max(0, heartbeatsPerTrial - 1), timeout: 60 },
-    ...{ lanes: 1, window: 100 },
+    lanes: 1,
+    window: 100,
     server: { ...usual.server, change, task: meanOf(tasks) },
   };
 }

@@ -55,7 +55,9 @@ export async function measureOverhead(fleet: FleetHere, trials: number, rounds: 
   }
   const fleetSeconds = median(measured.map((round) => round.fleet));
   return {
-    ...{ trials, rounds: measured, fleetSeconds },
+    trials,
+    rounds: measured,
+    fleetSeconds,
     floorSeconds: median(measured.map(({ floor }) => floor)),
     agentSeconds: median(measured.map(({ agent }) => agent)),
     overhead: median(measured.map((round) => round.fleet / round.agent)),

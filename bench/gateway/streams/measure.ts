@@ -67,7 +67,9 @@ export async function measureStreams(
     const warming: Asked = { stream: 'short' };
     const order = (of: Asked, count: number) => ({
       ...requestOf(way.client, way.model, of),
-      ...{ origin, token, count },
+      origin,
+      token,
+      count,
     });
     const orders = [order(warming, 5), order(asked, count)];
     const [, times] = await (isDirect ? client.onHost(orders) : client.inSandbox(place.sandbox, orders));

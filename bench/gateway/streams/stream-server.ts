@@ -31,7 +31,12 @@ function framer(wire: Wire): (characters: number) => Frames {
     const writer = wireTable[wire].translation.writeStream(
       {
         request: {
-          ...{ model: wire, streamed: true, usageAsked: true, messages: [], tools: [], stop: [] },
+          model: wire,
+          streamed: true,
+          usageAsked: true,
+          messages: [],
+          tools: [],
+          stop: [],
         },
         at: Date.now(),
         losses: new Losses('lenient', wire),

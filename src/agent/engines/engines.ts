@@ -102,7 +102,9 @@ export class Engines implements Disposable {
       other.loadWith(size) < one.loadWith(size) ? other : one;
     const pooled = wanted && fitting.includes(wanted) ? wanted : others.reduce(least, first);
     const seat = new Seat({
-      ...{ pooled, spec, fitting },
+      pooled,
+      spec,
+      fitting,
       clock: this.#parts.clock,
       hasMoved: wanted !== undefined,
       changed: () => this.rebalance(),

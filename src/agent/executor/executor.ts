@@ -133,7 +133,12 @@ export class Executor implements Platform, AsyncDisposable {
     beginWork({ ledger, scope, log });
     this.#adopted.clear();
     await using delivery = openDelivery({
-      ...{ ledger, clock, log, metrics: this.#metrics, service: platformService, verb: 'record' },
+      ledger,
+      clock,
+      log,
+      metrics: this.#metrics,
+      service: platformService,
+      verb: 'record',
       sender: platformSender(ledger, platform),
       observed: ({ runId }) => {
         // If the run has more results to hand over, it is adopted again, which changes nothing.
@@ -155,7 +160,10 @@ export class Executor implements Platform, AsyncDisposable {
     const { signal } = this.#ending;
     const loops = { log, metrics: this.#metrics, clock, watchdog: new Watchdog(monotonic) };
     const { worker, work } = openWork({
-      ...{ ...this.#parts, ...workplace, ...loops, scope },
+      ...this.#parts,
+      ...workplace,
+      ...loops,
+      scope,
       observe: (event) => {
         observe?.(event);
         if (event.kind === 'begun') platform.show(event.trial.runId, event.trial.ordinal, 'running');

@@ -57,7 +57,8 @@ export async function take(trial: QueuedTrial, parts: TakeParts, signal: AbortSi
   const { spec } = specified;
   if (!flight.hasRoomFor(trial, spec)) return;
   const one: WorkedTrial = {
-    ...{ trial, spec },
+    trial,
+    spec,
     at: undefined,
     canceling: new AbortController(),
     state: 'looking',
@@ -116,7 +117,10 @@ async function runAt(
   const { gateway, config } = revision;
   const batch = batches.budgetOf(trial.batch, config.budgets.batch);
   const attemptParts = {
-    ...{ ...parts, gateway, sandboxes, budgets: { ...config.budgets, batch } },
+    ...parts,
+    gateway,
+    sandboxes,
+    budgets: { ...config.budgets, batch },
     circuits: seat,
     cassette: (replay: PlannedReplay) => plannedCassette(parts.ledger, replay),
     workspaceBudget: config.workspaces.budget,

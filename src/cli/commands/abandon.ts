@@ -37,7 +37,11 @@ async function abandonBatch(reference: string, options: AbandonOptions): Promise
   const monotonic = () => performance.now();
   await using claims = new ServiceClaims({ client, clock, agent, monotonic, leaseMs: config.lease });
   const parts: AbandonParts = {
-    ...{ ledger, client, claims, clock, service },
+    ledger,
+    client,
+    claims,
+    clock,
+    service,
     unreported: options.unreported === true,
   };
   const all: (Abandoned & { name: string })[] = [];

@@ -99,8 +99,12 @@ async function audit(what: string | undefined, options: AuditOptions): Promise<n
   const { whole, trials } = await auditBatch(
     batch,
     {
-      ...{ ledger, config, harnesses: runners, now: clock.now() },
-      ...{ definition: audited.definition, problems: audited.problems },
+      ledger,
+      config,
+      harnesses: runners,
+      now: clock.now(),
+      definition: audited.definition,
+      problems: audited.problems,
       concurrency: again?.concurrency ?? readAtATime,
       ...(again && { regraded: regradedLevel(again.parts) }),
       ...(again && wants('replayed') && { replayed: replayedLevel(again.parts) }),
@@ -236,8 +240,19 @@ async function openAgain(
   const possible = plan?.variants.map(({ sandbox }) => sandbox) ?? [SandboxConfig.parse({})];
   const concurrency = config.concurrency ?? concurrencyOn(engines, possible);
   const parts = {
-    ...{ ledger, config, harnesses: runners, runners, sandboxes, elsewhere, gateway, clock, batch },
-    ...{ blobs, isForeign, brought, askJudges: askJudges === true },
+    ledger,
+    config,
+    harnesses: runners,
+    runners,
+    sandboxes,
+    elsewhere,
+    gateway,
+    clock,
+    batch,
+    blobs,
+    isForeign,
+    brought,
+    askJudges: askJudges === true,
     budgets: { ...config.budgets, batch: openBudget(config.budgets.batch, clock.now()) },
   };
   const kept = opened.move();

@@ -90,11 +90,22 @@ function batchRow(ledger: Ledger, batch: ListedBatch): Omit<BatchRow, 'set'> {
   const { id, service, suite, startedAt, state, commit, passed, failed, unfinished } = batch;
   const { tokens, costUsd, durationMs, elapsed } = batch;
   return {
-    ...{ id, service, suite, startedAt, state, commit },
+    id,
+    service,
+    suite,
+    startedAt,
+    state,
+    commit,
     variants: variantsOf(ledger.records, batch.key),
-    ...{ passed, failed, void: batch.void, left: unfinished, marks: batchMarks(batch) },
+    passed,
+    failed,
+    void: batch.void,
+    left: unfinished,
+    marks: batchMarks(batch),
     passRate: passed + failed === 0 ? undefined : passed / (passed + failed),
-    ...{ tokens, costUsd, durationMs },
+    tokens,
+    costUsd,
+    durationMs,
     elapsedMs: elapsed?.ms,
     ...(elapsed?.isAbout && { elapsedIsAbout: true as const }),
   };

@@ -106,7 +106,10 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
     });
   await using gateway = await context.models.gateway(context.config.models);
   await using sandboxes = new Sandboxes(engine, await context.certificates(), {
-    ...{ runners, host, clock, observeBuild },
+    runners,
+    host,
+    clock,
+    observeBuild,
   });
   const batch = openBudget({}, clock.now());
   const kept = await keptChecks(context, plan, { engine, again: options.again === true, signal });

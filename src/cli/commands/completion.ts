@@ -232,7 +232,9 @@ function writtenOption({ flags, description, choices }: OptionShape): WrittenOpt
   const names = flags.split(/[ ,]+/).filter((part) => part.startsWith('-'));
   const placeholder = /[<[].*[\]>]/.exec(flags)?.[0];
   return {
-    ...{ names, description, choices },
+    names,
+    description,
+    choices,
     long: names.at(-1) ?? '',
     value: placeholder === undefined ? undefined : nameIn(placeholder),
     isVariadic: isVariadic(placeholder ?? ''),

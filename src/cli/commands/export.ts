@@ -85,8 +85,15 @@ async function exportBatch(reference: string | undefined, options: ExportOptions
     });
   }
   refuseSharedFiles({
-    ...{ '--json': json, '--csv': csv, '--parquet': parquet, '--inspect': inspect, '--harbor': harbor },
-    ...{ '--html': html, '--otlp': otlp, '--cassette': cassette, '--evidence': evidence },
+    '--json': json,
+    '--csv': csv,
+    '--parquet': parquet,
+    '--inspect': inspect,
+    '--harbor': harbor,
+    '--html': html,
+    '--otlp': otlp,
+    '--cassette': cassette,
+    '--evidence': evidence,
   });
   if (evidence === undefined && (options.signWith !== undefined || options.includeImage)) {
     throw new OffsiteError('--sign-with and --include-image are for --evidence, which is not given', {

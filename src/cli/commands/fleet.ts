@@ -152,7 +152,8 @@ function rerun() {
 function withTemporal<Module>(load: () => Promise<Module>): Promise<Module> {
   return withPackage(
     {
-      ...{ named: '@temporalio/', code: 'TEMPORAL_MISSING' },
+      named: '@temporalio/',
+      code: 'TEMPORAL_MISSING',
       needs: 'the fleet needs the packages of Temporal, which are not installed',
       install:
         '@temporalio/client @temporalio/worker @temporalio/workflow @temporalio/activity @temporalio/common',

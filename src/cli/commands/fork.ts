@@ -195,7 +195,10 @@ function variantWith(
   const { name: sandbox, ...settings } = variant.sandbox;
   const obstacles: string[] = [];
   const source = {
-    ...{ name: `${variant.name}, then ${model} with ${harness}`, harness, model, sandbox },
+    name: `${variant.name}, then ${model} with ${harness}`,
+    harness,
+    model,
+    sandbox,
     ...(profile !== undefined && { profile }),
     ...(variant.userModel !== undefined && { userModel: variant.userModel }),
   };

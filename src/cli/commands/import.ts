@@ -30,7 +30,10 @@ export function importCommand() {
       const { suites, imported, leftOut } = importTasks(
         { path, format, include, exclude, limit, seed, threshold, ...rowSetupOf(options) },
         {
-          ...{ except, keys, images: config.images, variants },
+          except,
+          keys,
+          images: config.images,
+          variants,
           folder: options.out,
           force: options.force === true,
         },

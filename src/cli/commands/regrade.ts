@@ -103,7 +103,10 @@ async function regrade(what: string | undefined, options: RegradeOptions): Promi
   const [sandboxes, ...elsewhere] = enginesOf(engines).map((engine) =>
     opened.use(
       new Sandboxes(engine, certificates, {
-        ...{ runners, host, clock, buildLogs: ledger.buildLogs },
+        runners,
+        host,
+        clock,
+        buildLogs: ledger.buildLogs,
         observeBuild: (build) => progress.event({ kind: 'build', build }),
       }),
     ),
@@ -115,7 +118,13 @@ async function regrade(what: string | undefined, options: RegradeOptions): Promi
   const graded = await regradeTrials(
     jobs,
     {
-      ...{ ledger, sandboxes, elsewhere, runners, clock, gateway, concurrency: revision.concurrency },
+      ledger,
+      sandboxes,
+      elsewhere,
+      runners,
+      clock,
+      gateway,
+      concurrency: revision.concurrency,
       budgets: { ...config.budgets, batch },
       suite: suite?.file,
     },
@@ -337,7 +346,10 @@ function regradeDocument(batch: RegradedBatch): unknown {
     trials: graded.map(({ trial, was, now, notes, thresholds, grading }) => ({
       ...named(trial),
       changed: was.verdict !== now.verdict,
-      ...{ was, now, notes, thresholds },
+      was,
+      now,
+      notes,
+      thresholds,
       gradedAt: grading.gradedAt,
       recordBlob: grading.result,
     })),

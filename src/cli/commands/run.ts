@@ -105,7 +105,9 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
   await using context = CommandContext.open(options, file === undefined ? {} : { suite: file });
   const { env, dataFolder, clock, redact, err } = context;
   using progress = await openProgress({
-    ...{ err, env, clock },
+    err,
+    env,
+    clock,
     plain: options.json === true,
     isRehearsal: options.dryRun === true,
   });

@@ -45,7 +45,9 @@ interface At {
 
 function forCases(): OffsiteError {
   return new OffsiteError("--page and --variant are for a case's runs", {
-    ...{ code: 'CASE_NEEDED', kind: 'input', hint: 'Name the case: offsite service runs CASE' },
+    code: 'CASE_NEEDED',
+    kind: 'input',
+    hint: 'Name the case: offsite service runs CASE',
   });
 }
 

@@ -68,7 +68,9 @@ async function serve(options: ServeOptions): Promise<void> {
     ? executorHere(context, { concurrency, log, observe: work.observe })
     : undefined;
   await using service = openService({
-    ...{ dataFolder, clock, log },
+    dataFolder,
+    clock,
+    log,
     integrations: integrationsOf(runners),
     auditor: auditorHere(env, executor && { config: config.file }),
     countsAudited: config.baselines.audited === 'regraded',
@@ -118,7 +120,8 @@ export function executorHere(
     clock: context.clock,
     monotonic: () => performance.now(),
     random: Math.random,
-    ...{ log, observe },
+    log,
+    observe,
     async open(signal): Promise<Workplace> {
       engines ??= await context.enginesForTrials(signal);
       const revisions = new ConfigRevisions(await context.revision(engines, { concurrency }));

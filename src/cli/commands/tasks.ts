@@ -107,7 +107,8 @@ async function machineOf(context: CommandContext): Promise<Machine> {
   const looks = new Semaphore(availableParallelism());
   const { cpus, memoryBytes } = engine.capabilities;
   return {
-    ...{ cpus, memoryBytes },
+    cpus,
+    memoryBytes,
     hasImage(name) {
       const known = images.get(name) ?? engine.findImage(name, signal).then((image) => image !== undefined);
       images.set(name, known);

@@ -57,7 +57,9 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   const fleet = await openFleet(context, machine);
   const connection = { ...fleet, fleet: { ...config.fleet, ...(options.pool && { pools: options.pool }) } };
   await using permits = new ModelPermits({
-    ...{ connection, clock, monotonic },
+    connection,
+    clock,
+    monotonic,
     lost: (model) => worker.losePermits(model),
     note: (message) => log.warn(message),
   });
@@ -68,7 +70,13 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   const name = `${machine}/${revision.concurrency}`;
   const worker = new FleetWorker({
     ...workshop,
-    ...{ connection, storage, log, name, revisions, monotonic, version: versionOf() },
+    connection,
+    storage,
+    log,
+    name,
+    revisions,
+    monotonic,
+    version: versionOf(),
     random: Math.random,
     memory: options.memory,
     observe: work.observe,

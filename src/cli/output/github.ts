@@ -121,7 +121,10 @@ function whyRows({ runs }: BatchSummary, cell: (text: string) => string): string
   if (rows.length === 0) return [];
   const more = rows.length - explainedRuns;
   return [
-    ...['| did not pass | why, in the first such trial |', '|---|---|', ...rows.slice(0, explainedRuns), ''],
+    '| did not pass | why, in the first such trial |',
+    '|---|---|',
+    ...rows.slice(0, explainedRuns),
+    '',
     ...(more > 0 ? [`${plural(more, 'more run')} did not pass.`, ''] : []),
   ];
 }

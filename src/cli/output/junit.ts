@@ -90,7 +90,8 @@ function problemOf(trial: JunitTrial, plain: (content: Content) => string): Reco
   if (trial.verdict === 'passed') return {};
   const { first, all } = whyNot(trial);
   const problem = {
-    ...{ '@message': plain(text`${first}`), '@type': trial.cause?.kind ?? 'verdict' },
+    '@message': plain(text`${first}`),
+    '@type': trial.cause?.kind ?? 'verdict',
     '#text': plain(stack(all.map(lines))),
   };
   return trial.verdict === 'failed' ? { failure: problem } : { error: problem };

@@ -180,8 +180,11 @@ export function summarizedBatch({ id, runs, trials }: FinishedBatch): Summarized
       return { id: run.id, case: run.case.request.id, variant, model };
     }),
     trials: trials.map(({ run, ordinal, result }) => ({
-      ...{ runId: run.id, ordinal, verdict: result.verdict },
-      ...{ listing: listingOf(result), texts: textsOf(result) },
+      runId: run.id,
+      ordinal,
+      verdict: result.verdict,
+      listing: listingOf(result),
+      texts: textsOf(result),
     })),
   };
 }
@@ -204,7 +207,7 @@ export function summaryOf<Texts extends object>(
     const run = ofRuns.get(runId) ?? { trials: [], notRun: 0 };
     ofRuns.set(runId, run);
     const reported = !unreported.has(`${runId} ${ordinal}`);
-    run.trials.push({ ...{ ordinal, verdict, reported }, ...numbersOf(listing), ...texts });
+    run.trials.push({ ordinal, verdict, reported, ...numbersOf(listing), ...texts });
     run.notRun += listing.notRun && listing.cause?.kind === 'harness' ? 1 : 0;
     if (!listing.fromService) times.push(listing);
     if (listing.harnessVersion !== undefined) run.harnessVersion ??= listing.harnessVersion;

@@ -156,9 +156,20 @@ function plannedRuns(plan: SuitePlan | undefined): RunSummary[] {
   const { cases = [], variants = [] } = plan ?? {};
   return cases.flatMap(({ request }) =>
     variants.map(({ name, model }) => ({
-      ...{ id: '', case: request.id, variant: name, model },
-      ...{ passed: 0, failed: 0, void: 0, notRun: 0, passRate: undefined },
-      ...{ durationMs: 0, commands: 0, tokens: 0, costUsd: 0, harnessVersion: undefined },
+      id: '',
+      case: request.id,
+      variant: name,
+      model,
+      passed: 0,
+      failed: 0,
+      void: 0,
+      notRun: 0,
+      passRate: undefined,
+      durationMs: 0,
+      commands: 0,
+      tokens: 0,
+      costUsd: 0,
+      harnessVersion: undefined,
       trials: [],
     })),
   );

@@ -32,7 +32,9 @@ export function writeReports(
 function afterRun(error: unknown): unknown {
   if (!(error instanceof OffsiteError && error.code === 'FILE_NOT_WRITTEN')) return error;
   return new OffsiteError(error.message, {
-    ...{ code: error.code, kind: 'infrastructure', cause: error },
+    code: error.code,
+    kind: 'infrastructure',
+    cause: error,
     hint: 'The results are stored: `offsite show` has them, and `offsite export` writes them to a file.',
   });
 }
@@ -76,7 +78,9 @@ function together(summaries: readonly AnySummary[]): JunitBatch {
     'set' in summary ? (summary.set ?? summary.batchId) : summary.batchId;
   return {
     batchId: summaries.map(idOf).join(', '),
-    ...{ passed: sum('passed'), failed: sum('failed'), void: sum('void') },
+    passed: sum('passed'),
+    failed: sum('failed'),
+    void: sum('void'),
     ...elapsedOf(summaries),
     runs: summaries.flatMap(({ runs }) => runs),
   };
@@ -98,26 +102,39 @@ export function ctrfJson(batch: JunitBatch, { redact, now }: { redact?: Redact; 
     return [
       ...run.trials.map((trial) => ({
         ...named(trial.ordinal),
-        ...{ status: statusOf(trial), duration: Math.round(trial.durationMs), rawStatus: trial.verdict },
+        status: statusOf(trial),
+        duration: Math.round(trial.durationMs),
+        rawStatus: trial.verdict,
         ...(trial.verdict !== 'passed' && problemOf(trial)),
       })),
       ...(run.unfinished ?? []).map(({ ordinal, why }) => ({
         ...named(ordinal),
-        ...{ status: 'skipped', duration: 0, message: plain(why) },
+        status: 'skipped',
+        duration: 0,
+        message: plain(why),
       })),
     ];
   });
   const { startedAt: start = now, finishedAt: stop = start } = batch;
   const count = (status: string) => tests.filter((test) => test.status === status).length;
   const document = {
-    ...{ reportFormat: 'CTRF', specVersion: '0.0.0', reportId: randomUUID() },
-    ...{ timestamp: new Date(now).toISOString(), generatedBy: 'offsite', runId: batch.set ?? batch.batchId },
+    reportFormat: 'CTRF',
+    specVersion: '0.0.0',
+    reportId: randomUUID(),
+    timestamp: new Date(now).toISOString(),
+    generatedBy: 'offsite',
+    runId: batch.set ?? batch.batchId,
     results: {
       tool: { name: 'offsite', version: versionOf() },
       summary: {
-        ...{ tests: tests.length, passed: count('passed'), failed: count('failed') },
-        ...{ skipped: count('skipped'), pending: 0, other: count('other') },
-        ...{ start: Math.round(start), stop: Math.round(stop) },
+        tests: tests.length,
+        passed: count('passed'),
+        failed: count('failed'),
+        skipped: count('skipped'),
+        pending: 0,
+        other: count('other'),
+        start: Math.round(start),
+        stop: Math.round(stop),
       },
       tests,
     },

@@ -53,7 +53,10 @@ export function shownTrial(
   const record = recordOfTrial(ledger, trial);
   const short = isLast(ledger, batch) ? undefined : shortBatchIds(ledger.records)(batch.id);
   return {
-    ...{ batch, run, trial, record },
+    batch,
+    run,
+    trial,
+    record,
     details: {
       artifacts: artifactsOf(ledger, record),
       attempts: attemptsOf(ledger, trial.key),

@@ -60,7 +60,11 @@ export function attacksOf(suite: HostileSuite, folder = hostileFolder()): Attack
     if (kind.length !== 1 || kind[0] === undefined || expected.length !== 1 || expected[0] === undefined)
       throw badTags(suite, id);
     return {
-      ...{ suite, id, name, kind: kind[0], expected: expected[0] },
+      suite,
+      id,
+      name,
+      kind: kind[0],
+      expected: expected[0],
       deep: tags.includes('deep'),
       isOfMachineKernel: tags.includes('machine-kernel'),
     };

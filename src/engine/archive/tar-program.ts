@@ -59,8 +59,12 @@ export function tarPrograms(parts: TarParts): FindTar {
 
 /** `delete`: without records of times, most entries need none at all. */
 const reading = [
-  ...['--create', '--format=posix', '--pax-option=delete=atime,delete=ctime,delete=mtime'],
-  ...['--sparse', '--numeric-owner', '--file=-'],
+  '--create',
+  '--format=posix',
+  '--pax-option=delete=atime,delete=ctime,delete=mtime',
+  '--sparse',
+  '--numeric-owner',
+  '--file=-',
 ];
 
 const writing = ['--extract', '--preserve-permissions', '--same-owner', '--numeric-owner', '--file=-'];
@@ -76,7 +80,9 @@ function programIn(parts: TarParts, where: { id: string; imageId: string }): Tar
       const folder = `--directory=${root}${posix.dirname(path)}`;
       const argv = [...reading, folder, '--', `./${posix.basename(path)}`];
       const { stdio, succeeded, remove } = await start(parts, where, {
-        ...{ argv, capabilities: readers, signal },
+        argv,
+        capabilities: readers,
+        signal,
       });
       return {
         archive: stdio,
@@ -135,9 +141,19 @@ async function start(
   const labels = ownershipLabels({ instance, role: 'container', createdAt: clock.now() });
   const program = await containers.create(
     {
-      ...{ imageId, labels, ...more, processesOf: id, network: 'none', user: '0:0' },
-      ...{ command: ['tar', ...argv], env: { LC_ALL: 'C' }, stdin: true, readOnlyRoot: true },
-      ...{ memoryBytes: archives.bytes.tarMemory, pids: 4, runtime: otherPlainRuntime(capabilities) },
+      imageId,
+      labels,
+      ...more,
+      processesOf: id,
+      network: 'none',
+      user: '0:0',
+      command: ['tar', ...argv],
+      env: { LC_ALL: 'C' },
+      stdin: true,
+      readOnlyRoot: true,
+      memoryBytes: archives.bytes.tarMemory,
+      pids: 4,
+      runtime: otherPlainRuntime(capabilities),
     },
     signal,
   );

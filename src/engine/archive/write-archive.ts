@@ -25,7 +25,11 @@ async function* archived(entries: Iterable<WrittenEntry> | AsyncIterable<Written
     const whole = typeof content === 'string' ? Buffer.from(content) : content;
     const size = Buffer.isBuffer(whole) ? whole.length : whole.size;
     yield tarHeader({
-      ...{ mode: isFolder ? 0o755 : 0o644, uid: 0, gid: 0, modifiedAt: Date.now(), size },
+      mode: isFolder ? 0o755 : 0o644,
+      uid: 0,
+      gid: 0,
+      modifiedAt: Date.now(),
+      size,
       ...given,
       flag: isFolder ? '5' : linkTarget === undefined ? '0' : '2',
       name: Buffer.from(name),
@@ -91,7 +95,9 @@ export function tarHeader(header: TarHeader): Buffer {
     ...(linkName.length > 0 ? [record('linkpath', linkName)] : []),
     ...(sparseSize === undefined ? [] : [record('GNU.sparse.name', name)]),
     ...Object.entries({
-      ...{ size, uid, gid },
+      size,
+      uid,
+      gid,
       ...(sparseSize !== undefined && sparseRecords(sparseSize)),
     }).map(([key, value]) => record(key, Buffer.from(String(value)))),
   ]);

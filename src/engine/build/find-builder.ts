@@ -41,7 +41,9 @@ async function buildClassically(
   try {
     await port.images.build({
       ...request,
-      ...{ dockerfile, dockerfilePath, context: archive },
+      dockerfile,
+      dockerfilePath,
+      context: archive,
       args: { ...args, ...proxies },
       silenceMs: timeoutMs,
       signal: deadline.signal,
@@ -135,7 +137,12 @@ async function buildThroughCli(
     if (secret) await writeFile(join(folder, 'secret'), secret.content, { mode: 0o600 });
     const given = [
       ...build,
-      ...['--progress', 'plain', '--file', dockerfile, '--tag', name],
+      '--progress',
+      'plain',
+      '--file',
+      dockerfile,
+      '--tag',
+      name,
       ...Object.entries(labels).flatMap(([key, value]) => ['--label', `${key}=${value}`]),
       ...(target === undefined ? [] : ['--target', target]),
       ...Object.entries(args).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]),

@@ -120,13 +120,18 @@ function sshArguments({ url, socket }: SshTarget, socketPath: string): string[] 
   const user = decodeURIComponent(url.username);
   return [
     '-N',
-    ...['-o', 'ExitOnForwardFailure=yes'],
-    ...['-o', 'ServerAliveInterval=15'],
+    '-o',
+    'ExitOnForwardFailure=yes',
+    '-o',
+    'ServerAliveInterval=15',
     // A killed ssh leaves its socket behind, at the path where the next ssh makes its own.
-    ...['-o', 'StreamLocalBindUnlink=yes'],
+    '-o',
+    'StreamLocalBindUnlink=yes',
     // ssh must not ask questions: nobody may be there to answer.
-    ...['-o', 'BatchMode=yes'],
-    ...['-L', `${socketPath}:${socket}`],
+    '-o',
+    'BatchMode=yes',
+    '-L',
+    `${socketPath}:${socket}`,
     ...(url.port === '' ? [] : ['-p', url.port]),
     ...(user === '' ? [] : ['-l', user]),
     '--',

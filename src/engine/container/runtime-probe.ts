@@ -65,8 +65,15 @@ async function probe(
 ): Promise<RuntimeFacts> {
   const { containers, clock } = port;
   const spec: ContainerSpec = {
-    ...{ imageId, runtime, network: 'none', security: 'compatible', user: '0:0', workingDir: '/' },
-    ...{ memoryBytes: 256 * 2 ** 20, cpus: Math.min(1, capabilities.cpus), pids: 256 },
+    imageId,
+    runtime,
+    network: 'none',
+    security: 'compatible',
+    user: '0:0',
+    workingDir: '/',
+    memoryBytes: 256 * 2 ** 20,
+    cpus: Math.min(1, capabilities.cpus),
+    pids: 256,
   };
   const labels = ownershipLabels({ instance, role: 'container', createdAt: clock.now() });
   const { id } = await containers.create({

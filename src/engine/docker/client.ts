@@ -93,7 +93,9 @@ export function openClient(
     }
   };
   return {
-    ...{ address, clock, apiVersion: apiVersion ?? '' },
+    address,
+    clock,
+    apiVersion: apiVersion ?? '',
     get roundTrips() {
       return roundTrips;
     },
@@ -165,7 +167,10 @@ function send(
       ? { socketPath: address.path }
       : { host: address.host, port: address.port }),
     ...(address.kind === 'https' && address.tls),
-    ...{ method, path: `${prefix}${path}`, agent, signal },
+    method,
+    path: `${prefix}${path}`,
+    agent,
+    signal,
     headers: { ...(body !== undefined && { 'Content-Type': type }), ...headers },
   };
   const request = (address.kind === 'https' ? overTls : overHttp)(options);

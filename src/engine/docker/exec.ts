@@ -42,8 +42,12 @@ export async function createExec(
   const body = {
     Cmd: argv,
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
-    ...{ AttachStdin: stdin, AttachStdout: true, AttachStderr: true, Tty: isTerminal },
-    ...{ WorkingDir: cwd, User: user },
+    AttachStdin: stdin,
+    AttachStdout: true,
+    AttachStderr: true,
+    Tty: isTerminal,
+    WorkingDir: cwd,
+    User: user,
   };
   const request = { method: 'POST' as const, path: `/containers/${containerId}/exec`, body };
   return (await client.ask<{ Id: string }>('preparing a command', request, { signal })).Id;

@@ -35,6 +35,7 @@ const nobody = 65_534;
 export function withContainerIds(archive: Readable, first: FirstIds): Readable {
   return rewritten(archive, (header) => ({
     ...header,
-    ...{ uid: inContainer(header.uid, first.uid), gid: inContainer(header.gid, first.gid) },
+    uid: inContainer(header.uid, first.uid),
+    gid: inContainer(header.gid, first.gid),
   }));
 }

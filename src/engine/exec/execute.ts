@@ -76,7 +76,9 @@ async function runCommand(
   using disk = watchDisk(container, request.diskBytes ?? container.diskBytes);
   const end = await Promise.race([
     exitOf(container, exec, deadline.signal),
-    ...[deadline.reached, disk.exceeded, watch.lost],
+    deadline.reached,
+    disk.exceeded,
+    watch.lost,
   ]);
   if (typeof end === 'string') {
     life.over = true;
@@ -113,7 +115,10 @@ async function fitsKernel(container: RunningContainer, request: ExecRequest): Pr
   const size = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   if (size < commandOutput.bytes.alwaysFits || container.own === undefined) return true;
   const opened = await container.port.containers.exec(container.id, {
-    ...{ argv: [container.own.init, ...argv.slice(1)], env, cwd, user },
+    argv: [container.own.init, ...argv.slice(1)],
+    env,
+    cwd,
+    user,
     onPiece: () => undefined,
   });
   if (!opened.started) return true;

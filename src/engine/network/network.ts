@@ -147,7 +147,9 @@ async function startProgram(
   signal: AbortSignal,
 ): Promise<LinkProgram> {
   const spec: ContainerSpec = {
-    ...{ imageId, labels, ...more },
+    imageId,
+    labels,
+    ...more,
     program: ['/bin/sh', '-c', script, 'sh', ...words],
     networkAdmin: { processesOf },
     security: 'compatible',

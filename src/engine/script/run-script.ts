@@ -126,7 +126,9 @@ async function runMarked(
   const end = await Promise.race([
     over.promise,
     ended(container, exec, deadline.signal),
-    ...[deadline.reached, disk.exceeded, watch.lost],
+    deadline.reached,
+    disk.exceeded,
+    watch.lost,
   ]);
 
   if (typeof end === 'string') {

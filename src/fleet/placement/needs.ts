@@ -89,7 +89,8 @@ function variantNeeds(
     labels: [...(sandbox.needs ?? []), ...labels],
     // A variant whose harness uses no model still names one.
     models: [...(modelConfig ? [model] : []), ...models],
-    ...{ harness, runtime: sandbox.runtime },
+    harness,
+    runtime: sandbox.runtime,
   });
 }
 

@@ -84,7 +84,9 @@ export function s3Storage(config: S3Storage): FleetStorage {
 async function connect({ region, endpoint, pathStyle = endpoint !== undefined }: S3Storage) {
   const sdk = await withPackage(
     {
-      ...{ named: '@aws-sdk/', code: 'S3_MISSING', install: '@aws-sdk/client-s3' },
+      named: '@aws-sdk/',
+      code: 'S3_MISSING',
+      install: '@aws-sdk/client-s3',
       needs: 'a storage in a bucket needs the package @aws-sdk/client-s3',
     },
     () => import('@aws-sdk/client-s3'),

@@ -101,7 +101,7 @@ export async function enterFoundTrial(
 /** Adds the plan of a batch, and which variant each of its runs has. Returns the keys of the runs. */
 function join(document: FleetDocument, plan: string, { batches, queue }: Ledger): Map<string, RunKey> {
   const { batch: id, service, suite, file, runs } = document;
-  const { runs: keys } = batches.join({ ...{ service, id, suite, file, plan, runs }, lock: fleetLock });
+  const { runs: keys } = batches.join({ service, id, suite, file, plan, runs, lock: fleetLock });
   const variants = runs.flatMap(({ id: run, variantId }) => {
     const key = keys.get(run);
     return key === undefined ? [] : { run: key, setup: undefined, variantId, ordinals: [] };

@@ -126,7 +126,11 @@ export class FleetLook {
     if (room === 0) return 0;
     const content = documentContent({
       kind: 'found',
-      ...{ batch, service, run, setup: record.setup, planned },
+      batch,
+      service,
+      run,
+      setup: record.setup,
+      planned,
     });
     const document = hashOf(content);
     await storage.put(document, content);

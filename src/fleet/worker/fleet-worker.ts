@@ -132,9 +132,14 @@ export class FleetWorker {
     await using opened = new AsyncDisposableStack();
     const delivery = opened.use(
       openDelivery({
-        ...{ ...loops, ledger, service },
+        ...loops,
+        ledger,
+        service,
         sender: new FleetSender({
-          ...{ ledger, storage, tasks: calls, worker: name },
+          ledger,
+          storage,
+          tasks: calls,
+          worker: name,
           client: this.#parts.client,
           warn: (message) => log.warn(message),
           accepted: (trial) => tasks.held.settle(trial),
@@ -143,7 +148,9 @@ export class FleetWorker {
       }),
     );
     const { worker, work } = openWork({
-      ...{ ...this.#parts, ...loops, scope: { service, lock: fleetLock } },
+      ...this.#parts,
+      ...loops,
+      scope: { service, lock: fleetLock },
       observe: (event) => {
         this.#parts.observe?.(event);
         tasks.held.observe(event);
@@ -158,7 +165,15 @@ export class FleetWorker {
     const documents = new Documents({ storage, tasks: calls, config, folderOf });
     const harnesses = this.#parts.runners;
     const tasks = new TaskRunner({
-      ...{ ledger, storage, clock, monotonic, name, service, worker, documents, contexts },
+      ledger,
+      storage,
+      clock,
+      monotonic,
+      name,
+      service,
+      worker,
+      documents,
+      contexts,
       tasks: calls,
       look: (order) => {
         const own = { connection, documents, clock, service, config, harnesses };
@@ -173,12 +188,19 @@ export class FleetWorker {
     const { concurrency } = worker;
     const { pools } = connection.fleet;
     const profile = profileOf({
-      ...{ engine, harnesses, version, service, pools, concurrency, memory },
+      engine,
+      harnesses,
+      version,
+      service,
+      pools,
+      concurrency,
+      memory,
       config: config(),
     });
     await storage?.putNote('workers', name, profile);
     const polls = await Polls.open({
-      ...{ connection, name },
+      connection,
+      name,
       activities: tasks.activities,
       // Some more than run at a time, so that the sandboxes of the next ones start ahead.
       most: concurrency + Math.max(1, Math.ceil(concurrency / 2)),

@@ -35,6 +35,9 @@ function summaryOf(record: TrialRecord, sha256: string, worker: string): TrialSu
     verdict,
     ...(cause && { cause: cause.kind }),
     ms: finishedAt - startedAt,
-    ...{ tokens, usd, record: sha256, worker },
+    tokens,
+    usd,
+    record: sha256,
+    worker,
   };
 }

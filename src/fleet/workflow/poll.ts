@@ -98,7 +98,12 @@ class Poll {
   state(): PollState {
     const { service, suites, cases, since, trials } = this.#input;
     return {
-      ...{ service, suites, cases, since, pool: trials.pool, open: this.#open },
+      service,
+      suites,
+      cases,
+      since,
+      pool: trials.pool,
+      open: this.#open,
       targets: this.#targets.size,
       started: this.#started,
       lookedAt: this.#lookedAt,
@@ -120,7 +125,9 @@ class Poll {
       retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
     });
     const order = {
-      ...{ targets: due, trials, starting: this.starting },
+      targets: due,
+      trials,
+      starting: this.starting,
       before: isYoung ? now - settledMs : Number.MAX_SAFE_INTEGER,
     };
     try {

@@ -114,7 +114,11 @@ export class Slices implements Served {
     const { tokens, usd } = shared.budget;
     const nothing = { ...(tokens !== undefined && { tokens: 0 }), ...(usd !== undefined && { usd: 0 }) };
     const input: SliceInput = {
-      ...{ ...shared, index, isPaused, awaits: !isFirst, list: this.#slicing.list(index) },
+      ...shared,
+      index,
+      isPaused,
+      awaits: !isFirst,
+      list: this.#slicing.list(index),
       permits: isFirst ? this.#slicing.permits(index) : 0,
       budget: isFirst ? shared.budget : nothing,
       next: index + lanes < count ? this.#name(index + lanes) : undefined,

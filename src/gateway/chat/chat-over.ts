@@ -70,9 +70,11 @@ export function chatAnswerOf(
     .filter((call) => call !== answer)
     .map(({ id, name, arguments: given }) => ({ id, name, arguments: argumentsOf(given) }));
   return {
-    ...{ text: answer?.arguments ?? (textOf('text') || textOf('refusal')), calls },
+    text: answer?.arguments ?? (textOf('text') || textOf('refusal')),
+    calls,
     stopped: stoppedBy(stop, calls),
-    ...{ usage: usageWithTotal(usage), model },
+    usage: usageWithTotal(usage),
+    model,
   };
 }
 
@@ -130,7 +132,10 @@ export function writeChat(
   const toolChoice = form && (tools.length > 0 ? ('required' as const) : { tool: form.name });
   return translation.writeRequest(
     {
-      ...{ model, streamed: false, usageAsked: true, stop: [] },
+      model,
+      streamed: false,
+      usageAsked: true,
+      stop: [],
       messages: [
         ...(system === undefined ? [] : [{ from: 'system' as const, text: system }]),
         ...messages.map(messageOf),
@@ -154,7 +159,9 @@ function messageOf(message: ChatMessage): NeutralMessage {
       const calls = message.calls.map(
         // Servers whose templates parse the history refuse invalid JSON, so malformed arguments are wrapped.
         ({ arguments: given, ...call }): ModelPart => ({
-          ...{ type: 'call', ...call, arguments: JSON.stringify(given) },
+          type: 'call',
+          ...call,
+          arguments: JSON.stringify(given),
         }),
       );
       return { from: 'model', parts: [...(message.text === '' ? [] : [text]), ...calls] };

@@ -24,11 +24,15 @@ interface HarnessForm {
 
 const system = 'You are an agent. Be brief.';
 const said = (role: string, text: string) => ({
-  ...{ type: 'message', role },
+  type: 'message',
+  role,
   content: [{ type: 'input_text', text }],
 });
 const agents = {
-  ...{ type: 'function', name: 'list_agents', description: 'Lists agents.', strict: false },
+  type: 'function',
+  name: 'list_agents',
+  description: 'Lists agents.',
+  strict: false,
   parameters: { type: 'object', properties: {}, additionalProperties: false },
 };
 
@@ -37,7 +41,9 @@ export const harnessForms: Readonly<Record<Wire, HarnessForm>> = {
   'openai-chat': {
     name: 'opencode',
     options: (max_tokens, { messages }) => ({
-      ...{ max_tokens, tool_choice: 'auto', stream_options: { include_usage: true } },
+      max_tokens,
+      tool_choice: 'auto',
+      stream_options: { include_usage: true },
       messages: [
         { role: 'system', content: system },
         ...objectsOf(messages).map((one, at, all) =>
@@ -58,8 +64,12 @@ export const harnessForms: Readonly<Record<Wire, HarnessForm>> = {
         ...list(input),
       ],
       tools: [...list(tools), { type: 'namespace', name: 'agents', description: 'Tools.', tools: [agents] }],
-      ...{ reasoning: { effort: 'medium', summary: 'auto' }, include: ['reasoning.encrypted_content'] },
-      ...{ store: false, tool_choice: 'auto', parallel_tool_calls: true, prompt_cache_key: 'offsite-check' },
+      reasoning: { effort: 'medium', summary: 'auto' },
+      include: ['reasoning.encrypted_content'],
+      store: false,
+      tool_choice: 'auto',
+      parallel_tool_calls: true,
+      prompt_cache_key: 'offsite-check',
       client_metadata: { session_id: 'offsite-check' },
     }),
   },
@@ -68,7 +78,8 @@ export const harnessForms: Readonly<Record<Wire, HarnessForm>> = {
     options: (max_tokens, { messages }) => ({
       system: [{ type: 'text', text: system, cache_control: { type: 'ephemeral' } }],
       messages: list(messages).toSpliced(1, 0, { role: 'system', content: 'The folder is /workspace.' }),
-      ...{ max_tokens, output_config: { effort: 'high' } },
+      max_tokens,
+      output_config: { effort: 'high' },
       thinking: { type: 'adaptive', display: 'updates' },
       context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] },
       metadata: { user_id: 'offsite-check' },
@@ -79,7 +90,10 @@ export const harnessForms: Readonly<Record<Wire, HarnessForm>> = {
     options: (maxOutputTokens) => ({
       systemInstruction: { parts: [{ text: system }], role: 'user' },
       generationConfig: {
-        ...{ temperature: 1, topP: 0.95, topK: 64, maxOutputTokens },
+        temperature: 1,
+        topP: 0.95,
+        topK: 64,
+        maxOutputTokens,
         thinkingConfig: { includeThoughts: true },
       },
     }),
@@ -114,7 +128,9 @@ export async function openHarnessDoor(
       const maxTokens = model.maxOutputTokens ?? usualMaxTokens;
       const body = { ...written, ...harnessForms[wire].options(maxTokens, written) };
       const answer = await fetch(`http://127.0.0.1:${port}/${version}${translation.path(model.name, true)}`, {
-        ...{ method: 'POST', body: JSON.stringify(body), signal },
+        method: 'POST',
+        body: JSON.stringify(body),
+        signal,
         headers: {
           'content-type': 'application/json',
           authorization: `Bearer ${session.token('agent')}`,
@@ -147,7 +163,11 @@ function neutralOf(
   said: ReadonlyMap<string, ModelPart[]>,
 ): NeutralRequest {
   return {
-    ...{ model, streamed: true, usageAsked: true, stop: [], tools: [...tools] },
+    model,
+    streamed: true,
+    usageAsked: true,
+    stop: [],
+    tools: [...tools],
     messages: messages.map((message) => neutralMessage(message, said)),
   };
 }
@@ -158,7 +178,9 @@ function neutralMessage(message: ChatMessage, said: ReadonlyMap<string, ModelPar
       return { from: 'user', parts: [{ type: 'text', text: message.text }] };
     case 'tool':
       return {
-        ...{ from: 'tool', callId: message.callId, failed: message.failed },
+        from: 'tool',
+        callId: message.callId,
+        failed: message.failed,
         parts: [{ type: 'text', text: message.text }],
       };
     case 'model':
@@ -167,7 +189,9 @@ function neutralMessage(message: ChatMessage, said: ReadonlyMap<string, ModelPar
         parts: said.get(message.calls[0]?.id ?? '') ?? [
           ...(message.text === '' ? [] : [{ type: 'text' as const, text: message.text }]),
           ...message.calls.map(({ arguments: given, ...call }) => ({
-            ...{ type: 'call' as const, ...call, arguments: JSON.stringify(given) },
+            type: 'call' as const,
+            ...call,
+            arguments: JSON.stringify(given),
           })),
         ],
       };

@@ -37,7 +37,9 @@ export function askServer(
     using deadline = startDeadline(clock, within, signal, () => tooSlow(path, within));
     const answer = await upstream.send(
       {
-        ...{ wire, path, method: body === undefined ? 'GET' : 'POST' },
+        wire,
+        path,
+        method: body === undefined ? 'GET' : 'POST',
         headers: {
           accept: 'application/json',
           ...(body !== undefined && { 'content-type': 'application/json' }),

@@ -34,7 +34,8 @@ const tool = {
 export const earlierCall: readonly ChatMessage[] = [
   { from: 'user', text: 'Look up the secret code of Rome.' },
   {
-    ...{ from: 'model', text: '' },
+    from: 'model',
+    text: '',
     calls: [{ id: 'call_offsite_check_0', name: tool.name, arguments: { city: 'Rome' } }],
   },
   { from: 'tool', callId: 'call_offsite_check_0', text: 'no such city', failed: false },

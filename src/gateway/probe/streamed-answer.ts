@@ -74,7 +74,12 @@ async function streamed(
   signal: AbortSignal,
 ): Promise<StreamedAnswer> {
   const request: NeutralRequest = {
-    ...{ model: model.name, streamed: true, usageAsked: true, tools: [], stop: [], maxTokens },
+    model: model.name,
+    streamed: true,
+    usageAsked: true,
+    tools: [],
+    stop: [],
+    maxTokens,
     messages: [{ from: 'user', parts: [{ type: 'text', text: prompt }] }],
   };
   const { translation } = wireTable[wire];
@@ -103,7 +108,9 @@ function sent(
   const { translation, headers } = wireTable[wire];
   return model.upstream.send(
     {
-      ...{ wire, method: 'POST', path: translation.path(model.upstreamName, true) },
+      wire,
+      method: 'POST',
+      path: translation.path(model.upstreamName, true),
       headers: { 'content-type': 'application/json', accept: 'text/event-stream', ...headers },
       body: Buffer.from(JSON.stringify(body)),
     },
@@ -128,7 +135,9 @@ async function readStream(answer: UpstreamAnswer, wire: Wire, startedAt: number)
     }
   });
   return {
-    ...{ firstTokenMs, lastTokenMs, arrivals },
+    firstTokenMs,
+    lastTokenMs,
+    arrivals,
     totalMs: performance.now() - startedAt,
     inputTokens: usage.input,
     outputTokens: usage.output ?? pieces,

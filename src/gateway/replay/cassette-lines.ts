@@ -31,7 +31,11 @@ function exchangeLine(
   const { status, body } = answer();
   return {
     exchange: {
-      ...{ number, role, model, wire, ...(from && { from }) },
+      number,
+      role,
+      model,
+      wire,
+      ...(from && { from }),
       context: context.map(numberOf),
       turns: turns.map((turn) =>
         turn.by === 'user'

@@ -116,7 +116,12 @@ function recordedOf(
   answer: string,
 ): RecordedExchange {
   return {
-    ...{ number, role, model, wire, from, request },
+    number,
+    role,
+    model,
+    wire,
+    from,
+    request,
     answer: () => ({ wire, status, body: Buffer.from(answer) }),
   };
 }

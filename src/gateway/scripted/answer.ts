@@ -35,7 +35,9 @@ export function answerOf(
   }
   const called = [...runs.flatMap(({ call }) => call ?? []), ...(turn.calls ?? [])];
   const calls = called.map(({ tool, arguments: given }, index) => ({
-    ...{ type: 'call' as const, id: `call_${id}_${index}`, name: tool },
+    type: 'call' as const,
+    id: `call_${id}_${index}`,
+    name: tool,
     arguments: typeof given === 'string' ? given : JSON.stringify(given),
   }));
   const text = turn.text ?? '';

@@ -11,7 +11,8 @@ function askedOf(answer: NeutralAnswer, conversation: Conversation, at: number):
   const isTold = Object.keys(answer.usage).length > 0 && (conversation.usageAsked || !streamed);
   return {
     request: { model, streamed, usageAsked: isTold, messages: [], tools: [], stop: [] },
-    ...{ at, losses: new Losses('lenient', wire) },
+    at,
+    losses: new Losses('lenient', wire),
   };
 }
 

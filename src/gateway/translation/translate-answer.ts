@@ -40,7 +40,9 @@ export function translateAnswer(
   const kept = keptHeaders(headers);
   const json = { ...kept, 'content-type': 'application/json' };
   const inOnePiece = (status: number, convert: (body: string) => object): TranslatedAnswer => ({
-    ...{ status, headers: json, headWaits: true },
+    status,
+    headers: json,
+    headWaits: true,
     transcoder: wholeTranscoder(losses, (body) => JSON.stringify(convert(body))),
   });
 
@@ -82,7 +84,9 @@ export function translateAnswer(
     );
   const events = () => streamTranscoder(model.translation, client, asked, ids);
   return {
-    ...{ status, headers: { ...kept, 'content-type': 'text/event-stream' }, headWaits: !isStream },
+    status,
+    headers: { ...kept, 'content-type': 'text/event-stream' },
+    headWaits: !isStream,
     transcoder: transcoderByContent((beginning) =>
       isEvents(beginning) || (isStream && !isDocument(beginning)) ? events() : document(),
     ),

@@ -82,19 +82,24 @@ function excerpt(body: string): string {
 
 /** Members in which servers put their words, the most telling first. */
 const telling = [
-  ...['error', 'message', 'detail', 'msg', 'errors', 'error_message', 'errorMessage', 'error_description'],
-  ...[
-    'error_msg',
-    'status_msg',
-    'base_resp',
-    'description',
-    'reason',
-    'faultstring',
-    'fault',
-    'title',
-    'Message',
-    'cause',
-  ],
+  'error',
+  'message',
+  'detail',
+  'msg',
+  'errors',
+  'error_message',
+  'errorMessage',
+  'error_description',
+  'error_msg',
+  'status_msg',
+  'base_resp',
+  'description',
+  'reason',
+  'faultstring',
+  'fault',
+  'title',
+  'Message',
+  'cause',
 ];
 
 /** The words of an error: a string, the first telling member of an object, or those of a list's items. */
@@ -154,8 +159,13 @@ function isOfRequest(code: unknown): boolean {
 
 /** The codes and types that providers' APIs use for their own failures. */
 const ownFailures: ReadonlySet<unknown> = new Set([
-  ...['overloaded_error', 'api_error', 'rate_limit_error', 'timeout_error'],
-  ...['server_error', 'rate_limit_exceeded', 'insufficient_quota'],
+  'overloaded_error',
+  'api_error',
+  'rate_limit_error',
+  'timeout_error',
+  'server_error',
+  'rate_limit_exceeded',
+  'insufficient_quota',
 ]);
 
 /** Some servers use an HTTP status as the code. */

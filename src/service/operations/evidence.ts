@@ -144,7 +144,8 @@ async function marked(
     const against = reasonAgainst(trial);
     const reason = against ?? trial.reason;
     return {
-      ...{ id, ordinal },
+      id,
+      ordinal,
       ...(against === undefined && { level, auditedAt: isoTime(now) }),
       ...(reason !== undefined && { reason: cut(reason, sentEvidence.bytes.reason) }),
     };

@@ -281,7 +281,10 @@ function runOf(run: VersionedRun, summaries: { verdict: string }[]): Baseline['r
   const { id, batchId, harnessVersion, profileVersion } = run;
   const count = (verdict: string) => summaries.filter((one) => one.verdict === verdict).length;
   return {
-    ...{ id, batchId, harnessVersion, profileVersion },
+    id,
+    batchId,
+    harnessVersion,
+    profileVersion,
     startedAt: isoTime(run.startedAt),
     passed: count('passed'),
     failed: count('failed'),

@@ -145,7 +145,14 @@ function addRun(call: Call, request: Request): z.output<typeof RerunResponse> {
   const organization = principal.organizationKey;
   const caseId = caseOf(request);
   const run = stores.batches.addRun({
-    ...{ organization, batch, batchCase, suiteId, caseId, variant, local, now },
+    organization,
+    batch,
+    batchCase,
+    suiteId,
+    caseId,
+    variant,
+    local,
+    now,
     definitionHash: cell.definitionHash,
     taskIndex: cell.nextTaskIndex,
     trials: request.trials ?? cell.trials,

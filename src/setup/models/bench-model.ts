@@ -69,14 +69,12 @@ export async function benchModel(
     interrupted = signal.reason;
   }
   return {
-    ...{
-      model: model.name,
-      wire,
-      load: { promptTokens, outputTokens },
-      levels,
-      used: model.used,
-      interrupted,
-    },
+    model: model.name,
+    wire,
+    load: { promptTokens, outputTokens },
+    levels,
+    used: model.used,
+    interrupted,
     recommendation: recommendParallel(levels),
     configured: 'baseUrl' in model.config ? model.config.maxParallel : undefined,
   };

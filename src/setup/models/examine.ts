@@ -118,8 +118,14 @@ const nothingReported: { look: ServerLook | undefined; model: Omit<ServerModel, 
 async function serverOf(config: HttpModel, id: string, { context, signal }: ExamineParts) {
   const { baseUrl, apiKeyEnv, auth, headers, query } = config;
   const options = {
-    ...{ env: context.env, clock: context.clock, caBundle: await context.certificates(), signal },
-    ...{ apiKeyEnv, auth, headers, query },
+    env: context.env,
+    clock: context.clock,
+    caBundle: await context.certificates(),
+    signal,
+    apiKeyEnv,
+    auth,
+    headers,
+    query,
   };
   try {
     const look = await lookAtServer(baseUrl, { ...options, withoutWires: true });

@@ -102,7 +102,8 @@ export async function gatherModel(
   return {
     name,
     model: {
-      ...{ wire, baseUrl },
+      wire,
+      baseUrl,
       ...(served.id !== name && { model: served.id }),
       ...(apiKeyEnv !== undefined && { apiKeyEnv }),
       ...(auth !== undefined && { auth }),

@@ -145,7 +145,10 @@ async function fetchInto(
     '--no-recurse-submodules',
   ];
   await runGit({
-    ...{ env, reach, signal: watch.signal, timeoutMs: gitSources.time.fetched },
+    env,
+    reach,
+    signal: watch.signal,
+    timeoutMs: gitSources.time.fetched,
     args: [git, 'fetch', ...options, '--', address, `+${name}:${fetched}`],
     ...(onProgress && { onProgress }),
   }).catch((error: unknown) => {

@@ -71,13 +71,11 @@ export async function runGit(call: GitCall): Promise<Buffer> {
   signal.throwIfAborted();
   const { command, args, env } = gitCommand(call);
   const running = execa(command, args, {
-    ...{
-      env,
-      extendEnv: false,
-      stdin: input === undefined ? 'ignore' : { file: input },
-      encoding: 'buffer',
-      reject: false,
-    },
+    env,
+    extendEnv: false,
+    stdin: input === undefined ? 'ignore' : { file: input },
+    encoding: 'buffer',
+    reject: false,
     // A patch without its last newline is corrupt.
     stripFinalNewline: false,
     maxBuffer: { stdout: gitSources.bytes.list, stderr: gitSources.bytes.messages },

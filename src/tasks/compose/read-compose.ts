@@ -249,7 +249,8 @@ export function healthcheckOfMain({ healthcheck }: TaskService): Healthcheck | u
   const { command, ...times } = healthcheck;
   const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
   return {
-    ...{ ...times, retries: Math.max(1, times.retries) },
+    ...times,
+    retries: Math.max(1, times.retries),
     command: typeof command === 'string' ? command : command.map(quoted).join(' '),
   };
 }

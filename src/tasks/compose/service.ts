@@ -146,7 +146,10 @@ function healthcheckOf({ healthcheck }: ServiceTable): TaskService['healthcheck'
   if (kind === 'NONE') return 'none';
   return {
     command: kind === 'CMD-SHELL' ? rest.join(' ') : kind === 'CMD' ? rest : test,
-    ...{ interval, timeout, startPeriod: start_period, retries },
+    interval,
+    timeout,
+    startPeriod: start_period,
+    retries,
   };
 }
 

@@ -55,7 +55,8 @@ export function caseYaml(
     ...(steps && stepsYaml(steps, { agent, artifacts, artifactsExcept }, writing)),
     solution: oracle && oracleYaml(oracle, writing),
     ...(Object.keys(agent).length > 0 && { agent: agentYaml(agent) }),
-    ...{ artifacts, artifactsExcept },
+    artifacts,
+    artifactsExcept,
   });
   return { yaml: yaml as ImportedCase['yaml'], files, contexts };
 }
@@ -136,7 +137,9 @@ function testsYaml(
   return {
     ...(fresh && freshYaml(fresh, emptied, writing)),
     folders: foldersYaml(files, emptied, 'tests', writing),
-    ...{ ...rest, thresholds: undefined, timeout: timeoutMs },
+    ...rest,
+    thresholds: undefined,
+    timeout: timeoutMs,
     collect: collect.map(({ timeoutMs: timeout, ...each }) => ({ ...each, timeout })),
     ...readingYaml(reading, writing),
     hosts: network?.hosts,
@@ -173,7 +176,9 @@ function readingYaml(reading: TestReading, writing: Writing): Record<string, unk
           : fileYaml(file, `${JSON.stringify(list, undefined, 2)}\n`, writing);
       return {
         named: {
-          ...{ parser, report, failToPass: names(failToPass, 'fail-to-pass.json') },
+          parser,
+          report,
+          failToPass: names(failToPass, 'fail-to-pass.json'),
           passToPass: names(passToPass, 'pass-to-pass.json'),
         },
       };

@@ -26,8 +26,12 @@ function readLines(output: string, read: ReadLine): ReadLog {
 }
 
 const statuses: Readonly<Record<string, NamedResult>> = {
-  ...{ PASSED: 'passed', XFAIL: 'passed', SKIPPED: 'skipped' },
-  ...{ FAILED: 'failed', ERROR: 'failed', XPASS: 'failed' },
+  PASSED: 'passed',
+  XFAIL: 'passed',
+  SKIPPED: 'skipped',
+  FAILED: 'failed',
+  ERROR: 'failed',
+  XPASS: 'failed',
 };
 
 /** `FAILED tests/test_a.py::test_b[c d] - AssertionError: e`, in a short summary. */

@@ -101,7 +101,9 @@ export function readRow(text: string, place: RowPlace, setup: RowSetup = {}): Ta
       reading: {
         kind: 'named-tests',
         testPatch: row.test_patch,
-        ...{ base: base_commit, report, ...reading },
+        base: base_commit,
+        report,
+        ...reading,
         failToPass: row.FAIL_TO_PASS,
         passToPass: failToPassOnly.has(repo) ? [] : row.PASS_TO_PASS,
       },
@@ -119,7 +121,10 @@ export function readRow(text: string, place: RowPlace, setup: RowSetup = {}): Ta
 
 function parseRow(text: string, { file, line }: RowPlace): TaskDocument {
   const issue: TaskDocument['issue'] = (path, message) => ({
-    ...{ file, line, column: 1, message },
+    file,
+    line,
+    column: 1,
+    message,
     path: printPath(path),
   });
   try {

@@ -20,7 +20,10 @@ export function sourceOf({ image, build }: RowSetup, row: SetupRow): ContainerSo
   if (!build) return { kind: 'unnamed' };
   const { context, dockerfile, target, args } = build;
   return {
-    ...{ kind: 'build', context, dockerfile: posix.resolve(context, dockerfile), target },
+    kind: 'build',
+    context,
+    dockerfile: posix.resolve(context, dockerfile),
+    target,
     args: Object.fromEntries(
       Object.entries(args).map(([name, value]) => [name, filled(value, valuesOf(row), `build.args.${name}`)]),
     ),
@@ -93,7 +96,10 @@ function quoted(text: string): string {
 
 function valuesOf({ instance_id, repo, base_commit, version }: SetupRow): Record<string, string> {
   return {
-    ...{ instance_id, repo, base_commit, version: version ?? '' },
+    instance_id,
+    repo,
+    base_commit,
+    version: version ?? '',
     // As the images of SWE-bench are called, since a name may have neither capitals nor two underscores.
     docker_id: instance_id.toLowerCase().replaceAll('__', '_1776_'),
   };

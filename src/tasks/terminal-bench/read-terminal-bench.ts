@@ -76,7 +76,9 @@ function readEnvironment({ folder, remarks }: Source): TaskEnvironment {
   const file = folder.at('docker-compose.yaml');
   folder.requireFile('docker-compose.yaml');
   const { main, services } = readCompose({
-    ...{ folder, remarks, file },
+    folder,
+    remarks,
+    file,
     mainName: 'client',
     base: undefined,
     variables: {

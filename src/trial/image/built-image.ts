@@ -59,7 +59,10 @@ export async function builtImage(
   if (knownId !== undefined) return stepWith(knownId);
   return sharedStep(parts, { hash, description, building }, async ({ waits, run }) => {
     const request = {
-      ...{ key, description, waits, lockImageId: await lockImage(engine, bases, signal) },
+      key,
+      description,
+      waits,
+      lockImageId: await lockImage(engine, bases, signal),
       parentImageId: bases.at(-1)?.image.id,
       make: (image: BuildRun['image']) =>
         run(async () =>
@@ -194,7 +197,11 @@ async function runBuild(
     await withinReserve(engine, signal, (building) =>
       builder.build({
         ...image,
-        ...{ dockerfile: text, target: build.target, args, secret, signal: building },
+        dockerfile: text,
+        target: build.target,
+        args,
+        secret,
+        signal: building,
         proxies: Object.fromEntries(Object.entries(passed).filter(isProxy)),
         context: { ...build.context, members },
         timeoutMs: spec.sandbox.timeouts.build,
@@ -248,7 +255,9 @@ function withLines(output: string, lineOf: (line: number) => number): string {
 
 function failed(message: string, output?: string): TrialFailure {
   return new TrialFailure({
-    ...{ kind: 'task', phase: 'build', message },
+    kind: 'task',
+    phase: 'build',
+    message,
     ...(output !== undefined && { output }),
   });
 }

@@ -95,7 +95,11 @@ export async function installedVolume(
   if (knownName !== undefined) return installed(knownName);
   return sharedStep(parts, { hash, description, building }, async ({ waits, run }) => {
     const request = {
-      ...{ key, description, waits, path, parentImageId: image.id },
+      key,
+      description,
+      waits,
+      path,
+      parentImageId: image.id,
       container: installSpec(image, sandbox, engine.capabilities, { user, passed, batchId }),
       build: (container: Container) => run(() => prepareContainer(container, preparation, signal)),
     };

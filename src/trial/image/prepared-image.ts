@@ -108,7 +108,10 @@ async function snapshot(
   return sharedStep(parts, { hash, description, building }, async ({ waits, run }) => {
     const container = containerSpec(sandbox, start, { network: 'open', labels }, env);
     const request = {
-      ...{ parentImageId, key, description, waits },
+      parentImageId,
+      key,
+      description,
+      waits,
       container: { ...container, ...(mount && { mounts: [mount] }) },
       build: (container: Container) => run(() => prepareContainer(container, step, signal)),
     };

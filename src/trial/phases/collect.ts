@@ -157,7 +157,11 @@ async function readWhole(
   const changes = await texts.changes(filesChanged, after, parts.blobs);
   const isFolder = after.get('')?.type === 'folder';
   return {
-    ...{ filesChanged, changes, carry: carryOf(before, after), protectedChanged, collection },
+    filesChanged,
+    changes,
+    carry: carryOf(before, after),
+    protectedChanged,
+    collection,
     packed: isFolder ? packed : undefined,
     paths: after.keys(),
   };

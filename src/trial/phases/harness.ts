@@ -70,7 +70,9 @@ async function run(input: PhaseInput): Promise<Partial<TrialRecord>> {
     spec.prompt,
     answererOf(spec, models),
     {
-      ...{ timeoutMs: spec.sandbox.timeouts.harness, signal, stop: AbortSignal.any(stops) },
+      timeoutMs: spec.sandbox.timeouts.harness,
+      signal,
+      stop: AbortSignal.any(stops),
       passTimeLeft: spec.profile.tellDeadline ? timeLeft : undefined,
     },
     parts.clock,

@@ -64,7 +64,8 @@ async function inFresh(tests: CaseTests, fresh: FreshTests, input: PhaseInput): 
     fresh.brought.kind === 'artifacts'
       ? await bringArtifacts(input.container, container, fresh.brought, limits)
       : await bringWorkspace(input.container, sandbox, fresh.brought, {
-          ...{ carry: found.carry, leftOut: leftOutOf(input.spec) },
+          carry: found.carry,
+          leftOut: leftOutOf(input.spec),
           ...limits,
         });
   if (brought.kind === 'refused') return brought;
@@ -126,7 +127,9 @@ async function changesOf(
 ): Promise<TrialRecord['systemChanges']> {
   const place = { in: 'same' as const, keep: [], ignore: logs };
   const { kept, unexpected } = await systemChanges(container, {
-    ...{ kit, place, signal },
+    kit,
+    place,
+    signal,
     earlier: restored?.systemPaths,
   });
   const isReplaced = (path: string) =>
@@ -178,7 +181,9 @@ async function openTestsNetwork(
   await port.relay.ready;
   const session = gateway.open({
     trial: `${spec.runId}/${spec.ordinal} tests`,
-    ...{ models: {}, budget: {}, hosts: spec.testsHosts ?? [] },
+    models: {},
+    budget: {},
+    hosts: spec.testsHosts ?? [],
     keep: () => Promise.reject(new Error('tests ask no model')),
   });
   const password = randomBytes(32).toString('base64url');

@@ -41,7 +41,9 @@ async function run(input: PhaseInput): Promise<Found> {
   const ofTests = spec.tests && (spec.tests.fresh ? ('fresh' as const) : ('same' as const));
   const validatedIn = ofTests ?? validator?.runsIn;
   const graded = {
-    ...{ validations, judgments, artifactsOmitted },
+    validations,
+    judgments,
+    artifactsOmitted,
     ...(validatedIn && { validatedIn }),
     ...systemChanges,
     ...('testsConnections' in ran && { testsConnections: ran.testsConnections }),

@@ -134,7 +134,8 @@ function outcomeOf(verification: Verification, { found }: PhaseInput, { timeoutM
       // Steps that did not end are no verdict: the script itself may take that long, or write as much.
       return {
         verifySteps: verification.steps,
-        ...{ verdict: 'void', cause: taskCause(`verify was stopped ${why}`) },
+        verdict: 'void',
+        cause: taskCause(`verify was stopped ${why}`),
       };
     }
     case 'not-started':

@@ -106,7 +106,9 @@ function containerOf(
   };
   const runsAs = user ?? (image.user === '' ? undefined : image.user);
   const spec: Omit<ContainerSpec, 'network'> = {
-    ...{ imageId: image.id, security: sandbox.security, hostName: name },
+    imageId: image.id,
+    security: sandbox.security,
+    hostName: name,
     memoryBytes: resources.memory ?? sandbox.memory,
     cpus: resources.cpus ?? sandbox.cpus,
     diskBytes: maxBytes,
@@ -159,6 +161,9 @@ function healthcheckOf(
   const { command, interval = 30_000, timeout = 30_000, startPeriod = 0, retries = 3 } = own;
   return {
     command: typeof command === 'string' ? command : [...command],
-    ...{ interval, timeout, startPeriod, retries },
+    interval,
+    timeout,
+    startPeriod,
+    retries,
   };
 }

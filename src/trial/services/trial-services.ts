@@ -231,7 +231,8 @@ class RunningService implements AsyncDisposable {
     const exitCode = await this.#service?.exitCode().catch(() => undefined);
     const [startedAt, healthyAt] = [this.#startedAt, this.#healthyAt];
     const record: ServiceRecord = {
-      ...{ name, image: image?.mappedTo ?? image?.name ?? `built from ${build?.name}` },
+      name,
+      image: image?.mappedTo ?? image?.name ?? `built from ${build?.name}`,
       imageId: this.#image.container.imageId,
       ...(startedAt !== undefined && { startedAt }),
       ...(startedAt !== undefined && healthyAt !== undefined && { healthyAfterMs: healthyAt - startedAt }),

@@ -110,7 +110,8 @@ export function judgmentsOf(
   return [...rewards.keys(), ...missing].map((name) => {
     const [score, threshold] = [rewards.get(name), own.get(name) ?? (isNamed ? undefined : usual)];
     return {
-      ...{ name, evaluator },
+      name,
+      evaluator,
       ...(score !== undefined && { score }),
       ...(threshold !== undefined && { threshold }),
     };

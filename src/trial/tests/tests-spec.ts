@@ -10,6 +10,10 @@ export function testsSpec(spec: TrialSpec): TrialSpec {
   return {
     ...spec,
     ...spec.testsIn,
-    ...{ harness: 'command', profile: profileOf({}), prepare: undefined, prompt: '', modelConfig: undefined },
+    harness: 'command',
+    profile: profileOf({}),
+    prepare: undefined,
+    prompt: '',
+    modelConfig: undefined,
   };
 }

@@ -67,7 +67,10 @@ function blank(
   const verdict = { ...worst, reason: 'there is no text to judge' };
   return {
     judgment: {
-      ...{ name, evaluator: 'rubric', durationMs: 0, ...verdict },
+      name,
+      evaluator: 'rubric',
+      durationMs: 0,
+      ...verdict,
       ...(threshold !== undefined && { threshold }),
     },
     result: { ...verdict, ...(threshold !== undefined && { passed: worst.score >= threshold }), votes: [] },

@@ -71,7 +71,10 @@ export class Work {
     const isNobody = sandbox.user === 'nobody';
     if (isNobody) {
       const folders = [this.#home, `${this.#home}/tmp`].map((path) => ({
-        ...{ path, folder: true as const, mode: 0o700, ...users.work },
+        path,
+        folder: true as const,
+        mode: 0o700,
+        ...users.work,
       }));
       await sandbox.container.put(folders, '/', signal);
     }

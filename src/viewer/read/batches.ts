@@ -73,8 +73,12 @@ export function readSummaries(ledger: Ledger, batch: number, trials: readonly nu
     const durationMs = fromService ? undefined : finishedAt - startedAt;
     return [
       {
-        ...{ key, reason: reasonOf(trial.verdict, listing), durationMs },
-        ...{ costUsd, totalTokens, commands },
+        key,
+        reason: reasonOf(trial.verdict, listing),
+        durationMs,
+        costUsd,
+        totalTokens,
+        commands,
       },
     ];
   });
@@ -100,7 +104,16 @@ export function batchName({ records, batches, sets }: Ledger, key: number): Batc
 function batchRow(batch: ListedBatch) {
   const { key, id, suite, service, startedAt, commit, passed, failed, unfinished } = batch;
   return {
-    ...{ key, id, suite, service, startedAt, commit, passed, failed, void: batch.void, unfinished },
+    key,
+    id,
+    suite,
+    service,
+    startedAt,
+    commit,
+    passed,
+    failed,
+    void: batch.void,
+    unfinished,
     marks: batchMarks(batch),
   };
 }
@@ -113,7 +126,13 @@ export function trialRow(
 ): TrialRow {
   const { key, caseId, caseName, variant, ordinal, state, verdict } = trial;
   return {
-    ...{ key, caseId, caseName, variant, ordinal, state, verdict },
+    key,
+    caseId,
+    caseName,
+    variant,
+    ordinal,
+    state,
+    verdict,
     attempts: last?.number ?? 0,
     startedAt: last?.startedAt,
     durationMs: last?.endedAt === undefined ? undefined : last.endedAt - last.startedAt,

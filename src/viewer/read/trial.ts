@@ -35,7 +35,12 @@ export function readTrial(
     batch,
     trial: trialRow(trial, attempts.at(-1), auditMark(ledger, key)),
     attempts: attempts.map(({ number, startedAt, endedAt, ending, cause, result }) => ({
-      ...{ number, startedAt, endedAt, ending, cause: causeOf(cause), hasRecord: result !== undefined },
+      number,
+      startedAt,
+      endedAt,
+      ending,
+      cause: causeOf(cause),
+      hasRecord: result !== undefined,
     })),
     gradings: gradingsOf(ledger, reader, trial),
     attempt,

@@ -71,15 +71,18 @@ describe('models add, an address as people have it', () => {
       'https://our.openai.azure.com/openai/deployments/small/chat/completions?api-version=2024-10-21',
       [],
       {
-        ...{ wire: ['openai-chat'], baseUrl: 'https://our.openai.azure.com/openai/deployments/small' },
-        ...{ model: 'small', query: { 'api-version': '2024-10-21' } },
+        wire: ['openai-chat'],
+        baseUrl: 'https://our.openai.azure.com/openai/deployments/small',
+        model: 'small',
+        query: { 'api-version': '2024-10-21' },
       },
     ],
     [
       'https://our.openai.azure.com/',
       ['--model', 'large'],
       {
-        ...{ wire: ['openai-responses', 'openai-chat'], baseUrl: 'https://our.openai.azure.com/openai/v1' },
+        wire: ['openai-responses', 'openai-chat'],
+        baseUrl: 'https://our.openai.azure.com/openai/v1',
         model: 'large',
       },
     ],
@@ -101,14 +104,28 @@ describe('models add, an address as people have it', () => {
     using _ = place;
     vi.stubEnv('GATE_KEY', key);
     const { exitCode, stderr } = await modelsIn(place, [
-      ...['add', 'm', '--base-url', `http://127.0.0.1:${server.port}/gate/v1`, '--wire', 'openai-chat'],
-      ...['--api-key-env', 'GATE_KEY', '--auth', 'api-key', '--header', 'x-team: evals', '--query', 'team=a'],
+      'add',
+      'm',
+      '--base-url',
+      `http://127.0.0.1:${server.port}/gate/v1`,
+      '--wire',
+      'openai-chat',
+      '--api-key-env',
+      'GATE_KEY',
+      '--auth',
+      'api-key',
+      '--header',
+      'x-team: evals',
+      '--query',
+      'team=a',
       '--yes',
     ]);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     const { auth, headers, query } = parse(read()).models.m;
     expect({ auth, headers, query }).toEqual({
-      ...{ auth: 'api-key', headers: { 'x-team': 'evals' }, query: { team: 'a' } },
+      auth: 'api-key',
+      headers: { 'x-team': 'evals' },
+      query: { team: 'a' },
     });
     expect(server.received[0]).toMatchObject({
       path: '/gate/v1/models?team=a',

@@ -27,7 +27,8 @@ async function proxied(own: Own, spoken: readonly Wire[] = ['openai-chat']): Pro
       const step = method === 'POST' ? own(JSON.parse(`${body}`), received) : undefined;
       if (step) return step(response, received);
       const answer = await fetch(`http://127.0.0.1:${model.port}${path}`, {
-        ...{ method, ...(method === 'POST' && { body }) },
+        method,
+        ...(method === 'POST' && { body }),
       });
       response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' });
       response.end(Buffer.from(await answer.arrayBuffer()));

@@ -7,7 +7,9 @@ import { Output } from '../../../src/text/output.ts';
 
 const esc = '\u001b';
 const level: AuditedLevel = {
-  ...{ level: 'consistent', state: 'contradicted', unchecked: [`${esc}]0;theirs`] },
+  level: 'consistent',
+  state: 'contradicted',
+  unchecked: [`${esc}]0;theirs`],
   contradictions: [{ path: `${esc}[2J`, says: 'it is', expected: `${esc}[1m`, found: '\u202eb' }],
 };
 const trialOf = (ordinal: number) =>
@@ -17,7 +19,8 @@ function linesOf(trials: number): string[] {
   let text = '';
   const out = new Output({ write: (characters) => (text += characters) });
   const shown = Array.from({ length: trials }, (_, ordinal) => ({
-    ...{ trial: trialOf(ordinal), audit: { at: 0, levels: [level] } },
+    trial: trialOf(ordinal),
+    audit: { at: 0, levels: [level] },
   }));
   const whole = { state: 'held' as const, contradictions: [], unchecked: [] };
   const [signature, batchId] = [`NOT SIGNED${esc}[2J`, 'batch_1'];

@@ -103,7 +103,14 @@ test('CTRF has a test for each trial: void ones are `other`, those without a res
     runId: 'b1',
   });
   expect(results.summary).toEqual({
-    ...{ tests: 4, passed: 1, failed: 1, skipped: 1, pending: 0, other: 1, start: 1_000, stop: 9_000 },
+    tests: 4,
+    passed: 1,
+    failed: 1,
+    skipped: 1,
+    pending: 0,
+    other: 1,
+    start: 1_000,
+    stop: 9_000,
   });
   expect(results.tests).toMatchObject([
     { name: 'hello · codex, fast: "mine" #0', status: 'passed', duration: 1_500 },

@@ -64,7 +64,8 @@ test('a prepare that fails is told once for its case, whatever variants and tria
 test('an image that a registry may have later is told once, not with each attempt', () => {
   const { progress, printed } = plain();
   const missing = (line: number): Cause => ({
-    ...{ kind: 'infrastructure', phase: 'sandbox' },
+    kind: 'infrastructure',
+    phase: 'sandbox',
     message: `suite.yaml:${line}:3: the engine has no image nobody/has:this`,
   });
   progress.event(failed('1', 'image nobody/has:this', missing(1)));

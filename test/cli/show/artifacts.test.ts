@@ -25,7 +25,11 @@ test('artifacts are written below the folder, under their names', () => {
   using place = openPlace();
   const out = join(place.folder, 'new', 'out');
   expect(write(out, ['a', 'b/c.txt', 'b/d/..e', ' space', 'aux'])).toEqual({
-    ...{ a: 'written', 'b/c.txt': 'written', 'b/d/..e': 'written', ' space': 'written', aux: 'written' },
+    a: 'written',
+    'b/c.txt': 'written',
+    'b/d/..e': 'written',
+    ' space': 'written',
+    aux: 'written',
   });
   expect(readFileSync(join(out, 'b/c.txt'), 'utf8')).toBe('content of b/c.txt');
 });

@@ -33,7 +33,10 @@ export function keptLedger(): KeptLedger {
     async add(id, runs) {
       const names = Object.keys(runs);
       const { key } = ledger.batches.add({
-        ...{ service: 'embedded', id, suite: 'Suite', file: undefined },
+        service: 'embedded',
+        id,
+        suite: 'Suite',
+        file: undefined,
         runs: names.map((caseId, taskIndex) => {
           return {
             id: `run_${id}_${taskIndex}`,
@@ -60,7 +63,9 @@ export function keptLedger(): KeptLedger {
             outcome: {},
           };
           await ledger.trials.finish(ledger.trials.beginAttempt(trial.key), {
-            ...{ verdict: result.verdict, cause: result.cause, report },
+            verdict: result.verdict,
+            cause: result.cause,
+            report,
             result,
           });
         }

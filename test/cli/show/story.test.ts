@@ -19,7 +19,10 @@ const failed: Partial<TrialRecord> = {
   verifySteps: [
     { command: 'npm ci', exitCode: 0, output: 'fine', outputTruncated: false, durationMs: 30 },
     {
-      ...{ command: 'npm test', exitCode: 1, outputTruncated: false, durationMs: 1200 },
+      command: 'npm test',
+      exitCode: 1,
+      outputTruncated: false,
+      durationMs: 1200,
       output: `start\n${longOutput}\nAssertionError: 1 is not 2\nend`,
     },
   ],
@@ -36,8 +39,14 @@ const failed: Partial<TrialRecord> = {
   ],
   judgments: [{ name: 'style', score: 0.4, threshold: 0.7, reason: 'too clever', model: 'judge-1' }],
   subject: {
-    ...{ caseName: 'a', ordinal: 0, model: 'model-1', harness: 'codex', image: 'offsite/base' },
-    ...{ network: 'none', prompt: 'Make 1 be 2.', verify: 'npm test' },
+    caseName: 'a',
+    ordinal: 0,
+    model: 'model-1',
+    harness: 'codex',
+    image: 'offsite/base',
+    network: 'none',
+    prompt: 'Make 1 be 2.',
+    verify: 'npm test',
   },
   harnessVersion: '1.2.3',
   trajectory: [
@@ -123,7 +132,11 @@ test('a later grading shows the threshold that changed, even if its verdict is t
     judgments: [{ name: 'good reply', score: 0.1, threshold }],
   });
   expect(checksBeside(judged(0.7), judged(0.6))[0]).toEqual({
-    ...{ kind: 'judgment', name: 'good reply', was: '0.1 < 0.7', now: '0.1 < 0.6', changed: true },
+    kind: 'judgment',
+    name: 'good reply',
+    was: '0.1 < 0.7',
+    now: '0.1 < 0.6',
+    changed: true,
   });
   expect(thresholdChanges(judged(0.7), judged(0.05))).toEqual([{ name: 'good reply', was: 0.7, now: 0.05 }]);
   expect(thresholdChanges(judged(0.7), judged(0.7))).toEqual([]);
@@ -136,9 +149,17 @@ test('a later grading shows the threshold that changed, even if its verdict is t
 test('a timeline has a row for the time of the judges', async () => {
   using kept = keptLedger();
   const asked = (role: 'agent' | 'judge', startedAt: number) => ({
-    ...{ model: 'model-1', wire: 'chat', path: '/', streamed: false, failedTries: [], usage: {} },
-    ...{ requestBytes: 0, responseBytes: 0 },
-    ...{ role, startedAt: at + startedAt, finishedAt: at + startedAt + 1000 },
+    model: 'model-1',
+    wire: 'chat',
+    path: '/',
+    streamed: false,
+    failedTries: [],
+    usage: {},
+    requestBytes: 0,
+    responseBytes: 0,
+    role,
+    startedAt: at + startedAt,
+    finishedAt: at + startedAt + 1000,
   });
   const shown = await story(kept, {
     verdict: 'failed',
@@ -152,9 +173,14 @@ test('what is left out of a long output does not say what failed', async () => {
   using kept = keptLedger();
   const noise = (name: string) => Array.from({ length: 30 }, (_, index) => `${name} ${index}`);
   const output = [
-    ...['Error: a warning at the start', ...noise('before')],
-    ...['FAIL: sums negative numbers', '  expected -3, got 3', ...noise('between')],
-    ...['not ok 7 - rounds to even', ...noise('after'), '2 failed'],
+    'Error: a warning at the start',
+    ...noise('before'),
+    'FAIL: sums negative numbers',
+    '  expected -3, got 3',
+    ...noise('between'),
+    'not ok 7 - rounds to even',
+    ...noise('after'),
+    '2 failed',
   ].join('\n');
   const shown = await story(kept, {
     verdict: 'failed',
@@ -180,7 +206,14 @@ test('a story tells the rest in the order in which somebody asks for it, in thre
   const printed = await story(kept, failed);
   const titles = printed.split('\n').filter((line) => /^[a-z]/.test(line));
   expect(titles.map((line) => line.split('  ')[0])).toEqual([
-    ...['why', 'verify', 'validations', 'judgments', 'tried', 'prompt', 'timeline', 'more'],
+    'why',
+    'verify',
+    'validations',
+    'judgments',
+    'tried',
+    'prompt',
+    'timeline',
+    'more',
   ]);
   expect(printed).toContain('✗ style  0.4 < 0.7  judge-1\n    │ too clever');
   expect(printed).toContain('variant  v: codex 1.2.3, model model-1');
@@ -326,7 +359,12 @@ test('nothing that a trial brings steers a terminal or a CI system, and a line o
     verifySteps: [{ command: hostile, exitCode: 1, output: huge, outputTruncated: true }],
     validations: [
       {
-        ...{ id: 'a', index: 0, name: hostile, exitCode: 1, message: hostile, error: { text: hostile } },
+        id: 'a',
+        index: 0,
+        name: hostile,
+        exitCode: 1,
+        message: hostile,
+        error: { text: hostile },
         calls: [
           {
             index: 0,
@@ -341,15 +379,14 @@ test('nothing that a trial brings steers a terminal or a CI system, and a line o
     ],
     judgments: [{ name: hostile, score: 0, threshold: 1, reason: hostile, choice: hostile, model: hostile }],
     subject: {
-      ...{
-        caseName: hostile,
-        ordinal: 0,
-        model: hostile,
-        harness: hostile,
-        profile: hostile,
-        image: hostile,
-      },
-      ...{ network: hostile, prompt: huge },
+      caseName: hostile,
+      ordinal: 0,
+      model: hostile,
+      harness: hostile,
+      profile: hostile,
+      image: hostile,
+      network: hostile,
+      prompt: huge,
     },
     harnessVersion: hostile,
     sandboxLacks: [hostile],
@@ -367,41 +404,37 @@ test('nothing that a trial brings steers a terminal or a CI system, and a line o
     ],
     artifacts: [{ path: hostile, byteSize: 1, sha256: content }],
     models: {
-      ...{
-        connections: [
-          {
-            host: hostile,
-            port: 1,
-            startedAt: at,
-            finishedAt: at,
-            sentBytes: 0,
-            receivedBytes: 0,
-            failure: hostile,
-          },
-        ],
-      },
+      connections: [
+        {
+          host: hostile,
+          port: 1,
+          startedAt: at,
+          finishedAt: at,
+          sentBytes: 0,
+          receivedBytes: 0,
+          failure: hostile,
+        },
+      ],
       exchanges: [
         {
-          ...{
-            role: 'agent',
-            model: hostile,
-            wire: hostile,
-            path: hostile,
-            streamed: true,
-            startedAt: at,
-            finishedAt: at,
-          },
-          ...{
-            failedTries: [{ at, reason: hostile }],
-            failure: hostile,
-            usage: {},
-            requestBytes: 0,
-            responseBytes: 0,
-          },
+          role: 'agent',
+          model: hostile,
+          wire: hostile,
+          path: hostile,
+          streamed: true,
+          startedAt: at,
+          finishedAt: at,
+          failedTries: [{ at, reason: hostile }],
+          failure: hostile,
+          usage: {},
+          requestBytes: 0,
+          responseBytes: 0,
         },
       ],
       usage: [{ role: 'agent', model: hostile, requests: 1, usage: {} }],
-      ...{ modelMs: 0, failure: hostile, agent: { acted: true } },
+      modelMs: 0,
+      failure: hostile,
+      agent: { acted: true },
     },
   };
   await kept.add('batch_one', { [hostileName]: [result] });
@@ -432,7 +465,8 @@ test('names of steps, rewards and hosts steer no terminal', async () => {
   const connection = { ...times, host: hostile, port: 1, sentBytes: 0, receivedBytes: 0, failure: hostile };
   const subject = { ...failed.subject, hosts: [hostile], testsHosts: [hostile] };
   const result: Partial<TrialRecord> = {
-    ...{ verdict: 'failed', subject: subject as NonNullable<TrialRecord['subject']> },
+    verdict: 'failed',
+    subject: subject as NonNullable<TrialRecord['subject']>,
     steps: [{ ...times, name: hostile, verdict: 'passed', rewards: { [hostileName]: 0 } }, { name: hostile }],
     judgments: [{ name: `${hostile}: ${hostile}`, score: 0 }],
     models: { ...account, connections: [connection] },
@@ -463,7 +497,8 @@ test('a step has a mark only for what it had to reach, and the hosts of agent an
   await kept.add('batch_steps', {
     one: [
       {
-        ...{ verdict: 'failed', subject: withTimeLeft as NonNullable<TrialRecord['subject']> },
+        verdict: 'failed',
+        subject: withTimeLeft as NonNullable<TrialRecord['subject']>,
         models: {
           ...account,
           connections: [connection, { ...connection, failure: 'refused' }],

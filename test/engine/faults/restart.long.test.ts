@@ -36,8 +36,13 @@ byRoot.describe('an engine that stops in the middle', () => {
   }, timeout);
 
   const spec = (): ContainerSpec => ({
-    ...{ imageId, network: 'none', security: 'compatible', workingDir: '/workspace' },
-    ...{ memoryBytes: 64 * 2 ** 20, cpus: 1, pids: 32 },
+    imageId,
+    network: 'none',
+    security: 'compatible',
+    workingDir: '/workspace',
+    memoryBytes: 64 * 2 ** 20,
+    cpus: 1,
+    pids: 32,
   });
 
   async function startedContainer(by: Engine = engine) {

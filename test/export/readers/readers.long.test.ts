@@ -77,7 +77,9 @@ byPython.test('pandas and DuckDB read the tables, and their sums agree with the 
   const sums = [2_100, 0.024_691_357_8];
   for (const form of ['csv', 'parquet'])
     expect(tables[form]).toEqual({
-      ...{ rows: 4, pandas: sums, duckdb: [...sums, 2 / 3] },
+      rows: 4,
+      pandas: sums,
+      duckdb: [...sums, 2 / 3],
       started: '2026-03-12 14:14:00.007000+00:00',
     });
 });
@@ -85,10 +87,19 @@ byPython.test('pandas and DuckDB read the tables, and their sums agree with the 
 byPython.test('inspect_ai reads the logs', async () => {
   const [large, small] = await read('inspect');
   expect(large).toMatchObject({
-    ...{ status: 'success', model: 'm-large', accuracy: 0.5, summaries: 2, reductions: [0.5, 0.4] },
+    status: 'success',
+    model: 'm-large',
+    accuracy: 0.5,
+    summaries: 2,
+    reductions: [0.5, 0.4],
     samples: [
       {
-        ...{ id: 'hello', epoch: 1, verdict: 'I', error: null, tokens: 1_058, seconds: 9.123 },
+        id: 'hello',
+        epoch: 1,
+        verdict: 'I',
+        error: null,
+        tokens: 1_058,
+        seconds: 9.123,
         messages: ['user', 'assistant', 'assistant', 'tool', 'assistant', 'tool'],
         events: expect.arrayContaining(['span_begin', 'model', 'tool', 'sandbox', 'score']),
       },
@@ -140,8 +151,13 @@ needs(newest !== undefined, 'Python 3.12').test(
     expect(job).toMatchObject({ agents: 2, total: 4 });
     expect(job.trials).toMatchObject([
       {
-        ...{ name: 'hello__large-0', agent: 'codex', rewards: { reward: 0 }, valid: true, error: null },
-        ...{ totals: [1_000, 600, 50, 0.012_345_678_9], prompt_tokens: 1_000 },
+        name: 'hello__large-0',
+        agent: 'codex',
+        rewards: { reward: 0 },
+        valid: true,
+        error: null,
+        totals: [1_000, 600, 50, 0.012_345_678_9],
+        prompt_tokens: 1_000,
         steps: [
           ['user', false],
           ['agent', false],

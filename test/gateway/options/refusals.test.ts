@@ -323,7 +323,9 @@ const forms: [Wire, (body: JsonObject) => unknown, string, object][] = [
     (body) => body.text,
     'structured output is not supported',
     {
-      ...{ id: 'r', object: 'response', status: 'completed' },
+      id: 'r',
+      object: 'response',
+      status: 'completed',
       output: [{ type: 'message', content: [{ type: 'output_text', text: 'hi' }] }],
     },
   ],
@@ -332,7 +334,10 @@ const forms: [Wire, (body: JsonObject) => unknown, string, object][] = [
     (body) => body.tool_choice,
     'Thinking may not be enabled when tool_choice forces tool use.',
     {
-      ...{ id: 'm', type: 'message', role: 'assistant', stop_reason: 'end_turn' },
+      id: 'm',
+      type: 'message',
+      role: 'assistant',
+      stop_reason: 'end_turn',
       content: [{ type: 'text', text: 'hi' }],
     },
   ],
@@ -386,7 +391,9 @@ test('a translated request is asked again in the same way', async () => {
     particular((body) => (body.reasoning_effort ? [400, said] : undefined)),
   );
   const body = {
-    ...{ model: 'big', max_tokens: 100, messages: question.messages },
+    model: 'big',
+    max_tokens: 100,
+    messages: question.messages,
     output_config: { effort: 'high' },
   };
   const answer = await at.sandbox.ask({ path: '/v1/messages', headers: at.agent, body });

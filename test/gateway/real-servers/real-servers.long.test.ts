@@ -106,7 +106,10 @@ byPython.describe('a server of models', () => {
         const result = await bench.trial(
           '',
           {
-            ...{ harness, model: 'served', modelConfig: model, profile: profileOf({ name: 'plain' }) },
+            harness,
+            model: 'served',
+            modelConfig: model,
+            profile: profileOf({ name: 'plain' }),
             prompt: 'Make one.txt and two.txt.',
             verify: 'test "$(cat one.txt two.txt)" = "$(printf "one\\ntwo")"',
           },

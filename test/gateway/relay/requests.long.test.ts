@@ -31,7 +31,9 @@ test('a request of the sandbox arrives as it was sent', async () => {
   expect(printed).toBe('noted');
   expect(seen).toHaveLength(1);
   expect(seen[0]).toMatchObject({
-    ...{ method: 'POST', url: '/v1/messages?beta=true&x=%2F', body: '{"a": "ü"}' },
+    method: 'POST',
+    url: '/v1/messages?beta=true&x=%2F',
+    body: '{"a": "ü"}',
   });
   expect(seen[0]?.headers).toMatchObject({
     authorization: 'Bearer token',

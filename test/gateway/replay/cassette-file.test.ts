@@ -42,8 +42,16 @@ const two = cassette(
 const head = { cassette: 1, of: 'batch', suite: 'suite' };
 const label = { trial: { case: 'one', variant: 'codex', ordinal: 0 } };
 const exchange = {
-  ...{ number: 1, role: 'agent', model: 'big', wire: 'openai-chat', context: [], tools: [] },
-  ...{ turns: [], options: 0, status: 200, answer: 0 },
+  number: 1,
+  role: 'agent',
+  model: 'big',
+  wire: 'openai-chat',
+  context: [],
+  tools: [],
+  turns: [],
+  options: 0,
+  status: 200,
+  answer: 0,
 };
 
 test('a cassette is the same after it was written and read', () => {

@@ -90,7 +90,9 @@ test("the same conversation matches under another system text, nearest first; an
   );
   const changed = under('You are an agent.\nBe long.');
   expect(asked(finder, changed)).toEqual({
-    ...{ answer: 'same', how: 'conversation', again: false },
+    answer: 'same',
+    how: 'conversation',
+    again: false,
     differs: ['context'],
   });
   expect(asked(finder, asks(said('Count again.')))).toBeUndefined();

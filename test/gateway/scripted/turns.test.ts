@@ -282,13 +282,18 @@ test.each([
   async (_, given, text, lost) => {
     const { tools, ...more } = given;
     const body = {
-      ...{ model: 'm', messages: [{ role: 'user', content: text }], ...more },
+      model: 'm',
+      messages: [{ role: 'user', content: text }],
+      ...more,
       ...(tools && { tools: [{ type: 'function', function: bash }] }),
     };
     const upstream = scripted({ turns: [{ when: { user: 'the task' }, text: 'Done.' }] });
     const answer = await upstream.send(
       {
-        ...{ wire: 'openai-chat', method: 'POST', path: '/chat/completions', headers: {} },
+        wire: 'openai-chat',
+        method: 'POST',
+        path: '/chat/completions',
+        headers: {},
         body: Buffer.from(JSON.stringify(body)),
       },
       AbortSignal.timeout(60_000),

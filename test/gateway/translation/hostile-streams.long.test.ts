@@ -58,9 +58,11 @@ const disorders: Record<Wire, Record<string, string[]>> = {
       ...messageEnd,
     ],
     'arguments in a text': [
-      ...[message, block(0)],
+      message,
+      block(0),
       event('content_block_delta', { index: 0, delta: { type: 'input_json_delta', partial_json: '{}' } }),
-      ...[blockEnd(1), ...messageEnd],
+      blockEnd(1),
+      ...messageEnd,
     ],
     'no reason for the end': [message, event('message_stop', {})],
   },

@@ -12,8 +12,11 @@ export interface AcpAgent {
 }
 
 const opencodeConfig = {
-  ...{ autoupdate: false, share: 'disabled', permission: 'allow' },
-  ...{ model: 'offsite/$OFFSITE_MODEL', small_model: 'offsite/$OFFSITE_MODEL' },
+  autoupdate: false,
+  share: 'disabled',
+  permission: 'allow',
+  model: 'offsite/$OFFSITE_MODEL',
+  small_model: 'offsite/$OFFSITE_MODEL',
   provider: {
     offsite: {
       npm: '@ai-sdk/openai-compatible',

@@ -128,8 +128,21 @@ const exchange = names(`
 const tracing = names('process_vm_readv process_vm_writev ptrace');
 
 const sandboxCalls: readonly string[] = [
-  ...[streams, reading, changing, watching, memory, waiting, time, signals, running, starting],
-  ...[readingIdentity, changingIdentity, connections, exchange, tracing],
+  streams,
+  reading,
+  changing,
+  watching,
+  memory,
+  waiting,
+  time,
+  signals,
+  running,
+  starting,
+  readingIdentity,
+  changingIdentity,
+  connections,
+  exchange,
+  tracing,
 ].flat();
 
 /**
@@ -137,7 +150,15 @@ const sandboxCalls: readonly string[] = [
  * and traces none.
  */
 const programCalls: readonly string[] = [
-  ...[streams, reading, memory, waiting, time, signals, running, readingIdentity, connections],
+  streams,
+  reading,
+  memory,
+  waiting,
+  time,
+  signals,
+  running,
+  readingIdentity,
+  connections,
 ].flat();
 
 /**

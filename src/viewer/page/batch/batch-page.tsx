@@ -266,8 +266,10 @@ function BatchHead({ batch, exported, trials, isFiltered, variants }: BatchHeadP
           <a
             class="button"
             href={addressOf('/compare', {
-              ...{ left: String(batch.key), right: String(batch.key) },
-              ...{ leftVariant: left, rightVariant: right },
+              left: String(batch.key),
+              right: String(batch.key),
+              leftVariant: left,
+              rightVariant: right,
             })}
           >
             Compare variants

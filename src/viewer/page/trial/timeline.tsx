@@ -137,8 +137,16 @@ interface OverviewStripProps {
 
 /** The line of the strip on which a kind is drawn. */
 const lanes: Record<TimelineKind, number> = {
-  ...{ phase: 0, user: 1, message: 1, note: 1, tool: 2, command: 2, exchange: 3, connection: 3 },
-  ...{ verify: 2, validation: 2 },
+  phase: 0,
+  user: 1,
+  message: 1,
+  note: 1,
+  tool: 2,
+  command: 2,
+  exchange: 3,
+  connection: 3,
+  verify: 2,
+  validation: 2,
 };
 const laneHeight = 9;
 const phaseHeight = 18;

@@ -29,7 +29,9 @@ interface Block {
 
 /** The kind of a delta by the name of its text. */
 const kinds: Readonly<Record<string, string>> = {
-  ...{ text: 'text_delta', thinking: 'thinking_delta', partial_json: 'input_json_delta' },
+  text: 'text_delta',
+  thinking: 'thinking_delta',
+  partial_json: 'input_json_delta',
 };
 
 /**
@@ -190,7 +192,11 @@ const heads: ReadonlySet<string> = new Set(['type']);
 
 /** Other events, such as `ping`, say nothing of the answer. */
 const ofMessage: ReadonlySet<unknown> = new Set([
-  ...['content_block_start', 'content_block_delta', 'content_block_stop', 'message_delta', 'message_stop'],
+  'content_block_start',
+  'content_block_delta',
+  'content_block_stop',
+  'message_delta',
+  'message_stop',
 ]);
 
 /** Some servers send the whole input of a call at its beginning; most send an empty object. */

@@ -143,7 +143,8 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, losses },
         const given = argumentsObject(text, losses);
         const isWrapped = given.malformed === text;
         more(isWrapped ? JSON.stringify(given) : text, (partial_json) => ({
-          ...{ type: 'input_json_delta', partial_json },
+          type: 'input_json_delta',
+          partial_json,
         }));
         return close();
       }

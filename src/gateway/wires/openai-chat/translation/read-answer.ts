@@ -21,7 +21,12 @@ import { words } from '../../wire-descriptor.ts';
 
 /** Servers give the model's thoughts under one of these names, or the same thoughts under several. */
 const thoughtNames = [
-  ...['reasoning_content', 'reasoning', 'thinking', 'reasoning_text', 'reasoning_details', 'thinking_blocks'],
+  'reasoning_content',
+  'reasoning',
+  'thinking',
+  'reasoning_text',
+  'reasoning_details',
+  'thinking_blocks',
 ];
 
 const known = new Set([...words('role content refusal tool_calls toolCalls function_call'), ...thoughtNames]);

@@ -53,9 +53,17 @@ export const readAnswer: WireTranslation['read'] = (steps, losses) => {
 
   const begin = ({ output_index: index }: JsonObject, item: JsonObject): Item => {
     const begun: Item = {
-      ...{ id: stringIn(item, 'id'), callId: item.call_id, index, type: item.type },
-      ...{ given: item.arguments ?? item.content, said: 0, tail: '', texts: [], whole: 0 },
-      ...{ isSigned: false, isDone: false },
+      id: stringIn(item, 'id'),
+      callId: item.call_id,
+      index,
+      type: item.type,
+      given: item.arguments ?? item.content,
+      said: 0,
+      tail: '',
+      texts: [],
+      whole: 0,
+      isSigned: false,
+      isDone: false,
     };
     items.push(begun);
     const { call_id: callId = item.name && item.id, name } = item;
