@@ -1,11 +1,14 @@
 import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as overHttp } from 'node:http';
 import { Agent as HttpsAgent, request as overTls } from 'node:https';
 import { addAbortSignal, type Duplex, Readable } from 'node:stream';
+import { ByteStore } from '../../base/byte-store.ts';
 import type { Clock } from '../../base/clock.ts';
 import { startDeadline } from '../../base/deadline.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
+import { DocumentTooHeavy, longestDocument, parseForeignJson } from '../../base/parse-json.ts';
+import { engineAnswers } from '../../bounds/sandbox.ts';
 import type { EngineAddress } from '../connection/address.ts';
 import { Ending } from '../connection/ending.ts';
-import { bytesOf, documentOf, refused } from './bounded-answer.ts';
 import { engineMessage, engineStatus, type KindOf, requestFailure } from './failure.ts';
 
 /** Even quick requests get this much time: a busy engine on a slow disk needs it. */
@@ -214,4 +217,49 @@ async function unpaused<T>(request: () => Promise<T>, clock: Clock, signal: Abor
       await clock.sleep(pausedPollMs, signal);
     }
   }
+}
+
+/**
+ * The bytes of an answer that is one document. They are bounded, because a sandbox may choose the content:
+ * the paths that it changed, the command lines of its processes.
+ */
+async function bytesOf(answer: AsyncIterable<Buffer>): Promise<Buffer> {
+  const store = new ByteStore();
+  const most = Math.min(engineAnswers.bytes.answer, longestDocument());
+  for await (const chunk of answer) {
+    // Leaving the loop closes the connection of the answer.
+    if (store.size + chunk.length > most) throw tooLarge();
+    store.add(chunk);
+  }
+  return store.take();
+}
+
+/** A body that is not JSON, empty or `null` is returned as its bytes. */
+function documentOf(bytes: Buffer): unknown {
+  try {
+    return parseForeignJson(bytes.toString()) || bytes;
+  } catch (error) {
+    if (error instanceof SyntaxError) return bytes;
+    throw error instanceof DocumentTooHeavy ? tooLarge(error) : error;
+  }
+}
+
+/** The error of an answer that is none of success. It has the answer's status and document. */
+async function refused(answer: IncomingMessage): Promise<Error> {
+  const { statusCode } = answer;
+  const document = documentOf(await bytesOf(answer));
+  const { message } = document as { message?: unknown };
+  const words = typeof message === 'string' ? message : String(document);
+  return Object.assign(new Error(words), { statusCode, json: document });
+}
+
+function tooLarge(cause?: unknown): OffsiteError {
+  return new OffsiteError(
+    "An answer of the engine is too large to be read; a sandbox's files or processes can make it so.",
+    {
+      code: 'ENGINE_ANSWER_TOO_LARGE',
+      kind: 'infrastructure',
+      cause,
+    },
+  );
 }

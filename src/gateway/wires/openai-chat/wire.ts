@@ -1,10 +1,76 @@
+import {
+  anything,
+  isObject,
+  type JsonObject,
+  member,
+  object,
+  objectsOf,
+  toolType,
+  wholeText,
+} from '../lenient.ts';
+import { type ModelRequest, type RequestMessage, textsOf, toolOf } from '../model-request.ts';
 import { openAiAccountHeaders, openAiError, openAiModels, openAiVariables } from '../openai.ts';
-import type { WireDescriptor } from '../wire-descriptor.ts';
-import { accepted, hostedTool, read, usageOption } from './requests.ts';
+import { type Accepted, type WireDescriptor, words } from '../wire-descriptor.ts';
 import { readAnswer } from './translation/read-answer.ts';
 import { readRequest } from './translation/read-request.ts';
 import { writeAnswer, writeStream } from './translation/write-answer.ts';
 import { writeRequest } from './translation/write-request.ts';
+
+/**
+ * OpenAI's members, and those that control sampling and reasoning in vLLM, llama.cpp, SGLang, Qwen, GLM and
+ * OpenRouter.
+ */
+const accepted: Accepted = {
+  members: words(`
+    model messages tools tool_choice parallel_tool_calls functions function_call stream stream_options
+    temperature top_p top_k top_a min_p typical_p n stop stop_token_ids max_tokens min_tokens
+    max_completion_tokens presence_penalty frequency_penalty repetition_penalty repeat_penalty
+    length_penalty logit_bias logprobs top_logprobs seed user response_format prediction modalities audio
+    store metadata service_tier safety_identifier prompt_cache_key prompt_cache_retention cache_control
+    cache_prompt reasoning_effort reasoning include_reasoning reasoning_format thinking enable_thinking
+    preserve_thinking thinking_budget verbosity chat_template_kwargs guided_json guided_regex guided_choice
+    guided_grammar structured_outputs grammar json_schema skip_special_tokens ignore_eos tool_stream
+    vl_high_resolution_images safe_prompt random_seed usage keep_alive num_ctx`),
+  hosted: words('web_search_options plugins search_parameters search_options enable_search'),
+  parts: words('text image_url input_audio video_url audio_url file refusal thinking reasoning'),
+  toolMembers: words('type function custom strict cache_control'),
+};
+
+/** Without it a stream does not report its usage. */
+const usageOption = { member: 'stream_options', option: 'include_usage' };
+
+/** Tools that a client runs itself; all others count as the provider's, including unknown ones. */
+const clientsOwn: ReadonlySet<unknown> = new Set(['function', 'custom']);
+
+function hostedTool(tool: unknown): string | undefined {
+  const type = member(tool, 'type') ?? (isObject(member(tool, 'function')) ? 'function' : undefined);
+  return clientsOwn.has(type) ? undefined : toolType(tool);
+}
+
+const Message = object({ role: anything, content: anything, tool_calls: anything, tool_call_id: wholeText });
+const Call = object({ id: wholeText, function: object({ name: wholeText, arguments: anything }) });
+const Tool = object({ function: object({ name: anything, parameters: anything }) });
+
+function read(body: JsonObject): ModelRequest {
+  const system: string[] = [];
+  const messages: RequestMessage[] = [];
+  for (const item of objectsOf(body.messages)) {
+    const { role, content, tool_calls, tool_call_id: callId = '' } = Message.parse(item);
+    const texts = textsOf(content);
+    if (role === 'system' || role === 'developer') system.push(...texts);
+    else if (role === 'tool') messages.push({ from: 'tool', callId, texts });
+    else if (role === 'assistant')
+      messages.push({ from: 'model', texts, calls: objectsOf(tool_calls).map(callOf) });
+    else messages.push({ from: 'user', texts });
+  }
+  const functions = objectsOf(body.tools).map((tool) => Tool.parse(tool).function);
+  return { system, messages, tools: functions.flatMap((tool) => toolOf(tool.name, tool.parameters)) };
+}
+
+function callOf(item: JsonObject) {
+  const { id = '', function: called } = Call.parse(item);
+  return { id, name: called.name ?? '', arguments: called.arguments };
+}
 
 /** Chat Completions, as defined by OpenAI and spoken by many servers. */
 export const openAiChat: WireDescriptor = {

@@ -1,12 +1,91 @@
-import { member, tokens } from '../lenient.ts';
+import {
+  anything,
+  type JsonObject,
+  member,
+  object,
+  objectsOf,
+  tokens,
+  toolType,
+  wholeText,
+} from '../lenient.ts';
+import { type ModelRequest, type RequestMessage, textsOf, toolOf } from '../model-request.ts';
 import { openAiAccountHeaders, openAiError, openAiModels, openAiVariables } from '../openai.ts';
 import { fields } from '../reply.ts';
-import type { WireDescriptor } from '../wire-descriptor.ts';
-import { accepted, hostedTool, read } from './requests.ts';
+import { type Accepted, type WireDescriptor, words } from '../wire-descriptor.ts';
 import { readAnswer } from './translation/read-answer.ts';
 import { readRequest } from './translation/read-request.ts';
 import { writeAnswer, writeStream } from './translation/write-answer.ts';
 import { writeRequest } from './translation/write-request.ts';
+
+const accepted: Accepted = {
+  members: words(`
+    model input instructions tools tool_choice parallel_tool_calls stream stream_options store background
+    include reasoning text temperature top_p top_k min_p top_logprobs max_output_tokens max_tool_calls
+    metadata client_metadata previous_response_id prompt_cache_key prompt_cache_retention safety_identifier
+    service_tier truncation user seed stop presence_penalty frequency_penalty context_management
+    chat_template_kwargs`),
+  hosted: words('prompt conversation'),
+  parts: words(`
+    message input_text output_text text refusal input_image input_file input_audio summary_text
+    reasoning_text reasoning function_call function_call_output custom_tool_call custom_tool_call_output
+    local_shell_call local_shell_call_output shell_call shell_call_output apply_patch_call
+    apply_patch_call_output tool_search_call tool_search_output item_reference compaction compaction_summary
+    compaction_trigger context_compaction ghost_snapshot agent_message stdout stderr`),
+  toolMembers: words(`
+    type name description parameters strict format tools environment execution defer_loading output_schema
+    allowed_callers`),
+};
+
+/**
+ * Tools whose calls come back to the client; all others count as run by the provider, including unknown ones.
+ */
+const clientsOwn: ReadonlySet<unknown> = new Set(['function', 'custom', 'local_shell', 'apply_patch']);
+
+function hostedTool(tool: unknown): string | undefined {
+  const type = member(tool, 'type');
+  // The tools of a group are judged like all others, wherever they appear.
+  if (clientsOwn.has(type) || type === 'namespace') return undefined;
+  if (type === 'tool_search' && member(tool, 'execution') === 'client') return undefined;
+  const environment = member(tool, 'environment');
+  if (type === 'shell' && (environment == null || member(environment, 'type') === 'local')) return undefined;
+  return toolType(tool);
+}
+
+const Message = object({ role: anything, content: anything });
+const Call = object({ call_id: wholeText, name: wholeText, arguments: anything, input: anything });
+const Result = object({ call_id: wholeText, output: anything });
+
+function read(body: JsonObject): ModelRequest {
+  const system = textsOf(body.instructions);
+  const messages: RequestMessage[] = [];
+  if (typeof body.input === 'string') messages.push({ from: 'user', texts: [body.input] });
+  for (const item of objectsOf(body.input)) {
+    switch (item.type) {
+      case 'function_call':
+      case 'custom_tool_call': {
+        const { call_id: id = '', name = '', arguments: given, input } = Call.parse(item);
+        messages.push({ from: 'model', texts: [], calls: [{ id, name, arguments: given ?? input }] });
+        break;
+      }
+      case 'function_call_output':
+      case 'custom_tool_call_output': {
+        const { call_id: callId = '', output } = Result.parse(item);
+        messages.push({ from: 'tool', callId, texts: textsOf(output) });
+        break;
+      }
+      case undefined:
+      case 'message': {
+        const { role, content } = Message.parse(item);
+        const texts = textsOf(content);
+        if (role === 'system' || role === 'developer') system.push(...texts);
+        else if (role === 'assistant') messages.push({ from: 'model', texts, calls: [] });
+        else messages.push({ from: 'user', texts });
+      }
+    }
+  }
+  const functions = objectsOf(body.tools).filter(({ type }) => type === 'function');
+  return { system, messages, tools: functions.flatMap((tool) => toolOf(tool.name, tool.parameters)) };
+}
 
 /** OpenAI's Responses. */
 export const openAiResponses: WireDescriptor = {
