@@ -1,13 +1,15 @@
 import type { OwnedObject } from '../engine/owned-objects.ts';
 import { plural } from '../text/quantities.ts';
 
+const ofKilled = "left by Offsite processes (yours or another user's) that were killed";
+
 /** What a sweep removed and why, in one line; undefined if that is nothing. */
 export function sweptText(removed: readonly OwnedObject[], on: string): string | undefined {
   const [left, replaced] = [true, false].map((isLeft) =>
     removed.filter(({ kind }) => (kind !== 'image') === isLeft),
   );
   const parts = [
-    ...(left?.length ? [`${countsOf(left)} that killed Offsite processes (of any user) left there`] : []),
+    ...(left?.length ? [`${countsOf(left)} ${ofKilled}`] : []),
     ...(replaced?.length ? [`${plural(replaced.length, 'snapshot')} that newer ones replaced`] : []),
   ];
   return parts.length === 0 ? undefined : `removed from ${on}: ${parts.join(', and ')}`;
@@ -19,7 +21,7 @@ export function stuckText(stuck: readonly OwnedObject[], on: string): string | u
   if (first === undefined) return undefined;
   const ids = stuck.map(({ id }) => id.replace('sha256:', '').slice(0, 12)).join(', ');
   return (
-    `${on} does not remove ${countsOf(stuck)} that killed Offsite processes (of any user) left there: ${ids}. ` +
+    `${on} does not remove ${countsOf(stuck)} ${ofKilled}: ${ids}. ` +
     'If `docker inspect` of one hangs, restart the engine; it is tried again at the next start'
   );
 }

@@ -97,14 +97,30 @@ function partsOf(a: readonly KnownFingerprint[], b: readonly KnownFingerprint[])
   return { changed, unknown };
 }
 
+/**
+ * What differs between trials of the same case and variant in one batch, a line for each variant: a batch can be
+ * resumed with another model, script or version behind the same name.
+ */
+export function mixedTexts(known: readonly KnownFingerprint[]): string[] {
+  return [...Map.groupBy(known, ({ variant }) => variant)].flatMap(([variant, all]) => {
+    const { cases = {}, variant: ofVariant = [] } = fingerprintChanges(all, all) ?? {};
+    const parts = new Set([...Object.values(cases).flat(), ...ofVariant.map(({ part }) => part)]);
+    if (parts.size === 0) return [];
+    return [`not all trials of ${variant} had the same ${[...parts].map(nameOf).join(', ')}`];
+  });
+}
+
 /** `harness (codex 0.41.0 → codex 0.42.0), profile`: what differs in the variant. Empty if nothing does. */
 export function variantChangesText(changes: readonly ChangedPart[]): string {
   return changes
-    .map(({ part, a, b }) => {
-      const name = part === 'modelAddress' ? 'address or script of the model' : part;
-      return isNamed.has(part) ? `${name} (${a.join(', ')} → ${b.join(', ')})` : name;
-    })
+    .map(({ part, a, b }) =>
+      isNamed.has(part) ? `${part} (${a.join(', ')} → ${b.join(', ')})` : nameOf(part),
+    )
     .join(', ');
+}
+
+function nameOf(part: string): string {
+  return part === 'modelAddress' ? 'address or script of the model' : part;
 }
 
 /** The parts whose values people know. The others are hashes. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fingerprintChanges, unknownPartsText } from '../../src/record/fingerprint.ts';
+import { fingerprintChanges, mixedTexts, unknownPartsText } from '../../src/record/fingerprint.ts';
 
 const trial = (parts: Record<string, string>) => [
   { caseId: 'a', variant: 'v', parts: { verify: '1', ...parts } },
@@ -24,4 +24,14 @@ test('what an older Offsite did not note is not known, which is no difference', 
     'Not known for one side, so it may differ: what answered for judge strict, the model.',
   );
   expect(unknownPartsText([])).toBeUndefined();
+});
+
+test('a batch says what its trials of one case and variant do not have in common', () => {
+  const one = trial({ modelAddress: 'here', modelId: 'small' });
+  expect(mixedTexts([...one, ...trial({ modelAddress: 'there', modelId: 'small' })])).toEqual([
+    'not all trials of v had the same address or script of the model',
+  ]);
+  // The second trial asked no model, and the third is of another case.
+  const other = [{ caseId: 'b', variant: 'v', parts: { verify: '2', modelId: 'small' } }];
+  expect(mixedTexts([...one, ...trial({}), ...other])).toEqual([]);
 });

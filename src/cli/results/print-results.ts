@@ -2,6 +2,8 @@ import type { OlderSide } from '../../api/compare-to.ts';
 import type { Workshop } from '../../api/context.ts';
 import type { ComparedBatches } from '../../comparison/comparison.ts';
 import type { Reference } from '../../comparison/side.ts';
+import { fingerprintsOf } from '../../ledger/fingerprints.ts';
+import { mixedTexts } from '../../record/fingerprint.ts';
 import { ours, type Printable, text } from '../../text/printable.ts';
 import { percent, plural } from '../../text/quantities.ts';
 import type { CommandContext } from '../context.ts';
@@ -76,6 +78,10 @@ export async function printResults(
       const see = seeWhy(batches, options.dataFolder);
       if (see) progress.note(see);
     }
+  for (const { batches } of all)
+    for (const { key } of referenceTo(batches, workshop).batches)
+      for (const line of mixedTexts(fingerprintsOf(workshop.ledger.records, key)))
+        progress.note(text`${line}`);
   const summaries = all.map(({ summary }) => summary);
   writeReports(summaries, options, context);
   await writePages(summaries, options, context, signal);

@@ -6,11 +6,13 @@ import {
   listTrials,
   shortBatchIds,
 } from '../../ledger/find.ts';
+import { fingerprintsOf } from '../../ledger/fingerprints.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { listingsOf } from '../../ledger/listings.ts';
 import { platformService } from '../../ledger/platform.ts';
 import type { PartNumber, SetPart, StoredSet } from '../../ledger/sets.ts';
 import { batchMarks } from '../../record/batch-marks.ts';
+import { mixedTexts } from '../../record/fingerprint.ts';
 import { whyText } from '../../record/listing.ts';
 import { commitText } from '../../record/suite-commit.ts';
 import { fittedLine } from '../../text/fit.ts';
@@ -42,6 +44,8 @@ interface ShownBatch {
   left: number;
   /** What to know about the batch before its results are believed. */
   marks: string[];
+  /** What differs between trials of one case and variant. */
+  mixed: string[];
   /** Whether others may have run parts of it. */
   isFound: boolean;
 }
@@ -92,7 +96,9 @@ export function readBatch(
   };
   const [facts] = listBatches(ledger.records, { only: batch.key });
   const marks = facts ? batchMarks(facts) : [];
-  return { batch, run, summary, notPassed, unreadable, left, marks, isFound: facts?.isFound === true };
+  const mixed = mixedTexts(fingerprintsOf(ledger.records, batch.key));
+  const isFound = facts?.isFound === true;
+  return { batch, run, summary, notPassed, unreadable, left, marks, mixed, isFound };
 }
 
 /** Terminals of fewer cells are narrow. */
@@ -108,7 +114,7 @@ const narrow = 120;
  * @param width of the terminal, in cells
  */
 export function batchView(
-  { batch, run, summary, notPassed, unreadable, marks, isFound }: ShownBatch,
+  { batch, run, summary, notPassed, unreadable, marks, mixed, isFound }: ShownBatch,
   {
     short,
     isLast,
@@ -155,7 +161,7 @@ export function batchView(
   return page([
     ...damaged,
     head,
-    summaryTable(summary),
+    stack([summaryTable(summary), ...mixed.map((line) => text`${line}`)]),
     ...(trials.length > 0 ? [stack(trials)] : []),
     ...(hint ?? []),
     ...whole,

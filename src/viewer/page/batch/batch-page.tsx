@@ -1,4 +1,5 @@
 import { useMemo } from 'preact/hooks';
+import { mixedTexts } from '../../../record/fingerprint.ts';
 import { commitText } from '../../../record/suite-commit.ts';
 import { passRate } from '../../../stats/pass-rate.ts';
 import { caseVerdicts } from '../../model/compare.ts';
@@ -58,6 +59,11 @@ export function BatchPage({ batch, query }: { batch: number; query: URLSearchPar
         variants={variants}
       />
       {error && <Notice error={error} />}
+      {mixedTexts(value.fingerprints).map((mixed) => (
+        <p key={mixed} class="caution">
+          {line(mixed)}
+        </p>
+      ))}
       <div class="tools">
         <FilterBox
           value={filter}
