@@ -69,7 +69,7 @@ const waits: BackoffLimits = { first: 1_000, longest: 30_000 };
  * a signal aborts, and with `NotClaimed` if another agent has the trial; the caller queues the trial again
  * then.
  *
- * @param begun called when an attempt has its permit, before it takes the trial's sandbox
+ * @param begun called when an attempt has its permit and its claim, before it takes the trial's sandbox
  */
 export async function finishTrial(
   spec: TrialSpec,

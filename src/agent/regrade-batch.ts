@@ -160,7 +160,7 @@ function differences(today: TrialSpec, spec: TrialSpec, { request }: PlannedCase
   ];
 }
 
-/** The same hash means the same way to grade. Judges and programs may still give other results. */
+/** The same hash means the same way to grade: what {@link gradedBy} takes of today belongs here too. */
 function basisOf({ verify, verifyPlace, validator, tests, testsHosts, judges, ...spec }: TrialSpec): string {
   const variables = spec.gradingVariables ?? spec.variables;
   const grading = { verify, verifyPlace, validator, tests, variables, judges, protected: spec.protected };

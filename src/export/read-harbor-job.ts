@@ -161,7 +161,7 @@ function resultOf(result: Result, trajectory: z.infer<typeof Trajectory> | undef
       ? []
       : [{ name, startedAt: from, durationMs: Math.max(0, to - from) }];
   });
-  const usage = usageOf(result);
+  const usage = reportedUsage(result);
   const model = agent.model_info?.name ?? 'unknown';
   const steps = firstEvents(trajectory?.steps ?? []);
   const requests = steps.reduce(
@@ -222,7 +222,7 @@ function gradingOf(result: Result): Pick<TrialRecord, 'verdict' | 'cause' | 'val
 }
 
 /** Undefined if the log says nothing of it. */
-function usageOf({ agent_result, step_results }: Result): Usage | undefined {
+function reportedUsage({ agent_result, step_results }: Result): Usage | undefined {
   const own = agent_result?.metadata?.offsite?.usage;
   if (own) return own;
   const parts = agent_result

@@ -14,7 +14,7 @@ interface GradingContext {
 }
 
 /**
- * A sandbox of the trial's image in which no harness ran. It starts on first use or with `startAhead`.
+ * A sandbox of the trial's image in which no harness ran. It starts on first use or with `start`.
  * Disposing releases it.
  */
 export class FreshSandbox implements Disposable {
@@ -28,7 +28,7 @@ export class FreshSandbox implements Disposable {
   /**
    * Starts the sandbox before it is needed. An error is thrown to the code that asks for the sandbox later.
    */
-  startAhead(): void {
+  start(): void {
     this.sandbox().catch(() => undefined);
   }
 
@@ -67,11 +67,11 @@ export class GradingSandboxes implements Disposable {
   }
 
   /** Starts the sandboxes that the case is graded in. */
-  startAhead(): void {
+  start(): void {
     const { verify, verifyPlace, validator, tests } = this.#spec;
-    if (verify !== undefined && verifyPlace.in === 'fresh') this.verify.startAhead();
-    if (validator) this.validator.startAhead();
-    if (tests?.fresh) this.tests.startAhead();
+    if (verify !== undefined && verifyPlace.in === 'fresh') this.verify.start();
+    if (validator) this.validator.start();
+    if (tests?.fresh) this.tests.start();
   }
 
   [Symbol.dispose](): void {

@@ -241,7 +241,13 @@ async function gradeAgain(input: PhaseInput, first: Found): Promise<Graded> {
   const { filesChanged, carry, protectedChanged, artifacts, artifactsOmitted, systemChanges } = first;
   const collected = { filesChanged, carry, protectedChanged, artifacts, artifactsOmitted, systemChanges };
   const found = artifacts === undefined ? input.found : { ...input.found, ...collected };
-  return await attempt({ ...input, sandboxes, models, found }, untimed);
+  // It may have been read in a grading sandbox that could not be started.
+  const prepared = () =>
+    input.prepared().catch(async () => {
+      input.signal.throwIfAborted();
+      return (await sandboxes.verify.sandbox()).prepared();
+    });
+  return await attempt({ ...input, sandboxes, models, found, prepared }, untimed);
 }
 
 /** Grades work whose sandbox seemed damaged, if what the harness left running there can be ended now. */

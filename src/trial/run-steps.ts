@@ -55,7 +55,7 @@ export async function runSteps(
     // Every step is graded in the image of the trial.
     const whole = step ? withTestsOf(trial, step) : trial;
     using own = step?.tests.fresh && new GradingSandboxes({ spec: whole, parts, signal, services });
-    own?.startAhead();
+    own?.start();
     const sandboxes = own ?? input.sandboxes;
     const stepInput = { ...input, spec, whole, users, sandboxes, step: { index, isLast, ...reached } };
     const run: RunPhase = (phase, given) => runPhase(step?.name, phase, given);

@@ -45,13 +45,13 @@ export async function runTrial(
     opened.use(models?.session);
     using held = new DisposableStack();
     held.defer(() => sandboxes.forget(spec));
-    sandboxes.startAhead(spec, signal);
+    sandboxes.start(spec, signal);
     const sandbox = await timer.run('sandbox', () => sandboxes.take(spec, signal));
     held.defer(() => sandboxes.giveBack(sandbox));
     services = sandbox.services;
     found = { ...sandboxFacts(sandbox), images: sandbox.images };
     const graders = held.use(new GradingSandboxes({ spec, parts, signal, services }));
-    graders.startAhead();
+    graders.start();
     const kept = keeping(parts.keep);
     const shared = { spec, parts, ...sandbox, sandboxes: graders, models, signal, keeping: kept };
     try {

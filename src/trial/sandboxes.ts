@@ -50,7 +50,7 @@ export interface SandboxOptions {
 
 /**
  * The sandboxes of a batch's trials. Starting and removing a container are the two most expensive operations
- * of an engine, so both can happen while other trials run: `startAhead` starts a sandbox before its trial
+ * of an engine, so both can happen while other trials run: `start` starts a sandbox before its trial
  * starts, with those that grade it, and `giveBack` does not wait. Disposing removes the sandboxes that were
  * not taken and waits for all removals.
  */
@@ -98,7 +98,7 @@ export class Sandboxes implements AsyncDisposable {
   }
 
   /**
-   * Returns a started sandbox of the trial's prepared image: the one that `startAhead` started, if there is
+   * Returns a started sandbox of the trial's prepared image: the one that `start` started, if there is
    * one.
    */
   take(spec: TrialSpec, signal: AbortSignal): Promise<StartedSandbox> {
@@ -109,7 +109,7 @@ export class Sandboxes implements AsyncDisposable {
 
   /**
    * Returns another sandbox of the same image, without a harness or network access, except to the services of
-   * its trial: one that `startAhead` started, if there is one.
+   * its trial: one that `start` started, if there is one.
    *
    * @param services those of the trial; default: new ones, if the case has some
    */
@@ -162,7 +162,7 @@ export class Sandboxes implements AsyncDisposable {
    * Starts the sandbox of a trial that will run soon, and those in which it is graded, unless that was done.
    * If the trial has services, its graders wait for them. An error is thrown to who takes the sandbox.
    */
-  startAhead(spec: TrialSpec, signal: AbortSignal): void {
+  start(spec: TrialSpec, signal: AbortSignal): void {
     if (this.#ahead.has(spec)) return;
     // First, so that what is wrong with its image is found once.
     const prepared = this.prepare(spec, signal);

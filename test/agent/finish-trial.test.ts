@@ -148,7 +148,8 @@ async function finish(
 }
 
 test('a trial whose infrastructure failed is run once more, and its second result counts', async () => {
-  const { result, report, observed } = await finish(specOf('true', { verify: 'true' }), 1);
+  // The sandbox, and the one in which verify would run.
+  const { result, report, observed } = await finish(specOf('true', { verify: 'true' }), 2);
   expect(result.verdict).toBe('passed');
   expect(observed).toMatchObject([
     { kind: 'retried', attempt: 1, message: 'the engine is out of order' },
@@ -157,8 +158,13 @@ test('a trial whose infrastructure failed is run once more, and its second resul
   expect(report.events[0]).toMatchObject({ _tag: 'Started', sessionId: 'run/0/2' });
 });
 
+test('nobody is blamed for a grading sandbox that the engine refuses once', async () => {
+  const { result } = await finish(specOf('true', { verify: 'true' }), 1);
+  expect(result, JSON.stringify(result.cause)).toMatchObject({ verdict: 'passed' });
+});
+
 test('failed attempts are kept, each with its cause and what it had found', async () => {
-  const { kept } = await finish(specOf('true', { verify: 'true' }), 1);
+  const { kept } = await finish(specOf('true', { verify: 'true' }), 2);
   expect(kept).toEqual([
     { number: 1, ending: 'void', cause: expect.stringContaining('"infrastructure"'), hasResult: true },
     { number: 2, ending: 'passed', cause: null, hasResult: false },

@@ -116,7 +116,7 @@ test('a harness does not wait until the prepared workspace is read, which is rea
     return getArchive(id, ...rest);
   };
   const spec = specOf('', { verify: 'true', prepare: 'echo ready > made' });
-  sandboxes.startAhead(spec, never);
+  sandboxes.start(spec, never);
   const trial = await sandboxes.take(spec, never);
   expect(await printed(trial.container, 'echo changed > made; cat made')).toBe('changed\n');
   expect(await reading.promise).not.toBe(trial.container.id);
@@ -165,7 +165,7 @@ test('the sandboxes that grade a trial start beside its own, and none stays if t
   const spec = specOf('', { verify: 'true', validator: validator('') });
   const filters = { label: [`offsite.instance=${own.instance}`, 'offsite.role=container'] };
   const there = async () => (await dockerOf(own).listContainers({ all: true, filters })).length;
-  sandboxes.startAhead(spec, never);
+  sandboxes.start(spec, never);
   await until(async () => (await there()) === 3);
   const trial = await sandboxes.take(spec, never);
   const grader = await sandboxes.takeForGrading(spec, never, undefined);
@@ -176,7 +176,7 @@ test('the sandboxes that grade a trial start beside its own, and none stays if t
   await sandboxes.removalsEnded();
   expect(await there()).toBe(0);
   // Also where they have just begun to start.
-  sandboxes.startAhead(spec, never);
+  sandboxes.start(spec, never);
   sandboxes.forget(spec);
   await sandboxes.removalsEnded();
   expect(await there()).toBe(0);

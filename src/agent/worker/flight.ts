@@ -26,7 +26,7 @@ export interface WorkedTrial extends InFlight {
   canceling: AbortController;
   running: Running | undefined;
   /** Whether the trial was claimed before it has a permit, or it is too late for that. */
-  isAhead: boolean;
+  triedAhead: boolean;
   /** The lease of a trial that was claimed ahead, until it has its permit. */
   lease: Promise<Lease> | undefined;
   ended: Promise<void>;

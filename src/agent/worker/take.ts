@@ -13,9 +13,9 @@ import { type AttemptEvent, type AttemptSignals, finishTrial } from '../finish-t
 import { NotClaimed } from '../lease.ts';
 import { plannedCassette } from '../ledger-cassette.ts';
 import { type MachineCheck, specify } from '../specify.ts';
-import type { Ahead } from './ahead.ts';
 import type { Flight, WorkedTrial } from './flight.ts';
 import type { Gate } from './gate.ts';
+import type { TrialClaims } from './trial-claims.ts';
 import type { TrialsElsewhere } from './trials-elsewhere.ts';
 import type { WaitingRuns } from './waiting-runs.ts';
 import type { WorkerParts } from './worker-parts.ts';
@@ -26,7 +26,7 @@ export interface TakeParts extends WorkerParts, UnfinishedParts {
   batches: BatchContexts;
   check: MachineCheck;
   fitCheck: FitCheck;
-  ahead: Ahead;
+  trialClaims: TrialClaims;
   /** Called when the worker may take more trials. */
   changed(): void;
 }
@@ -63,7 +63,7 @@ export async function take(trial: QueuedTrial, parts: TakeParts, signal: AbortSi
     canceling: new AbortController(),
     state: 'looking',
     running: undefined,
-    isAhead: false,
+    triedAhead: false,
     lease: undefined,
     ended: Promise.resolve(),
   };
@@ -112,7 +112,7 @@ async function runAt(
   revision: ConfigRevision,
   parts: TakeParts,
 ): Promise<PooledEngine | undefined> {
-  const { ahead, batches, check, fitCheck } = parts;
+  const { trialClaims, batches, check, fitCheck } = parts;
   const { trial, spec } = one;
   const { gateway, config } = revision;
   const batch = batches.budgetOf(trial.batch, config.budgets.batch);
@@ -124,7 +124,7 @@ async function runAt(
     circuits: seat,
     cassette: (replay: PlannedReplay) => plannedCassette(parts.ledger, replay),
     workspaceBudget: config.workspaces.budget,
-    claim: (signal: AbortSignal) => ahead.claim(one, signal),
+    claim: (signal: AbortSignal) => trialClaims.claim(one, signal),
   };
   const observe = (event: AttemptEvent) => {
     if (event.kind === 'phase' && one.running) one.running.phase = event.phase;
@@ -141,7 +141,7 @@ async function runAt(
     one.state = 'running';
     one.running = { phase: 'sandbox', at: parts.monotonic() };
     parts.observe({ kind: 'begun', trial });
-    void ahead.start();
+    void trialClaims.claimNext();
   };
   try {
     await builds.ready(trial.runId, spec, signals.admitted);
@@ -155,7 +155,7 @@ async function runAt(
   } finally {
     // A trial that moves or was put back gets another sandbox, or another spec, which does not find this
     // sandbox.
-    ahead.giveBack(one);
+    trialClaims.giveBack(one);
   }
 }
 

@@ -14,10 +14,10 @@ import { type EngineStatus, Engines } from '../engines/engines.ts';
 import type { NotClaimed } from '../lease.ts';
 import { MachineCheck } from '../specify.ts';
 import { roomOf } from '../trial-size.ts';
-import { Ahead } from './ahead.ts';
 import { Flight, type Running, type WorkedTrial } from './flight.ts';
 import { Gate } from './gate.ts';
 import { type TakeParts, take } from './take.ts';
+import { TrialClaims } from './trial-claims.ts';
 import { TrialsElsewhere } from './trials-elsewhere.ts';
 import { WaitingRuns } from './waiting-runs.ts';
 import type { WorkerParts } from './worker-parts.ts';
@@ -61,7 +61,7 @@ export class Worker implements AsyncDisposable {
     const observe = (event: CircuitEvent) => {
       parts.observe(event);
       // What is down here may work for another agent.
-      if (event.kind === 'waiting') ahead.giveBackWaiting();
+      if (event.kind === 'waiting') trialClaims.giveBackWaiting();
       changed();
     };
     const all = enginesOf(parts);
@@ -85,9 +85,9 @@ export class Worker implements AsyncDisposable {
         await requireRoomForResults(ledger.dataFolder);
         await requireEngineRoom(enginesOf(parts));
       },
-      onWait: () => void ahead.start(),
+      onWait: () => void trialClaims.claimNext(),
     });
-    const ahead = new Ahead({ flight, gate, admission, claims: parts.claims ?? noClaims });
+    const trialClaims = new TrialClaims({ flight, gate, admission, claims: parts.claims ?? noClaims });
     const batches = new BatchContexts({
       ...parts,
       buildPermits: admission.builds,
@@ -101,7 +101,18 @@ export class Worker implements AsyncDisposable {
     const check = new MachineCheck(parts);
     const waiting = new WaitingRuns(monotonic);
     const elsewhere = new TrialsElsewhere(monotonic);
-    const shared = { gate, engines, flight, ahead, admission, batches, check, fitCheck, waiting, elsewhere };
+    const shared = {
+      gate,
+      engines,
+      flight,
+      trialClaims,
+      admission,
+      batches,
+      check,
+      fitCheck,
+      waiting,
+      elsewhere,
+    };
     this.#parts = { ...parts, ...shared, changed };
   }
 

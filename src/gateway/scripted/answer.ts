@@ -48,7 +48,7 @@ export function answerOf(
     model: conversation.model,
     parts: [...(text === '' ? [] : [said]), ...calls],
     stop: turn.stop === 'refusal' ? 'refused' : (turn.stop ?? (calls.length > 0 ? 'tools' : 'done')),
-    usage: usageOf(turn.usage ?? {}, conversation, written),
+    usage: scriptedUsage(turn.usage ?? {}, conversation, written),
   };
 }
 
@@ -63,7 +63,7 @@ export function estimateTokens(characters: number): number {
   return Math.ceil(characters / 4);
 }
 
-function usageOf(usage: ScriptUsage, { wire, length }: Conversation, written: number): NeutralUsage {
+function scriptedUsage(usage: ScriptUsage, { wire, length }: Conversation, written: number): NeutralUsage {
   if (usage === 'none') return {};
   const { input = estimateTokens(length), output = estimateTokens(written) } = usage;
   // Qwen Code counts cached tokens of messages only if an answer has both counts.

@@ -47,7 +47,7 @@ const Usage = object({
 });
 
 /** The input includes cached tokens, and the output reasoning. */
-export function usageOf(usage: unknown): NeutralUsage {
+export function countsOf(usage: unknown): NeutralUsage {
   // Many events of a stream have none.
   if (!isObject(usage)) return {};
   const all = Usage.parse(usage);

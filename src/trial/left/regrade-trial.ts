@@ -95,7 +95,7 @@ export async function regradeTrial(
     facts = { ...sandboxFacts(sandbox), images: sandbox.images };
     if (record.imageId !== sandbox.imageId) notes.push('its environment was made again since the trial');
     const graders = held.use(new GradingSandboxes({ spec, parts, signal, services: sandbox.services }));
-    graders.startAhead();
+    graders.start();
     const runPhase = (each: Phase, input: PhaseInput) => timer.run(each.name, () => each.run(input));
     const { filesChanged = [], systemChanges } = record;
     const systemPaths = kept.kind === 'image' ? pathsOf(systemChanges) : [];

@@ -109,7 +109,7 @@ export const readAnswer: WireTranslation['read'] = (steps, losses) => {
   };
   const count = (usage: unknown) => {
     Object.assign(counts, countsIn(usage));
-    steps.counts(usageOf(counts));
+    steps.counts(countsOf(counts));
   };
   const stopWith = (holder: unknown) => {
     const sequence = member(holder, 'stop_sequence');
@@ -214,7 +214,7 @@ const Usage = object({
 });
 
 /** `input_tokens` excludes cached tokens, so the prompt is the sum of three numbers. */
-function usageOf(usage: unknown): NeutralUsage {
+function countsOf(usage: unknown): NeutralUsage {
   const all = Usage.parse(usage);
   const { input_tokens: plain, cache_read_input_tokens: cacheRead } = all;
   const { cache_creation_input_tokens: cacheWrite } = all;

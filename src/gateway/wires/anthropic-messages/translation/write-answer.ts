@@ -17,7 +17,7 @@ export const writeAnswer: WireTranslation['writeAnswer'] = (answer, { request, l
   content: answer.parts.flatMap((part) => blockOf(part, losses)),
   stop_reason: stopReasons[answer.stop],
   stop_sequence: answer.sequence ?? null,
-  usage: usageOf(answer.usage, request),
+  usage: writtenUsage(answer.usage, request),
 });
 
 function messageHead({ id, model }: Pick<NeutralAnswer, 'id' | 'model'>, asked: string): JsonObject {
@@ -51,7 +51,7 @@ function blockOf(part: ModelPart, losses: Losses): JsonObject[] {
 const noUsage = { input_tokens: 0, output_tokens: 0 };
 
 /** This wire counts cached tokens separately from the others. */
-function usageOf(
+function writtenUsage(
   { input, output, cacheRead, cacheWrite, reasoning }: NeutralUsage,
   { usageAsked }: NeutralRequest,
 ): JsonObject {
@@ -109,7 +109,7 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, losses },
           stop_reason: null,
           stop_sequence: null,
         };
-        const usage = usageOf({ output: 1, ...step.usage }, request);
+        const usage = writtenUsage({ output: 1, ...step.usage }, request);
         event('message_start', { message: { ...message, usage } });
         return event('ping');
       }
@@ -151,7 +151,7 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, losses },
       case 'end': {
         close();
         const stop = { stop_reason: stopReasons[step.stop], stop_sequence: step.sequence ?? null };
-        event('message_delta', { delta: stop, usage: usageOf(step.usage, request) });
+        event('message_delta', { delta: stop, usage: writtenUsage(step.usage, request) });
         return event('message_stop');
       }
       case 'failure':

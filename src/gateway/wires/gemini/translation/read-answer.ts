@@ -33,7 +33,7 @@ export const readAnswer: WireTranslation['read'] = (steps, losses) => {
     if (failure.message !== undefined) return steps.failure(failure);
     steps.start(stringIn(chunk, 'responseId'), stringIn(chunk, 'modelVersion'));
     // Each chunk has the counts so far.
-    if (isObject(chunk.usageMetadata)) steps.counts(usageOf(chunk.usageMetadata));
+    if (isObject(chunk.usageMetadata)) steps.counts(countsOf(chunk.usageMetadata));
     const candidates = objectsOf(chunk.candidates);
     const [at] = candidates.map(({ index }) => Number(index) || 0);
     first ??= at;
@@ -81,7 +81,7 @@ const Usage = object({
 });
 
 /** The wire counts thoughts apart from the rest of the output. */
-function usageOf(usage: unknown): NeutralUsage {
+function countsOf(usage: unknown): NeutralUsage {
   const all = Usage.parse(usage);
   const { promptTokenCount: input, candidatesTokenCount: said, thoughtsTokenCount: reasoning } = all;
   // An answer without text has no count of it.

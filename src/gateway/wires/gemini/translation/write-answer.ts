@@ -21,7 +21,7 @@ export const writeAnswer: WireTranslation['writeAnswer'] = (answer, { request, l
   return {
     candidates: [{ content: { parts, role: 'model' }, finishReason: finishReasons[answer.stop], index: 0 }],
     ...head(answer, request.model),
-    usageMetadata: usageOf(answer.usage),
+    usageMetadata: writtenUsage(answer.usage),
   };
 };
 
@@ -43,7 +43,7 @@ function partOf(part: Exclude<ModelPart, { type: 'reasoning' }>, losses: Losses)
   return { functionCall: { id: part.id, name: part.name, args: argumentsObject(part.arguments, losses) } };
 }
 
-function usageOf({ input, output, cacheRead, reasoning }: NeutralUsage): JsonObject {
+function writtenUsage({ input, output, cacheRead, reasoning }: NeutralUsage): JsonObject {
   return fields({
     promptTokenCount: input,
     candidatesTokenCount: output === undefined ? undefined : Math.max(0, output - (reasoning ?? 0)),
@@ -121,7 +121,7 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, losses },
         return send(
           signed({ text: '' }),
           { finishReason: finishReasons[step.stop] },
-          { usageMetadata: usageOf(step.usage) },
+          { usageMetadata: writtenUsage(step.usage) },
         );
       case 'failure':
         // Not every client looks for errors in a stream, so it also breaks off.

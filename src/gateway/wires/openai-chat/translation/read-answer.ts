@@ -14,7 +14,7 @@ import type { StreamSteps } from '../../../translation/stream-steps.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isNothing, isObject, type JsonObject, member, objectsOf, parsed } from '../../lenient.ts';
 import { type ModelError, readError } from '../../model-error.ts';
-import { usageOf } from '../../openai.ts';
+import { countsOf } from '../../openai.ts';
 import { stringIn, typeName } from '../../read-values.ts';
 import { plainText } from '../../reply.ts';
 import { words } from '../../wire-descriptor.ts';
@@ -81,7 +81,7 @@ export const readAnswer: WireTranslation['read'] = (steps, losses) => {
     if (failure) return steps.failure(failure);
     steps.start(stringIn(chunk, 'id'), stringIn(chunk, 'model'));
     const counted = usageIn(chunk);
-    if (counted) steps.counts(usageOf(counted));
+    if (counted) steps.counts(countsOf(counted));
     const choices = objectsOf([chunk.choices].flat());
     if (choices.length === 0 && !counted) odd ??= wordsOfOther(chunk, heads);
     for (const choice of choices) {

@@ -27,7 +27,7 @@ export const writeAnswer: WireTranslation['writeAnswer'] = (answer, { request, a
   return {
     ...head(answer, 'chat.completion', request.model, at),
     choices: [{ index: 0, message, logprobs: null, finish_reason: finishReasons[answer.stop] }],
-    ...(Object.keys(answer.usage).length > 0 && { usage: usageOf(answer.usage) }),
+    ...(Object.keys(answer.usage).length > 0 && { usage: writtenUsage(answer.usage) }),
   };
 };
 
@@ -58,7 +58,7 @@ function callOf(
   return { id, type: 'function', function: { name, arguments: given } };
 }
 
-function usageOf({ input = 0, output = 0, cacheRead, cacheWrite, reasoning }: NeutralUsage): JsonObject {
+function writtenUsage({ input = 0, output = 0, cacheRead, cacheWrite, reasoning }: NeutralUsage): JsonObject {
   const cached = {
     ...(cacheRead !== undefined && { cached_tokens: cacheRead }),
     ...(cacheWrite !== undefined && { cache_write_tokens: cacheWrite }),
@@ -123,7 +123,7 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at, losse
       case 'end':
         delta({}, finishReasons[step.stop]);
         if (request.usageAsked && Object.keys(step.usage).length > 0)
-          send(chunk([], { usage: usageOf(step.usage) }));
+          send(chunk([], { usage: writtenUsage(step.usage) }));
         return send('[DONE]');
       case 'failure': {
         const type = step.overloaded ? 'server_error' : 'api_error';

@@ -16,7 +16,7 @@ import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
 import { readError, readErrorBody } from '../../model-error.ts';
-import { usageOf } from '../../openai.ts';
+import { countsOf } from '../../openai.ts';
 import { stringIn, typeName } from '../../read-values.ts';
 import { plainText } from '../../reply.ts';
 import { reasoningOf } from './reasoning-item.ts';
@@ -137,7 +137,7 @@ export const readAnswer: WireTranslation['read'] = (steps, losses) => {
   };
   const about = (response: JsonObject) => {
     steps.start(stringIn(response, 'id'), stringIn(response, 'model'));
-    steps.counts(usageOf(response.usage));
+    steps.counts(countsOf(response.usage));
   };
   /** @param status the one that its event names */
   const finish = (response: JsonObject, status: string | undefined) => {

@@ -51,7 +51,7 @@ function endOf(
     status: reason ? 'incomplete' : 'completed',
     ...(reason && { incomplete_details: { reason } }),
     output,
-    usage: usageOf(usage),
+    usage: writtenUsage(usage),
   };
 }
 
@@ -92,7 +92,7 @@ function callItem(
   return { type: 'function_call', ...common, arguments: given };
 }
 
-function usageOf({
+function writtenUsage({
   input,
   output,
   cacheRead = 0,

@@ -5,7 +5,7 @@ import { sizeOfTrial } from '../trial-size.ts';
 import type { Flight, WorkedTrial } from './flight.ts';
 import type { Gate } from './gate.ts';
 
-export interface AheadParts {
+export interface TrialClaimsParts {
   flight: Flight<WorkedTrial>;
   admission: Pick<Admission, 'next' | 'isWaiting'>;
   claims: Claims;
@@ -17,12 +17,12 @@ export interface AheadParts {
  * and its sandbox is started, unless the trial has services. Each other trial is claimed when it has its
  * permit. At most one trial is ahead at a time.
  */
-export class Ahead {
-  readonly #parts: AheadParts;
+export class TrialClaims {
+  readonly #parts: TrialClaimsParts;
   /** The trial that is ahead, until it is claimed with its permit or leaves. */
   #one: WorkedTrial | undefined;
 
-  constructor(parts: AheadParts) {
+  constructor(parts: TrialClaimsParts) {
     this.#parts = parts;
   }
 
@@ -31,19 +31,19 @@ export class Ahead {
    * wait longer, it gives up its sandbox. A trial that cannot be claimed leaves the flight, and the one after
    * it is tried. Never rejects.
    */
-  async start(): Promise<void> {
+  async claimNext(): Promise<void> {
     const { flight, admission, claims, gate } = this.#parts;
     for (;;) {
       const { next: applicant } = admission;
       const next = flight.trials.find(({ spec }) => spec === applicant?.spec);
-      if (!next || next.isAhead || gate.isHeld) return;
+      if (!next || next.triedAhead || gate.isHeld) return;
       if (this.#one) {
-        // If that trial has its permit, it begins within milliseconds, and `start` is called again.
+        // If that trial has its permit, it begins within milliseconds, and this is called again.
         if (!admission.isWaiting(this.#one.spec)) return;
         this.giveBack(this.#one);
       }
       this.#one = next;
-      next.isAhead = true;
+      next.triedAhead = true;
       const lease = claims.acquire(next.trial, gate.stopped);
       next.lease = lease;
       try {
@@ -59,8 +59,7 @@ export class Ahead {
       }
       // Services need memory and processors, for which the trial needs its permit.
       const hasServices = sizeOfTrial(next.spec).services.memory > 0;
-      if (next.lease === lease && !hasServices)
-        next.at?.context.sandboxes.startAhead(next.spec, gate.stopped);
+      if (next.lease === lease && !hasServices) next.at?.context.sandboxes.start(next.spec, gate.stopped);
       return;
     }
   }
@@ -70,7 +69,7 @@ export class Ahead {
     const { lease, trial } = inFlight;
     inFlight.lease = undefined;
     // From now on it is too late to claim it ahead: a second lease would end this one.
-    inFlight.isAhead = true;
+    inFlight.triedAhead = true;
     this.#leaves(inFlight);
     return lease ?? this.#parts.claims.acquire(trial, signal);
   }
@@ -90,7 +89,7 @@ export class Ahead {
     lease?.then((held) => held[Symbol.dispose]()).catch(() => undefined);
     at?.context.sandboxes.forget(spec);
     if (this.#one !== inFlight) return;
-    inFlight.isAhead = false;
+    inFlight.triedAhead = false;
     this.#leaves(inFlight);
   }
 
