@@ -219,7 +219,8 @@ function stateOf(state: CheckedState['state'], gradings: readonly Grading[]): Ch
   const flaky = differing(results);
   // The rewards of tests are shown with the tests.
   const judgments = (results[0]?.judgments ?? []).filter(({ evaluator }) => evaluator !== 'tests');
-  const notes = [...new Set(results.flatMap(notesOf))];
+  const passing = state === 'untouched' ? results.slice(0, 1).flatMap(passingAlready) : [];
+  const notes = [...new Set([...results.flatMap(notesOf), ...passing])];
   return {
     state,
     verdicts,
@@ -275,6 +276,20 @@ function notesOf({ events = [], sandboxLacks = [] }: TrialRecord): string[] {
     ...events.flatMap((event) => (event.kind === 'note' ? [event.text] : [])),
     ...sandboxLacks.filter((lack) => lack.startsWith(wholeSearch)).map((lack) => `without ${lack}`),
   ];
+}
+
+/**
+ * What passes before any work, beside what fails: by itself, it would not tell work from none. The case is
+ * sound all the same, as with tests of what must stay as it is.
+ */
+function passingAlready({ verdict, verifySteps, judgments = [] }: TrialRecord): string[] {
+  const tests = judgments.filter(({ evaluator }) => evaluator === 'tests');
+  const passing = [
+    ...(tests.length > 0 && tests.every(reachesThreshold) ? ['tests pass'] : []),
+    ...(verifySteps?.length && verifySteps.every(({ exitCode }) => exitCode === 0) ? ['verify passes'] : []),
+  ];
+  if (verdict !== 'failed') return [];
+  return passing.map((name) => `its ${name} untouched: only what is graded beside shows that work was done`);
 }
 
 /** The commands of the solution that failed. Undefined if none did, as in the untouched state. */

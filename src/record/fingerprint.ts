@@ -98,8 +98,8 @@ function partsOf(a: readonly KnownFingerprint[], b: readonly KnownFingerprint[])
 }
 
 /**
- * What differs between trials of the same case and variant in one batch, a line for each variant: a batch can be
- * resumed with another model, script or version behind the same name.
+ * What differs between trials of the same case and variant in one batch, a line for each variant: a batch can
+ * be resumed with another model, script or version behind the same name.
  */
 export function mixedTexts(known: readonly KnownFingerprint[]): string[] {
   return [...Map.groupBy(known, ({ variant }) => variant)].flatMap(([variant, all]) => {

@@ -33,7 +33,9 @@ export async function structuredAnswer<Value>(
   const repaired = readAnswer(second, form.schema);
   if ('value' in repaired) return { value: repaired.value, answer: second };
   const who = request.model === undefined ? 'the model' : `the model ${request.model}`;
-  const said = JSON.stringify(second.text.slice(0, printedText.bytes.value));
+  const said = [...new Set([first, second].map(({ text }) => text))]
+    .map((text) => JSON.stringify(text.slice(0, printedText.bytes.value)))
+    .join(', and asked again: ');
   const cure =
     second.text === nothingMore ? '; a script gives judges a turn with JSON, or has `fillForms: true`' : '';
   throw new OffsiteError(

@@ -103,6 +103,22 @@ test('a check tells the case that passes untouched, and the one whose solution f
   ]);
 });
 
+test('a check says what passes untouched beside what fails', async () => {
+  const validator = { name: 'said', source: '#!/bin/sh\necho it is not; exit 1' };
+  const beside = planned('beside', 'true');
+  const cases = [{ ...beside, request: { ...beside.request, validator } }];
+  expect(await check(cases, runners, 1)).toMatchObject([
+    {
+      states: [
+        {
+          verdicts: ['failed'],
+          notes: ['its verify passes untouched: only what is graded beside shows that work was done'],
+        },
+      ],
+    },
+  ]);
+});
+
 test('a check that repeats names what came out one way and another', async () => {
   const [checked] = await check([planned('flaky', 'true\ngrep -qx right result')], [changing()], 2);
   expect(checked?.states[0]).toMatchObject({ flaky: ['verify 2: grep -qx right result'], asExpected: false });
