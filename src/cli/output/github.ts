@@ -82,7 +82,10 @@ function markdown({ summary, concluded }: ConcludedBatch, redact: Redact): strin
       : [];
   const unreported =
     summary.unreported > 0
-      ? [`The service does not show ${plural(summary.unreported, 'result')} yet.`, '']
+      ? [
+          `${plural(summary.unreported, 'result')} kept on the runner wait to be delivered: \`offsite resume\` delivers them.`,
+          '',
+        ]
       : [];
   return [
     `### Offsite: batch ${cell(summary.batchId)}`,
