@@ -120,9 +120,9 @@ describe('an engine with a budget', () => {
   test('asks about no single snapshot while all are within the budget', async () => {
     const trips = async (snapshots: { budgetBytes: number }) => {
       const one = await testEngine({ clock, snapshots: { repository, ...snapshots } });
+      const before = one.roundTrips;
       await used(randomUUID(), one);
       await markerRuns(one);
-      const before = one.roundTrips;
       await used(randomUUID(), one);
       // Waits for the work in the background.
       await one[Symbol.asyncDispose]();
