@@ -295,13 +295,8 @@ export async function poll(parts: PollParts, signal: AbortSignal): Promise<numbe
 }
 
 function tooSlow(): OffsiteError {
-  return new OffsiteError(
-    `the service did not list all runs within ${foundRuns.time.look / 60_000} minutes`,
-    {
-      code: 'LOOK_TOO_SLOW',
-      kind: 'infrastructure',
-    },
-  );
+  const message = `the service did not list all runs within ${foundRuns.time.look / 60_000} minutes`;
+  return new OffsiteError(message, { code: 'LOOK_TOO_SLOW', kind: 'infrastructure' });
 }
 
 /** Adds the cases of a suite as targets. Resolves with how many were not known before. */
