@@ -79,13 +79,19 @@ function sum(a: TestCount = { passed: 0, failed: 0 }, b: TestCount): TestCount {
   return { passed: a.passed + b.passed, failed: a.failed + b.failed };
 }
 
+/** Each part waits for another server, or has the engine build an image, so all go on at the same time. */
 async function prepare(signal: AbortSignal): Promise<void> {
   await titled('Set-up', async () => {
-    await setUp(process.env, signal);
-    await ensureBrowser(process.env, signal);
-    await ensureProgram(temporal, process.env, signal);
-    await ensureProgram(objectStore, process.env, signal);
-    await ensureKubernetesValidate(process.env, signal);
+    const { env } = process;
+    const parts = await Promise.allSettled([
+      setUp(env, signal),
+      ensureBrowser(env, signal),
+      ensureProgram(temporal, env, signal),
+      ensureProgram(objectStore, env, signal),
+      ensureKubernetesValidate(env, signal),
+    ]);
+    const failed = parts.find((part) => part.status === 'rejected');
+    if (failed) throw failed.reason;
     return 0;
   });
 }

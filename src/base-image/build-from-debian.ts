@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { findHostProgram, runHostProgram, withSystemPath } from '../base/host-program.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { During } from '../base/progress.ts';
+import { Semaphore } from '../base/semaphore.ts';
 import type { EnginePort } from '../engine/port/engine-port.ts';
 import { type BaseImageRecipe, baseImageName, recipeHash, recipeLabel } from './recipe.ts';
 import { pipInstall, warnWithoutUv, withoutUv } from './uv.ts';
@@ -294,12 +295,16 @@ interface DebianInstall {
 /** How long to wait for another apt to finish, in seconds. */
 const lockTimeout = 120;
 
+/** An apt that reads the package lists while another one of this process fetches them finds no package. */
+const oneInstall = new Semaphore(1);
+
 /**
  * Installs Debian packages on the host, as root, without questions. Fetches package lists only if the first
  * attempt fails, because they may be missing or outdated. Throws an infrastructure `OffsiteError` with apt's
  * last lines.
  */
 export async function installDebianPackages({ packages, env, signal }: DebianInstall): Promise<void> {
+  using _ = await oneInstall.acquire(signal ?? new AbortController().signal);
   const apt = (args: string[], purpose: string) =>
     runHostProgram({
       command: 'apt-get',
