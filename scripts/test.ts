@@ -16,7 +16,7 @@ import { setUp } from './set-up/set-up.ts';
 import { objectStore, temporal } from './set-up/test-servers.ts';
 import { ensureProgram } from './set-up/wheel-program.ts';
 import { summaryLine, type TestCount } from './test-count.ts';
-import { countCommits, longPart, testSelection } from './test-selection.ts';
+import { countCommits, longPart, type TestSelection, testSelection } from './test-selection.ts';
 import { titled } from './titled.ts';
 import { runTests } from './vitest.ts';
 
@@ -40,9 +40,10 @@ await runScript(
  * other. A check that fails counts as a failure of the run, whose last line other programs read.
  */
 async function runAll(args: readonly string[], signal: AbortSignal): Promise<number> {
+  const selection = testSelection(args);
   const tests = async () => {
-    await prepare(signal);
-    return await runSelected(args, signal);
+    await prepare(selection.isShort ? forTests : [...forTests, ...forLongTests], signal);
+    return await runSelected(selection, signal);
   };
   const [tested, checked] = await Promise.allSettled([tests(), runChecks(signal)]);
   if (tested.status === 'rejected') throw tested.reason;
@@ -54,12 +55,13 @@ async function runAll(args: readonly string[], signal: AbortSignal): Promise<num
   return tested.value || checked.value;
 }
 
-async function runSelected(args: readonly string[], signal: AbortSignal): Promise<number> {
-  const { vitestArgs, isShort, hasLongPart } = testSelection(args);
+async function runSelected(selection: TestSelection, signal: AbortSignal): Promise<number> {
+  const { vitestArgs, isShort, hasLongPart } = selection;
   const title = isShort ? 'Tests but the long ones (vitest)' : 'Tests (vitest)';
   const env = isShort ? { ...process.env, OFFSITE_TESTS: 'short' } : process.env;
   const exitCode = await titled(title, () => runCounted(vitestArgs, signal, env));
   if (hasLongPart) {
+    await prepare(forLongTests, signal);
     const part = longPart(countCommits());
     const ofPart = await titled('A fifth of the long tests (vitest)', () => runCounted(part, signal));
     return exitCode || ofPart;
@@ -79,18 +81,24 @@ function sum(a: TestCount = { passed: 0, failed: 0 }, b: TestCount): TestCount {
   return { passed: a.passed + b.passed, failed: a.failed + b.failed };
 }
 
+type SetUpPart = (env: NodeJS.ProcessEnv, signal: AbortSignal) => Promise<unknown>;
+
+const forTests: readonly SetUpPart[] = [
+  setUp,
+  ensureBrowser,
+  (env, signal) => ensureProgram(temporal, env, signal),
+];
+
+const forLongTests: readonly SetUpPart[] = [
+  (env, signal) => ensureProgram(objectStore, env, signal),
+  ensureKubernetesValidate,
+];
+
 /** Each part waits for another server, or has the engine build an image, so all go on at the same time. */
-async function prepare(signal: AbortSignal): Promise<void> {
+async function prepare(parts: readonly SetUpPart[], signal: AbortSignal): Promise<void> {
   await titled('Set-up', async () => {
-    const { env } = process;
-    const parts = await Promise.allSettled([
-      setUp(env, signal),
-      ensureBrowser(env, signal),
-      ensureProgram(temporal, env, signal),
-      ensureProgram(objectStore, env, signal),
-      ensureKubernetesValidate(env, signal),
-    ]);
-    const failed = parts.find((part) => part.status === 'rejected');
+    const ended = await Promise.allSettled(parts.map((part) => part(process.env, signal)));
+    const failed = ended.find((part) => part.status === 'rejected');
     if (failed) throw failed.reason;
     return 0;
   });
