@@ -221,7 +221,7 @@ function isAnswer(error: OffsiteError): boolean {
 
 function refusalOf(report: PendingReport, error: OffsiteError): string {
   if (!(error instanceof NotFound) || report.origin === 'planned') return error.message;
-  return `${error.message.replace(/\.$/, '')}. It was found at the service, so its place in its batch is not known, and it can be reported by the id of its run only`;
+  return `the service listed this run and has it no more: export the result, drop it, and queue its suite again (${error.message})`;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import { backoff } from '../base/backoff.ts';
 import { connectionWaits } from './connection/waits.ts';
@@ -147,6 +148,7 @@ async function createMarker(
 ): Promise<string> {
   const { id } = await port.containers.create({
     imageId,
+    name: `offsite-marker-${randomBytes(4).toString('hex')}`,
     command: ['cat'],
     stdin: true,
     user: '65534:65534',

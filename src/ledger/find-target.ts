@@ -11,6 +11,7 @@ import {
   type ListedTrial,
   lastBatch,
   lastWord,
+  listOlderBatches,
   listOtherRuns,
   listRuns,
   listTrials,
@@ -24,7 +25,7 @@ export type Target = (
   | { kind: 'run'; batch: StoredBatch; run: ListedRun }
   | { kind: 'trial'; batch: StoredBatch; run: ListedRun; trial: ListedTrial }
 ) & {
-  /** The ids of older batches that have a run of this name too, if the last batch has none. */
+  /** The ids of older batches that have the run too, newest first, if no batch is named. */
   olderToo?: readonly string[];
 };
 
@@ -75,7 +76,7 @@ type Found = Exclude<Target, { kind: 'trial' }>;
 function findName(records: Records, name: string): Found {
   const last = lastBatch(records);
   const named = runNamed(records, last, name, 'whole');
-  if (named) return named;
+  if (named) return withOlder(records, named);
   const batches = fittingBatches(records, name).map((batch) => ({ kind: 'batch' as const, batch }));
   const fitting = new Set(batches.map(({ batch }) => batch.key));
   // A service may begin the ids of runs with that of their batch.
@@ -106,7 +107,7 @@ function findName(records: Records, name: string): Found {
     inOlderBatch(records, last, name, 'whole') ??
     runNamed(records, last, name, 'beginning') ??
     inOlderBatch(records, last, name, 'beginning');
-  if (begun) return begun;
+  if (begun) return withOlder(records, begun);
   if (label.length > 0 || name.startsWith('batch_')) throw unknownBatch(records, before);
   return unknown(`the data folder has no batch and no run ${name}`, records, last, name);
 }
@@ -137,12 +138,13 @@ function inOlderBatch(
   name: string,
   most: 'whole' | 'beginning',
 ): Found | undefined {
-  const fitting = runsNamed(listOtherRuns(records, last.key), name, most);
-  const [batch, ...others] = [...new Map(fitting.map((run) => [run.batch, run])).values()].map((run) =>
-    batchOfRun(records, run),
-  );
-  const found = batch && runNamed(records, batch, name, most);
-  return found && { ...found, olderToo: others.map(({ id }) => id) };
+  const [run] = runsNamed(listOtherRuns(records, last.key), name, most);
+  return run && runNamed(records, batchOfRun(records, run), name, most);
+}
+
+function withOlder(records: Records, found: Found): Found {
+  if (found.kind === 'batch') return found;
+  return { ...found, olderToo: listOlderBatches(records, found.run) };
 }
 
 /** Of these runs, those that a name means. A whole name wins over a beginning. */

@@ -204,11 +204,12 @@ export function findBatch(records: Records, reference: string): StoredBatch {
 export function unknownBatch(records: Records, name: string): OffsiteError {
   const ids = records
     .all('SELECT id FROM batches ORDER BY started_at DESC, key DESC LIMIT ?', batchesCompared)
-    .map(({ id }) => (name.startsWith(idPrefix) ? String(id) : String(id).replace(idPrefix, '')));
-  // People who type an id by hand type its beginning.
+    .map(({ id }) => String(id).replace(idPrefix, ''));
+  // The prefix would make all of them similar. People who type an id by hand type its beginning.
+  const bare = name.replace(idPrefix, '');
   const near = nearest(
-    name,
-    ids.map((id) => id.slice(0, Math.max(name.length, suggestedCharacters))),
+    bare,
+    ids.map((id) => id.slice(0, Math.max(bare.length, suggestedCharacters))),
   );
   return new OffsiteError(
     `the data folder has no batch ${name}${near === undefined ? '' : `; did you mean "${near}"?`}`,
@@ -217,7 +218,8 @@ export function unknownBatch(records: Records, name: string): OffsiteError {
       kind: 'input',
       hint: name.endsWith('.html')
         ? 'A page that `offsite export --html FILE` wrote is opened, and compared with another one, in the browser.'
-        : '`offsite data batches` lists the ids. The beginning of one is enough, and `last` is the last batch.',
+        : '`offsite data batches` lists the ids. The beginning of one is enough, and `last` is the last batch. ' +
+          'For a batch that ran elsewhere: `offsite service runs BATCH`',
     },
   );
 }
@@ -381,6 +383,20 @@ export function listOtherRuns(records: Records, except: BatchKey): ListedRun[] {
      ORDER BY batches.started_at DESC, batches.key DESC, runs.task_index, runs.key`,
     except,
   );
+}
+
+/** The ids of batches that began before the run's and have a run of the same case and variant, newest first. */
+export function listOlderBatches(records: Records, { batch, caseId, variant }: ListedRun): string[] {
+  return records
+    .all(
+      `SELECT id FROM batches WHERE key IN (SELECT batch FROM runs WHERE case_id = ?1 AND variant = ?2)
+         AND (started_at, key) < (SELECT started_at, key FROM batches WHERE key = ?3)
+       ORDER BY started_at DESC, key DESC`,
+      caseId,
+      variant,
+      batch,
+    )
+    .map(({ id }) => String(id));
 }
 
 const runColumns =

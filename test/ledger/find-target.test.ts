@@ -110,7 +110,19 @@ test('a run that the last batch does not have is that of the newest batch that h
   expect(meant('greeting/v#1')).toBe('batch_three greeting/v#1');
   expect(findTarget(ledger.records, 'greeting#1').olderToo).toEqual(['batch_two', 'batch_one']);
   expect(meant('gre')).toBe('batch_four great/v');
-  expect(findTarget(ledger.records, 'gre').olderToo).toBeUndefined();
+  expect(findTarget(ledger.records, 'gre').olderToo).toEqual([]);
+});
+
+test('for a name that several batches have, the newest is taken and the others are named', () => {
+  batch('batch_one', [['greeting', 'v']]);
+  batch('batch_two', [['greeting', 'w']]);
+  batch('batch_three', [['greeting', 'v']]);
+  for (const reference of ['greeting', 'greeting/v#1', 'greet'])
+    expect(findTarget(ledger.records, reference)).toMatchObject({
+      batch: { id: 'batch_three' },
+      olderToo: ['batch_one'],
+    });
+  expect(findTarget(ledger.records, 'three:greeting').olderToo).toBeUndefined();
 });
 
 test('what fits nothing or several things is an error that lists them', () => {

@@ -127,7 +127,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   }
   progress[Symbol.dispose]();
   if (results.length === 0 && !options.json)
-    out.print(busy > 0 ? 'nothing else to resume' : 'nothing to resume');
+    out.print(text`nothing ${ours(busy > 0 ? 'else ' : '')}to resume in ${dataFolder}`);
   const code = await printResults(results, printing, { isList: true });
   return busy > 0 || left > 0 ? exitCodes.infrastructure : code;
 }

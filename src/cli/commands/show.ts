@@ -51,7 +51,7 @@ async function show(context: CommandContext, reference: string, options: ShowOpt
     return options.json ? out.json(setDocument(shown)) : print(setView(shown, ledger, width));
   }
   const target = findTarget(ledger.records, reference);
-  announceOlder(context, target);
+  announceOlder(context, ledger, target);
   const wanted = parts.filter((part) => options[part]);
   if (wanted.length > 0 && target.kind !== 'trial')
     throw trialNeeded(target, `${wanted.map((part) => `--${part}`).join(' and ')} shows a part of a trial`);

@@ -3,10 +3,10 @@ import { messageOf } from '../../base/offsite-error.ts';
 import { markdownCell } from '../../text/markdown.ts';
 import { type Content, type Output, plainText } from '../../text/output.ts';
 import { lines, type Printable, type Redact, stack, text } from '../../text/printable.ts';
-import { cost, duration, percent, plural, took } from '../../text/quantities.ts';
+import { cost, duration, percent, plural } from '../../text/quantities.ts';
 import type { Annotation } from '../../text/safe-line.ts';
 import { type BatchSummary, type RunSummary, sumsOfVariants } from './summary.ts';
-import { replayedLines } from './summary-table.ts';
+import { replayedLines, timeOf } from './summary-table.ts';
 
 /** What GitHub Actions sets for a step. */
 export interface GithubStep {
@@ -98,7 +98,7 @@ function markdown({ summary, concluded }: ConcludedBatch, redact: Redact): strin
     ...sumsOfVariants(summary).map((sums) =>
       row(`all · ${cell(sums.variant)}`, sums, duration(sums.durationMs)),
     ),
-    row('all', summary, took(summary.elapsedMs ?? summary.durationMs, summary.elapsedIsAbout)),
+    row('all', summary, timeOf(summary)),
     '',
     ...incomplete,
     ...unreported,

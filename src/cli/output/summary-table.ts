@@ -133,20 +133,21 @@ function sameSandboxLines({ runs }: BatchSummary<TrialNumbers>): Printable[] {
   ];
 }
 
-type Row = Pick<
-  RunSummary<TrialNumbers>,
-  'durationMs' | 'commands' | 'tokens' | 'costUsd' | 'harnessVersion' | 'trials'
-> &
-  Pick<BatchSummary, 'elapsedMs' | 'elapsedIsAbout'>;
+type Row = Pick<RunSummary<TrialNumbers>, 'commands' | 'tokens' | 'costUsd' | 'harnessVersion' | 'trials'> &
+  Times;
+
+type Times = Pick<BatchSummary, 'durationMs' | 'elapsedMs' | 'elapsedIsAbout'>;
 
 /** Whether anything is known of how its trials ran: of some, only the service had the result. */
 function ranHere({ trials }: Row): boolean {
   return trials.length === 0 || trials.some(({ fromService }) => !fromService);
 }
 
-/** The time that a person waited. The trials of a batch run at the same time, so it is not their sum. */
-function timeOf({ elapsedMs, elapsedIsAbout, durationMs }: Row): string {
-  return took(elapsedMs ?? durationMs, elapsedIsAbout);
+/** The sum over trials; of a batch, the time that a person waited, which is less: they run at the same time. */
+export function timeOf({ elapsedMs, elapsedIsAbout, durationMs }: Times): string {
+  const sum = took(durationMs);
+  const waited = took(elapsedMs ?? durationMs, elapsedIsAbout);
+  return waited === sum ? sum : `${waited} elapsed`;
 }
 
 /**

@@ -35,8 +35,12 @@ type Step = NonNullable<TrialRecord['verifySteps']>[number];
 export function checkSections(record: TrialRecord, whole: boolean): Printable[] {
   const { verifySteps = [], validations = [], judgments = [], verifiedIn, validatedIn } = record;
   const size = whole ? inFull : inStory;
-  // In full, a validation has what its judge was asked.
-  const others = validations.filter((validation) => whole || !isJudgment(validation, judgments));
+  const others = validations.filter((validation) => !isJudgment(validation, judgments));
+  // In full, a judgment has what its judge was asked.
+  const asked = (judgment: Judgment) =>
+    validations
+      .filter((one) => whole && one.name === judgment.name && isJudgment(one, judgments))
+      .flatMap(({ calls = [] }) => calls.map((call) => callLines(call, size)));
   const kinds = [
     checks('verify', verifySteps, {
       passed: ({ exitCode }) => exitCode === 0,
@@ -53,7 +57,7 @@ export function checkSections(record: TrialRecord, whole: boolean): Printable[] 
     }),
     checks('judgments', judgments, {
       passed: reachesThreshold,
-      shown: (judgment) => judgmentLines(judgment, size),
+      shown: (judgment) => stack([judgmentLines(judgment, size), ...asked(judgment)]),
       short: (judgment) => `${judgment.name}  ${scoreText(judgment)}`,
       isUnjudged,
     }),

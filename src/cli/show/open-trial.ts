@@ -5,7 +5,7 @@ import { lastBatch, listRuns, listTrials, shortBatchIds } from '../../ledger/fin
 import { findTarget, labelOf, type Target } from '../../ledger/find-target.ts';
 import { laterGradings } from '../../ledger/later-gradings.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { text } from '../../text/printable.ts';
+import { ours, text } from '../../text/printable.ts';
 import type { CommandContext } from '../context.ts';
 import { artifactsOf, attemptsOf, recordOfTrial, storedBlob } from '../output/stored-batch.ts';
 import { wordsFor } from './layout.ts';
@@ -79,8 +79,9 @@ export function announcedTarget(context: CommandContext, reference = ''): Target
   const target = findTarget(ledger.records, reference);
   const run = target.kind === 'batch' ? undefined : target.run.id;
   const isNamed = [target.batch.id, run].some((id) => id !== undefined && begins(id, reference));
-  if (!isNamed && isLast(ledger, target.batch)) announceLast(context, target.batch);
-  announceOlder(context, target);
+  const { olderToo = [] } = target;
+  if (!isNamed && olderToo.length === 0 && isLast(ledger, target.batch)) announceLast(context, target.batch);
+  announceOlder(context, ledger, target);
   return target;
 }
 
@@ -89,14 +90,17 @@ export function announceLast({ err }: Pick<CommandContext, 'err'>, { id, suite }
   err.print(text`batch ${id} of ${suite}, the last one`);
 }
 
-/** Says which older batch is taken, if the last one has no run of the name, and which others have one. */
-export function announceOlder({ err }: Pick<CommandContext, 'err'>, target: Target): void {
+/** Says which batch is taken for a run's name, if it is not the last one, and which older ones have the run. */
+export function announceOlder({ err }: Pick<CommandContext, 'err'>, ledger: Ledger, target: Target): void {
   const { batch, olderToo: others } = target;
   if (others === undefined) return;
-  const listed = others.slice(0, othersNamed).join(', ');
+  const isTheLast = isLast(ledger, batch);
+  if (isTheLast && others.length === 0) return;
+  const listed = others.slice(0, othersNamed).map(shortBatchIds(ledger.records)).join(', ');
   const more = others.length > othersNamed ? ` and ${others.length - othersNamed} more` : '';
   const too = others.length === 0 ? '' : `; also in ${listed}${more}`;
-  err.print(text`batch ${batch.id} of ${batch.suite}, the newest that has it${too}`);
+  const which = isTheLast ? 'the last one' : 'the newest that has it';
+  err.print(text`batch ${batch.id} of ${batch.suite}, ${ours(which)}${too}`);
 }
 
 const othersNamed = 5;
