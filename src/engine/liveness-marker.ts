@@ -4,7 +4,8 @@ import { backoff } from '../base/backoff.ts';
 import { connectionWaits } from './connection/waits.ts';
 import { ignoreRemovalFailure, removeContainer } from './container/remove.ts';
 import { filterFor } from './container/seccomp/filter.ts';
-import { type OwnedObject, ownershipLabels, roleLabel } from './owned-objects.ts';
+import { type OwnedObject, ownershipLabels, processLabel, roleLabel } from './owned-objects.ts';
+import { hasProcessEnded } from './owner-process.ts';
 import { type Capabilities, otherPlainRuntime } from './port/capabilities.ts';
 import type { Mount } from './port/containers.ts';
 import type { EnginePort } from './port/engine-port.ts';
@@ -188,11 +189,13 @@ export const graceMs = 60_000;
 export const reconnectMs = 3_000;
 
 /**
- * Whether the instance that owns `objects` (which include all of its containers) is dead: its marker has
- * ended, or is missing and everything it owns is older than the grace period. A marker that is about to start
- * counts as missing.
+ * Whether the instance that owns `objects` (which include all of its containers) is dead. If its process can
+ * be seen from here, that decides. Otherwise it is dead if its marker has ended, or is missing and everything
+ * it owns is older than the grace period. A marker that is about to start counts as missing.
  */
 export function isDead(objects: readonly OwnedObject[], now: number): boolean {
+  const hasOwnerEnded = ownerEnded(objects);
+  if (hasOwnerEnded !== undefined) return hasOwnerEnded;
   const markers = objects.filter(isMarker);
   if (markers.some(({ state }) => state === 'running')) return false;
   const isStarting = markers.some(
@@ -200,6 +203,11 @@ export function isDead(objects: readonly OwnedObject[], now: number): boolean {
   );
   if (!isStarting && markers.some(hasEnded)) return true;
   return objects.every(({ createdAt }) => now - createdAt > graceMs);
+}
+
+/** Whether the process that owns `objects` is seen to have ended; undefined if it cannot be seen from here. */
+export function ownerEnded(objects: readonly OwnedObject[]): boolean | undefined {
+  return hasProcessEnded(objects.map(({ labels }) => labels[processLabel]).find(Boolean) ?? '');
 }
 
 /** Whether a marker has ended. */

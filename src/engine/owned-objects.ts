@@ -1,3 +1,4 @@
+import { ownProcess } from './owner-process.ts';
 import type { EnginePort, ListedObject, ObjectKind } from './port/engine-port.ts';
 
 /** Something on the engine that an Offsite process created. */
@@ -78,6 +79,8 @@ function owned(object: Omit<ListedObject, 'kind'> & Pick<OwnedObject, 'kind'>): 
 export const ownedLabel = 'offsite';
 /** The instance (one Offsite process) that created the object. */
 export const instanceLabel = 'offsite.instance';
+/** That process as its machine knows it; see owner-process.ts. */
+export const processLabel = 'offsite.process';
 /** When it was created: epoch milliseconds of the creating machine. */
 export const createdLabel = 'offsite.created';
 /** On a snapshot: the id of the image it was made from. */
@@ -102,6 +105,7 @@ export function ownershipLabels(
     ...extra,
     [ownedLabel]: '1',
     [instanceLabel]: owner.instance,
+    [processLabel]: ownProcess,
     [roleLabel]: owner.role,
     [createdLabel]: String(owner.createdAt),
   };
@@ -123,5 +127,6 @@ function sharedLabels(role: 'snapshot' | 'volume', createdAt: number): Record<st
     // The object outlives its creator. If this label named an instance, a sweep would remove the object once
     // that instance is dead.
     [instanceLabel]: '',
+    [processLabel]: '',
   };
 }

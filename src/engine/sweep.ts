@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import { abortable } from '../base/abortable.ts';
 import { startDeadline } from '../base/deadline.ts';
 import { removeContainer } from './container/remove.ts';
-import { graceMs, hasEnded, isDead, isMarker, reconnectMs } from './liveness-marker.ts';
+import { graceMs, hasEnded, isDead, isMarker, ownerEnded, reconnectMs } from './liveness-marker.ts';
 import {
   containersOf,
   incompleteVolumes,
@@ -40,7 +40,7 @@ export interface SweepOptions {
 /**
  * Removes what dead instances left on this engine (containers, networks, volumes), snapshots that lost their
  * name, and volumes that were never completed, but never what a living instance owns. An instance lives while
- * its marker runs; see liveness-marker.ts.
+ * its process or its marker is seen to run; see liveness-marker.ts.
  */
 export async function sweepDead(
   port: EnginePort,
@@ -115,11 +115,12 @@ async function fateOf(
 
 type Instances = [name: string, objects: OwnedObject[]][];
 
-/** Checks again a few seconds later if the first check finds ended markers. */
+/** Checks again a few seconds later if the first check finds ended markers of processes it cannot see. */
 async function deadInstances(port: EnginePort, own: string, signal?: AbortSignal): Promise<Instances> {
   const dead = await seemDead(port, own, signal);
-  if (!dead.some(([, objects]) => objects.some((object) => isMarker(object) && hasEnded(object))))
-    return dead;
+  const isOpen = (objects: readonly OwnedObject[]) =>
+    ownerEnded(objects) === undefined && objects.some((object) => isMarker(object) && hasEnded(object));
+  if (!dead.some(([, objects]) => isOpen(objects))) return dead;
   await port.clock.sleep(reconnectMs, signal);
   const before = new Set(dead.map(([name]) => name));
   return (await seemDead(port, own, signal)).filter(([name]) => before.has(name));

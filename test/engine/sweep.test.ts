@@ -1,12 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createInterface } from 'node:readline';
 import { describe, expect, test } from 'vitest';
 import { stuckText } from '../../src/api/swept-text.ts';
 import { systemClock } from '../../src/base/clock.ts';
+import { ownProcess } from '../../src/engine/owner-process.ts';
 import type { EnginePort } from '../../src/engine/port/engine-port.ts';
 import { sweepDead } from '../../src/engine/sweep.ts';
+import { byRoot } from '../needs.ts';
+import { anotherAgent } from './another-agent.ts';
 import { cuttingProxy } from './cutting-proxy.ts';
 import { dockerOf } from './docker-of.ts';
 import { startedContainer, testEngine, until } from './engine-fixture.ts';
@@ -22,14 +23,6 @@ const runningMarkers = (instance: string) =>
     filters: { label: [`offsite.instance=${instance}`, 'offsite.role=marker'] },
   });
 
-/** Another agent: a process of its own that holds one container. */
-async function anotherAgent(): Promise<{ process: ChildProcess; instance: string; containerId: string }> {
-  const program = new URL('./agent-process.ts', import.meta.url).pathname;
-  const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [line] = await once(createInterface({ input: child.stdout }), 'line');
-  return { process: child, ...JSON.parse(line) };
-}
-
 /** Removed already is fine. */
 async function gone(removal: Promise<unknown>): Promise<void> {
   await removal.catch((error: { statusCode?: number }) => {
@@ -39,20 +32,20 @@ async function gone(removal: Promise<unknown>): Promise<void> {
 
 // Other tests sweep too, at the same time and on the same engine: what is dead may be gone before we look.
 
-test('what an agent that was killed left is removed; what living ones own stays', async () => {
+test('what an agent that was killed left is removed at once; what living ones own stays', async () => {
   const [dead, living] = await Promise.all([anotherAgent(), anotherAgent()]);
+  const isRunning = async (instance: string) =>
+    (await ofInstance(instance)).filter(({ State }) => State === 'running').length > 0;
   try {
     await using mine = await startedContainer(engine);
     // Both are alive: nothing of theirs is touched.
     await engine.sweep();
-    expect((await ofInstance(dead.instance)).map(({ State }) => State)).toEqual(['running', 'running']);
+    expect(await isRunning(dead.instance)).toBe(true);
 
-    dead.process.kill('SIGKILL');
-    await once(dead.process, 'close');
-    await until(async () => (await runningMarkers(dead.instance)).length === 0);
+    await dead.kill();
     await engine.sweep();
     expect(await ofInstance(dead.instance)).toEqual([]);
-    expect((await ofInstance(living.instance)).map(({ State }) => State)).toEqual(['running', 'running']);
+    expect(await isRunning(living.instance)).toBe(true);
     expect((await ofInstance(engine.instance)).map(({ Id }) => Id)).toContain(mine.id);
   } finally {
     living.process.kill('SIGTERM');
@@ -62,13 +55,25 @@ test('what an agent that was killed left is removed; what living ones own stays'
   expect(await ofInstance(living.instance)).toEqual([]);
 });
 
+byRoot.test(
+  'an agent whose process is not seen from here, as in a container, is known by its marker',
+  async () => {
+    const agent = await anotherAgent({
+      within: ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc'],
+    });
+    await until(async () => (await runningMarkers(agent.instance)).length === 1);
+    await engine.sweep();
+    expect((await ofInstance(agent.instance)).map(({ State }) => State)).toEqual(['running', 'running']);
+    await agent.kill();
+    await until(async () => (await runningMarkers(agent.instance)).length === 0);
+    await engine.sweep();
+    expect(await ofInstance(agent.instance)).toEqual([]);
+  },
+);
+
 test('a container that the engine never removes is told, and keeps nothing else from being removed', async () => {
   const [held, other] = await Promise.all([anotherAgent(), anotherAgent()]);
-  for (const dead of [held, other]) {
-    dead.process.kill('SIGKILL');
-    await once(dead.process, 'close');
-    await until(async () => (await runningMarkers(dead.instance)).length === 0);
-  }
+  for (const dead of [held, other]) await dead.kill();
   const { port } = engine;
   let removing = 0;
   const silent: EnginePort = {
@@ -139,6 +144,22 @@ describe('what no marker speaks for', () => {
     await engine.sweep();
     expect(await isThere(dead.inspect())).toBe(false);
     expect(await isThere(young.inspect())).toBe(true);
+  });
+
+  test('is of a process that lives, however old it is, and not of one that has its id now', async () => {
+    await using stack = new AsyncDisposableStack();
+    const of = async (process: string, created: string) => {
+      const container = await orphan({ ...labels(created), 'offsite.process': process });
+      stack.defer(() => gone(container.remove({ force: true })));
+      return container;
+    };
+    const living = await of(ownProcess, old());
+    const dead = await of(ownProcess.replace(/\d+$/, '1'), String(Date.now()));
+    const elsewhere = await of(`another boot ${ownProcess}`, String(Date.now()));
+    await engine.sweep();
+    expect(await isThere(dead.inspect())).toBe(false);
+    expect(await isThere(living.inspect())).toBe(true);
+    expect(await isThere(elsewhere.inspect())).toBe(true);
   });
 
   test('goes in one sweep, though containers use the volumes', async () => {
@@ -262,6 +283,7 @@ test('every object says whose it is, and what the caller adds cannot change that
     offsite: '1',
     'offsite.instance': engine.instance,
     'offsite.role': 'container',
+    'offsite.process': expect.stringMatching(/ \d+ \d+$/),
     'offsite.created': expect.stringMatching(/^\d{13}$/),
   });
 });

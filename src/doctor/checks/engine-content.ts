@@ -1,7 +1,7 @@
 import { baseImageName, baseImageRecipe } from '../../base-image/recipe.ts';
 import { assertEnforceable } from '../../engine/capabilities.ts';
 import { engineSpace } from '../../engine/container/disk-space.ts';
-import { graceMs, isMarker } from '../../engine/liveness-marker.ts';
+import { isDead } from '../../engine/liveness-marker.ts';
 import { ownedContainers } from '../../engine/owned-objects.ts';
 import { exceeds, mostSnapshots } from '../../engine/snapshot/eviction.ts';
 import { listedSnapshots, snapshotRepository } from '../../engine/snapshot/kept-snapshots.ts';
@@ -99,17 +99,14 @@ export const snapshots = engineCheck('snapshots', async ({ port }, { config, sig
  */
 export const leftovers = engineCheck('leftovers', async ({ port }, { clock, signal }) => {
   const containers = await ownedContainers(port, signal);
-  const markers = containers.filter((container) => isMarker(container) && container.state === 'running');
-  const living = new Set(markers.map(({ instance }) => instance));
-  const dead = containers.filter(
-    ({ instance, createdAt }) => !living.has(instance) && clock.now() - createdAt > graceMs,
-  );
+  const instances = [...Map.groupBy(containers, ({ instance }) => instance).values()];
+  const dead = instances.filter((objects) => isDead(objects, clock.now()));
   if (dead.length === 0) {
     return {
       state: 'ok',
-      found: `no containers of processes that were killed; Offsite processes on this engine: ${living.size}`,
+      found: `no containers of processes that were killed; Offsite processes on this engine: ${instances.length}`,
     };
   }
-  const found = `${plural(dead.length, 'container')} of Offsite processes that were killed`;
+  const found = `${plural(dead.flat().length, 'container')} of Offsite processes that were killed`;
   return { state: 'warn', found, fix: 'The next run removes them. To remove them now: offsite engine clean' };
 });

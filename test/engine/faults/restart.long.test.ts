@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../../src/base/clock.ts';
 import type { ContainerSpec } from '../../../src/engine/container/container-spec.ts';
 import { containerOf } from '../../../src/engine/container.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { byRoot } from '../../needs.ts';
+import { anotherAgent } from '../another-agent.ts';
 import { dockerOf } from '../docker-of.ts';
 import { markerRuns, testEngine, untilFile } from '../engine-fixture.ts';
 import { type OwnEngine, ownEngine } from './own-engine.ts';
@@ -140,24 +140,13 @@ byRoot.describe('an engine that stops in the middle', () => {
   });
 
   test('together with an agent leaves nothing that the next agent does not sweep', { timeout }, async () => {
-    // It never disposes of anything, and waits for nothing more, as a process that was killed does not.
-    let isDead = false;
-    const never = new Promise<never>(() => undefined);
-    const sleep = (ms: number, signal?: AbortSignal) => (isDead ? never : systemClock.sleep(ms, signal));
-    const dead = await testEngine({ host: own.host, clock: { ...systemClock, sleep } });
-    const left = await startedContainer(dead);
-    isDead = true;
-    await own.crash();
+    await engine.port.images.tag(imageId, 'offsite/base:latest');
+    const dead = await anotherAgent({ host: own.host });
+    await Promise.all([dead.kill(), own.crash()]);
     await own.start();
-    await using next = await testEngine({ host: own.host, clock: later });
+    await using next = await testEngine({ host: own.host });
     const swept = await next.sweep();
-    expect(swept.removed).toContainEqual(expect.objectContaining({ id: left.id }));
+    expect(swept.removed).toContainEqual(expect.objectContaining({ id: dead.containerId }));
     expect(swept.instances).toContain(dead.instance);
   });
 });
-
-/** A clock ten minutes ahead: after the grace period for an agent without a marker. */
-const later = {
-  now: () => Date.now() + 600_000,
-  sleep: systemClock.sleep,
-};

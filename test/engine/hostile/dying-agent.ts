@@ -1,17 +1,13 @@
 // An agent in a separate process, for killed-agent.long.test.ts: runs to the phase that its argument names,
 // prints it, and stays there.
 import { setInterval } from 'node:timers';
-import { dockerOf } from '../docker-of.ts';
 import { startedContainer, testEngine, testSpec } from '../engine-fixture.ts';
 
 const phase = process.argv[2];
 const repository = process.argv[4];
 const engine = await testEngine(repository === undefined ? {} : { snapshots: { repository } });
 
-async function reached(): Promise<void> {
-  // The marker starts beside the first container; an agent that is killed before is dead by age instead.
-  const filters = { label: [`offsite.instance=${engine.instance}`, 'offsite.role=marker'] };
-  while ((await dockerOf(engine).listContainers({ filters })).length === 0);
+function reached(): void {
   console.log(JSON.stringify({ instance: engine.instance }));
 }
 
@@ -20,7 +16,7 @@ const stay = new Promise<never>(() => setInterval(() => undefined, 1_000_000));
 switch (phase) {
   case 'create':
     await engine.createContainer(await testSpec(engine));
-    await reached();
+    reached();
     break;
   case 'services': {
     const { signal } = new AbortController();
@@ -31,26 +27,26 @@ switch (phase) {
     const program = { command: ['sleep', 'infinity'], env: {}, memoryFolders: [] };
     const service = await engine.createService({ ...spec, ...joined, service: program }, signal);
     await service.start(signal);
-    await reached();
+    reached();
     break;
   }
   case 'start':
     await startedContainer(engine);
-    await reached();
+    reached();
     break;
   case 'exec': {
     const container = await startedContainer(engine);
     await container.exec({
       argv: ['sh', '-c', 'trap "" TERM HUP; setsid -f sleep 1000 > /dev/null 2>&1; echo up; sleep 1000'],
       timeoutMs: 1_000_000,
-      onOutput: () => void reached(),
+      onOutput: reached,
     });
     break;
   }
   case 'snapshot': {
     const { imageId, ...container } = await testSpec(engine);
     const build = async () => {
-      await reached();
+      reached();
       await stay;
     };
     await engine.snapshot({ parentImageId: imageId, container, key: String(process.argv[3]), build });

@@ -22,26 +22,16 @@ async function killedIn(phase: string, key = ''): Promise<string> {
     closed.then(() => Promise.reject(new Error(`the agent ended before it was in ${phase}`))),
   ]);
   const { instance } = JSON.parse(line);
-  expect((await ofInstance(instance)).length, phase).toBeGreaterThan(1);
+  expect((await ofInstance(instance)).length, phase).toBeGreaterThan(0);
   child.kill('SIGKILL');
   await closed;
   return instance;
-}
-
-/** Other tests sweep too: what is dead may be gone already. */
-async function markerEnded(instance: string): Promise<void> {
-  await until(async () =>
-    (await ofInstance(instance)).every(
-      ({ Labels, State }) => Labels['offsite.role'] !== 'marker' || State !== 'running',
-    ),
-  );
 }
 
 test('the next agent removes everything of an agent that was killed in any phase', async () => {
   const instances = await Promise.all(
     ['create', 'start', 'services', 'exec', 'snapshot'].map((phase) => killedIn(phase, randomUUID())),
   );
-  await Promise.all(instances.map(markerEnded));
   await engine.sweep();
   // What another sweep was removing already may take a moment more.
   for (const instance of instances) await until(async () => (await ofInstance(instance)).length === 0);
