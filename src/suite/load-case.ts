@@ -32,11 +32,11 @@ export function plannedCase(
   index: number,
   prompt: PromptSource,
   reader: SuiteReader,
+  // Each case may have as many bytes as the texts of the suite together.
+  files = new FileReader(reader.parts),
 ): { planned: PlannedCase; hiding: Hiding } {
   const path = ['cases', index];
-  const { reach, keys } = reader.parts;
-  // Each case may have as many bytes as the texts of the suite together.
-  const part: CasePart = { path, reader, files: new FileReader({ reach, keys }) };
+  const part: CasePart = { path, reader, files };
   const extras = extrasOf(entry, part);
   const { steps } = extras;
   const variables = { ...entry.variables, ...(steps && { instruction: instructionOf(steps.list) }) };
@@ -72,8 +72,8 @@ export function plannedCase(
     refuseLoneUser([...path, 'user'], reader);
   }
   const planned = { request, local: extras };
-  const { files = {}, folders = {} } = entry.environment ?? reader.source.environment ?? {};
-  const givenFiles = extras.environment.files?.filter((file) => Object.hasOwn(files, file.path));
+  const { files: given = {}, folders = {} } = entry.environment ?? reader.source.environment ?? {};
+  const givenFiles = extras.environment.files?.filter((file) => Object.hasOwn(given, file.path));
   const givenFolders = Object.values(folders).map((folder) => resolve(reader.parts.folder, folder));
   const hiding = { ...reader.own, givenFiles, givenFolders };
   // With a problem, files may be missing.
@@ -297,7 +297,7 @@ function plannedStep(step: StepSource, common: CommonParts, part: CasePart): Cas
     },
     artifacts: [...common.artifacts, ...artifacts],
     ...(except.length > 0 && { artifactsExcept: except }),
-    ...(solution && { oracle: plannedOracle(solution, { ...part, path: [...path, 'solution'] }) }),
+    oracle: solution && plannedOracle(solution, { ...part, path: [...path, 'solution'] }),
   };
 }
 

@@ -27,6 +27,12 @@ interface Reporting {
   report(path: string | string[], issue: string | FileIssue): void;
 }
 
+/** An environment with what only a task can say. */
+export type GivenEnvironment = EnvironmentSource & {
+  placed?: PlacedFile[] | undefined;
+  volumes?: string[] | undefined;
+};
+
 /** Reads the files that an environment names, and reports their problems. */
 export function plannedEnvironment(
   {
@@ -43,8 +49,9 @@ export function plannedEnvironment(
     needs,
     startUp,
     hosts,
+    volumes,
     ...placed
-  }: EnvironmentSource,
+  }: GivenEnvironment,
   parts: EnvironmentParts & Reporting,
 ): CaseEnvironment {
   return {
@@ -61,6 +68,7 @@ export function plannedEnvironment(
     ...(hosts && { hosts }),
     ...(healthcheck && { healthcheck }),
     ...((placed.files || placed.folders || placed.writable) && { files: placedFiles(placed, parts) }),
+    ...(volumes && { volumes }),
     ...(timeouts && { timeouts }),
     ...(needs && { needs }),
   };
@@ -106,8 +114,9 @@ function placedFiles(
   {
     files: named = {},
     folders = {},
+    placed = [],
     writable = [],
-  }: Pick<EnvironmentSource, 'files' | 'folders' | 'writable'>,
+  }: Pick<GivenEnvironment, 'files' | 'folders' | 'placed' | 'writable'>,
   { folder, files, reach, report }: EnvironmentParts & Reporting,
 ): PlacedFile[] {
   const fileFrom = (path: string, source: string): PlacedFile => {
@@ -143,6 +152,7 @@ function placedFiles(
     ...Object.entries(named).flatMap(([path, source]) =>
       read('files', source, () => [fileFrom(path, resolve(folder, source))]),
     ),
+    ...placed,
     ...writable.map((path) => ({ path, folder: true as const, mode: 0o777 })),
   ];
 }

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { KnownKeys } from '../redaction/known-keys.ts';
-import { answersOfSuite, withGiven } from './answers.ts';
+import { answersOfSuite, namedFiles, withGiven } from './answers.ts';
 import { judgesOf } from './checks-source.ts';
 import type { Config } from './config-file.ts';
 import { BadFile, type FileIssue } from './file-issues.ts';
@@ -10,7 +10,7 @@ import type { FetchedSources } from './git/fetch-sources.ts';
 import { plannedCase } from './load-case.ts';
 import type { PlannedCase, PromptSource, SuitePlan } from './plan.ts';
 import { findModel, type HarnessOffer, plannedVariant, unknownModel } from './planned-variant.ts';
-import { FileReader, heldKey, type Reach, reachedFolder } from './read-file.ts';
+import { FileReader, heldKey, type Reach, reachedFolder, readFile } from './read-file.ts';
 import { readSuite } from './read-suite.ts';
 import type { CaseSource, SuiteFile } from './suite-file.ts';
 import { SuiteReader } from './suite-reader.ts';
@@ -49,7 +49,13 @@ export function loadSuite(
   const folder = dirname(file);
   const reach = { within: [folder, ...allowOutside], except };
   const files = new FileReader({ reach, keys });
-  const reader = new SuiteReader(yaml, { folder, files, reach, images: config.images, keys }, sources);
+  const own = [resolve(file), ...namedFiles(source).map((name) => resolve(folder, name))];
+  const reader = new SuiteReader(
+    yaml,
+    { folder, files, reach, images: config.images, keys },
+    { suite: readFile(file).content, own },
+    sources,
+  );
   reader.issues.push(...issues);
   const prompt = promptOf(reader);
   const { cases: entries = [] } = source;

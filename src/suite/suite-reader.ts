@@ -1,13 +1,12 @@
 import { join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../base/offsite-error.ts';
-import { namedFiles } from './answers.ts';
+import type { Hiding } from './answers.ts';
 import { type CaseEnvironment, type EnvironmentSource, noEnvironment } from './environment.ts';
 import { BadFile, type FileIssue, positionInText } from './file-issues.ts';
 import { type FetchedSources, keyOfSource } from './git/fetch-sources.ts';
 import type { PlannedSource } from './git/git-source.ts';
 import { type EnvironmentParts, plannedEnvironment } from './load-environment.ts';
-import { readFile } from './read-file.ts';
 import type { CaseSource, SuiteFile } from './suite-file.ts';
 import { checkLineEnds, type Text } from './text-source.ts';
 import { expandVariables, type Variables } from './variables.ts';
@@ -19,18 +18,22 @@ export class SuiteReader {
   readonly source: SuiteFile;
   readonly parts: EnvironmentParts;
   /** What agents must not read: the suite's own file, and the files that grade and solve its cases. */
-  readonly own: { suite: Buffer; own: string[] };
+  readonly own: Pick<Hiding, 'suite' | 'own'>;
   readonly #yaml: YamlFile<SuiteFile>;
   readonly #sources: FetchedSources | undefined;
   readonly #environments = new Map<EnvironmentSource, CaseEnvironment>();
 
-  constructor(yaml: YamlFile<SuiteFile>, parts: EnvironmentParts, sources: FetchedSources | undefined) {
+  constructor(
+    yaml: YamlFile<SuiteFile>,
+    parts: EnvironmentParts,
+    own: SuiteReader['own'],
+    sources?: FetchedSources | undefined,
+  ) {
     this.#sources = sources;
     this.source = yaml.value;
     this.parts = parts;
+    this.own = own;
     this.#yaml = yaml;
-    const named = namedFiles(yaml.value).map((name) => resolve(parts.folder, name));
-    this.own = { suite: readFile(yaml.file).content, own: [resolve(yaml.file), ...named] };
   }
 
   readonly report = (path: Path, message: string): void => {

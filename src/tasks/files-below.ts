@@ -1,12 +1,11 @@
-import { type Dirent, readdirSync, realpathSync, statSync } from 'node:fs';
+import { type Dirent, readdirSync, realpathSync } from 'node:fs';
 import { join, posix, relative, sep } from 'node:path';
 import ignore from 'ignore';
 import { taskDigests } from '../bounds/tasks.ts';
-import type { PlacedFile } from '../suite/environment.ts';
 import { BadFile } from '../suite/file-issues.ts';
-import type { FileReader } from '../suite/read-file.ts';
-import type { PlacedFolder } from './task.ts';
-import { issueAt, type TaskFolder } from './task-folder.ts';
+import { FileReader, type ReadFile } from '../suite/read-file.ts';
+import type { TaskCase } from './case-of.ts';
+import { issueAt, TaskFolder } from './task-folder.ts';
 
 /**
  * The files below a folder of a task, as paths from `from` with slashes, sorted. A link is a file, and must
@@ -81,33 +80,30 @@ export function ignorePatterns(task: TaskFolder, name: string): string[] {
   return patterns;
 }
 
-/**
- * The files, and the files of folders, that are put into a container, with their contents. Later folders
- * replace files of earlier ones. Links are followed, within the task. Throws `BadFile`, and `input` errors of
- * the reader.
- */
-export function placedFiles(
-  task: TaskFolder,
-  folders: readonly PlacedFolder[],
-  files: FileReader,
-): PlacedFile[] {
-  const placed = new Map<string, PlacedFile>();
-  for (const { from, to, ignored } of folders) {
-    const below = isFolder(from) ? filesBelow(task, from, ignored) : [''];
-    for (const name of below) {
-      const path = posix.join(to, name);
-      const { content, isExecutable } = files.file(join(from, name));
-      placed.set(path, { path, content, mode: isExecutable ? 0o755 : 0o644 });
-    }
+/** Reads what the case of a task names, and nothing that a link of the task leads out to. */
+export class TaskFiles extends FileReader {
+  readonly #task: TaskFolder;
+  readonly #named: TaskCase['named'];
+
+  constructor(place: string, named: TaskCase['named'], options: ConstructorParameters<typeof FileReader>[0]) {
+    super(options);
+    this.#task = new TaskFolder(place);
+    this.#named = named;
   }
-  return [...placed.values()];
-}
 
-/** The folder in the container that has the files. */
-export function folderOf({ from, to }: PlacedFolder): string {
-  return isFolder(from) ? to : posix.dirname(to);
-}
+  override file(path: string): ReadFile {
+    const text = this.#named.get(path);
+    return typeof text === 'string' ? { content: Buffer.from(text), isExecutable: false } : super.file(path);
+  }
 
-function isFolder(path: string): boolean {
-  return statSync(path).isDirectory();
+  override folder(path: string, target: string): (ReadFile & { path: string })[] {
+    const folders = this.#named.get(path);
+    const placed = new Map<string, ReadFile & { path: string }>();
+    for (const { from, ignored } of Array.isArray(folders) ? folders : [])
+      for (const name of filesBelow(this.#task, from, ignored)) {
+        const at = posix.join(target, name);
+        placed.set(at, { path: at, ...super.file(join(from, name)) });
+      }
+    return [...placed.values()];
+  }
 }

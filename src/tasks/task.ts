@@ -91,8 +91,8 @@ export type TaskNetwork =
 
 export interface TaskService {
   name: string;
-  /** Where the compose file defines it: `docker-compose.yaml:3:5`. */
-  place: string;
+  /** Where the compose file defines it. */
+  place: FileIssue;
   /** Further names that other containers reach it by. */
   aliases: string[];
   source: ContainerSource;

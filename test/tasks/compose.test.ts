@@ -95,7 +95,11 @@ services:
     },
     { name: 'job', healthcheck: 'none' },
   ]);
-  expect(environment.services[0]?.place).toBe(`${found.place}/${file}:11:3`);
+  expect(environment.services[0]?.place).toMatchObject({
+    file: `${found.place}/${file}`,
+    line: 11,
+    column: 3,
+  });
   expect(obstaclesOf(found)).toEqual([]);
 });
 

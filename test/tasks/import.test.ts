@@ -124,6 +124,7 @@ const compose = `
 services:
   main:
     depends_on: { db: { condition: service_healthy } }
+    volumes: ["./db/config:/srv/config", "./db/start.sh:/srv/start.sh"]
   db:
     image: debian
     command: [serve, "--port", "80"]
@@ -255,6 +256,7 @@ function writeAll(): void {
     'solution/solve.sh': 'true\n',
   });
   set.link('greet/environment/link', '/etc/passwd');
+  mkdirSync(join(set.folder, 'stepped/steps/first one/workdir'));
   set.harbor('image', {
     'task.toml': '[environment]\ndocker_image = "debian"\n',
     'environment/Dockerfile': null,

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { BadFile, type FileIssue } from '../../suite/file-issues.ts';
+import { BadFile } from '../../suite/file-issues.ts';
 import type { ContainerSource, ServiceFile, TaskService } from '../task.ts';
 import { isBelow } from '../task-folder.ts';
 import type { ComposeSource, ServiceTable } from './compose-file.ts';
@@ -28,7 +28,7 @@ export function readService(
   return {
     name,
     source: readSource(source, name, table, base, main),
-    place: placeOf(at([])),
+    place: at([]),
     aliases: aliasesOf(table),
     command: wordsOf(table.command),
     entrypoint: wordsOf(table.entrypoint),
@@ -93,10 +93,6 @@ function variablesOf(
     return '';
   };
   return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, read(name, value)]));
-}
-
-function placeOf({ file, line, column }: FileIssue): string {
-  return `${file}:${line}:${column}`;
 }
 
 function wordsOf(command: string | string[] | null | undefined): string[] | undefined {

@@ -24,8 +24,7 @@ import { type LeftOut, plannedTasks, type TaskPlanParts } from '../plan-tasks.ts
 import type { Note } from '../supported.ts';
 import type { Task } from '../task.ts';
 import { isBelow, issueAt } from '../task-folder.ts';
-import { caseYaml, type ImportedCase } from './case-yaml.ts';
-import { NotCarried } from './words.ts';
+import { caseYaml, type ImportedCase, NotCarried } from './case-yaml.ts';
 
 export interface ImportOptions extends TaskPlanParts {
   /** Where the suite is written. */
@@ -57,17 +56,16 @@ export function importTasks(
   const cases: WrittenCase[] = [];
   const imported: string[] = [];
   const leftOut: LeftOut[] = [];
-  for (const each of plannedTasks(source, parts)) {
-    if (each.kind === 'left out') {
-      const { kind, ...rest } = each;
-      leftOut.push(rest);
+  for (const { kind, ...each } of plannedTasks(source, parts)) {
+    if (!('planned' in each)) {
+      leftOut.push(each);
       continue;
     }
-    const { task, planned } = each;
-    const { id } = planned.request;
+    const { task } = each;
+    const { id } = task;
     const name = target.nameFor(id);
     try {
-      const written = caseYaml(planned, `cases/${name}`, shared);
+      const written = caseYaml(task.place, each.source, `cases/${name}`, shared);
       const one = { yaml: written.yaml, notes: task.notes };
       requireReadable({ id: target.name, variants, cases: [one] }, task);
       target.writeCase(name, written, task.place);
@@ -296,32 +294,16 @@ const clashes: ReadonlyMap<string, string> = new Map([
   ['ENAMETOOLONG', 'its name is too long'],
 ]);
 
-/** Without the bits that let a program run as another user: these files lie on the host. */
-const permissions = 0o777;
-
-/**
- * Writes links last, so that nothing is written through one: the files of a task may have a link, and a file
- * whose path goes through it. No file replaces another.
- */
-function writeInto(folder: string, { files, contexts }: ImportedCase): void {
-  makeFolder(folder);
-  const entries = files.flatMap(({ folder: below, entries }) => {
-    makeFolder(inFolder(folder, below));
-    return entries.map((entry) => ({ ...entry, path: inFolder(folder, join(below, entry.path)) }));
-  });
-  for (const { from, to } of contexts) copyContext(from, inFolder(folder, to));
-  for (const entry of entries) {
-    if ('linkTarget' in entry) continue;
-    const isFolder = 'folder' in entry;
-    makeFolder(isFolder ? entry.path : dirname(entry.path));
-    if (isFolder) continue;
-    writeFileSync(entry.path, entry.content, { flag: 'wx' });
-    chmodSync(entry.path, entry.mode & permissions);
+/** No file replaces another. Folders are copied last, with their links: no file is written through one. */
+function writeInto(folder: string, { files, folders, copied }: ImportedCase): void {
+  for (const below of ['', ...folders]) makeFolder(inFolder(folder, below));
+  for (const { path, content, isExecutable } of files) {
+    const file = inFolder(folder, path);
+    makeFolder(dirname(file));
+    writeFileSync(file, content, { flag: 'wx' });
+    chmodSync(file, isExecutable ? 0o755 : 0o644);
   }
-  for (const entry of entries) if ('linkTarget' in entry) symlinkSync(entry.linkTarget, entry.path);
-  // Last, since a folder may be closed to its owner.
-  for (const entry of entries.toReversed())
-    if ('folder' in entry) chmodSync(entry.path, entry.mode & permissions);
+  for (const { from, to } of copied) copyContext(from, inFolder(folder, to));
 }
 
 function inFolder(folder: string, below: string): string {
@@ -329,6 +311,9 @@ function inFolder(folder: string, below: string): string {
   if (!isBelow(folder, path)) throw new NotCarried(`it puts a file at ${JSON.stringify(below)}`);
   return path;
 }
+
+/** Without the bits that let a program run as another user: these files lie on the host. */
+const permissions = 0o777;
 
 /** Copies links as links, and does not follow them. */
 function copyContext(from: string, to: string): void {
