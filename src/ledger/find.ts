@@ -207,12 +207,15 @@ export function unknownBatch(records: Records, name: string): OffsiteError {
     .map(({ id }) => String(id).replace(idPrefix, ''));
   // The prefix would make all of them similar. People who type an id by hand type its beginning.
   const bare = name.replace(idPrefix, '');
+  const prefix = name === bare ? '' : idPrefix;
+  const length = Math.max(name.length, suggestedCharacters) - prefix.length;
   const near = nearest(
     bare,
-    ids.map((id) => id.slice(0, Math.max(bare.length, suggestedCharacters))),
+    ids.map((id) => id.slice(0, length)),
   );
+  const meant = `${prefix}${near}`;
   return new OffsiteError(
-    `the data folder has no batch ${name}${near === undefined ? '' : `; did you mean "${near}"?`}`,
+    `the data folder has no batch ${name}${near === undefined ? '' : `; did you mean "${meant}"?`}`,
     {
       code: 'BATCH_UNKNOWN',
       kind: 'input',
@@ -385,7 +388,7 @@ export function listOtherRuns(records: Records, except: BatchKey): ListedRun[] {
   );
 }
 
-/** The ids of batches that began before the run's and have a run of the same case and variant, newest first. */
+/** Older batches that have a run of the same case and variant: their ids, newest first. */
 export function listOlderBatches(records: Records, { batch, caseId, variant }: ListedRun): string[] {
   return records
     .all(

@@ -143,7 +143,7 @@ function ranHere({ trials }: Row): boolean {
   return trials.length === 0 || trials.some(({ fromService }) => !fromService);
 }
 
-/** The sum over trials; of a batch, the time that a person waited, which is less: they run at the same time. */
+/** The sum over trials. Of a batch, the time that a person waited: its trials run at the same time. */
 export function timeOf({ elapsedMs, elapsedIsAbout, durationMs }: Times): string {
   const sum = took(durationMs);
   const waited = took(elapsedMs ?? durationMs, elapsedIsAbout);

@@ -90,7 +90,7 @@ export function announceLast({ err }: Pick<CommandContext, 'err'>, { id, suite }
   err.print(text`batch ${id} of ${suite}, the last one`);
 }
 
-/** Says which batch is taken for a run's name, if it is not the last one, and which older ones have the run. */
+/** Says which batch is taken for the name of a run, and which older ones have the run too. */
 export function announceOlder({ err }: Pick<CommandContext, 'err'>, ledger: Ledger, target: Target): void {
   const { batch, olderToo: others } = target;
   if (others === undefined) return;
