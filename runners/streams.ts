@@ -1,12 +1,12 @@
 import type { StreamReader } from '../src/harness/cli-stream.ts';
-import { claudeCodeLines } from './claude-code/stream.ts';
-import { clineStream } from './cline/stream.ts';
-import { codexLines } from './codex/stream.ts';
-import { copilotStream } from './copilot/stream.ts';
-import { geminiStream } from './gemini-cli/stream.ts';
-import { opencodeLines } from './opencode/stream.ts';
-import { piStream } from './pi/stream.ts';
-import { qwenCodeStream } from './qwen-code/stream.ts';
+import { claudeCodeLines } from './claude-code/runner.ts';
+import { clineStream } from './cline/runner.ts';
+import { codexLines } from './codex/runner.ts';
+import { copilotStream } from './copilot/runner.ts';
+import { geminiStream } from './gemini-cli/runner.ts';
+import { opencodeLines } from './opencode/runner.ts';
+import { piStream } from './pi/runner.ts';
+import { qwenCodeStream } from './qwen-code/runner.ts';
 
 /**
  * The streams of CLIs that Offsite reads, by the names of their harnesses. A `command` profile may name one

@@ -1,8 +1,8 @@
 // The long form of test/faults: every fault at every point, and a table of the results. Takes some minutes.
 
 import pLimit from 'p-limit';
+import { table } from '../src/text/fit.ts';
 import { plainText } from '../src/text/output.ts';
-import { table } from '../src/text/table.ts';
 import {
   filled,
   killed,

@@ -3,7 +3,7 @@
 // with any, the tests are left out.
 
 import { OffsiteError } from '../src/base/offsite-error.ts';
-import { hostileSuites } from '../src/doctor/deep/attacks.ts';
+import { hostileSuites } from '../src/doctor/deep/conformance.ts';
 import { runHostile } from '../src/doctor/deep/look-deep.ts';
 import { printedHostile } from '../src/doctor/deep/outcome.ts';
 import { unmetWishes } from '../src/engine/capabilities.ts';

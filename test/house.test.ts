@@ -88,9 +88,9 @@ const parsesItself = [
   'src/cli/commands/show.ts',
   'src/cli/commands/shell.ts',
   'src/redaction/redactor.ts',
-  'src/text/log-destination.ts',
+  'src/text/output.ts',
   // Files and output of this program, and of the user's engine.
-  'src/doctor/deep/run-suite.ts',
+  'src/doctor/deep/outcome.ts',
   'src/base/version.ts',
   'src/engine/connection/docker-context.ts',
   // They run in the browser and in the sandbox, and read what this program sends.

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Pool } from 'undici';
-import { runVariants } from '../../src/service/record/variant.ts';
+import { runVariants } from '../../src/service/record/setup.ts';
 import { percentile } from '../service/load.ts';
 import { startServer } from '../service/server-process.ts';
 

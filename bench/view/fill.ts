@@ -1,5 +1,5 @@
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import type { RandomIndex } from '../../src/stats/random.ts';
+import type { RandomIndex } from '../../src/stats/repeats.ts';
 import { type Found, fillBatch } from '../../test/viewer/filled-ledger.ts';
 
 const start = Date.UTC(2026, 0, 1);

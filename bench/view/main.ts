@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
-import { randomIndex } from '../../src/stats/random.ts';
+import { randomIndex } from '../../src/stats/repeats.ts';
 import { openBrowser } from '../../test/viewer/browser.ts';
 import { startServer } from '../service/server-process.ts';
 import { fill, type Sizes } from './fill.ts';

@@ -1,6 +1,6 @@
-import { programEnvironment } from '../../src/harness/program-environment.ts';
+import { programEnvironment } from '../../src/harness/cli-launch.ts';
 import type { Runner } from '../../src/harness/runner.ts';
-import { acpSession } from './lazy-session.ts';
+import { acpSession } from './session.ts';
 
 /**
  * Any agent that speaks the Agent Client Protocol. The profile's `run` script starts it. Offsite is its

@@ -27,9 +27,8 @@ import { shownOutput } from '../../src/harness/streamed-turn.ts';
 import { modelFailure, RecordRoom, TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 import type { HarnessEnding } from '../../src/record/harness.ts';
 import { type McpServer, transportOf } from '../../src/suite/mcp-server.ts';
-import { type AcpProgram, AgentProcess, noTimeoutMs } from './agent-process.ts';
 import { AcpMessages } from './messages.ts';
-import { Terminals } from './terminals.ts';
+import { type AcpProgram, AgentProcess, noTimeoutMs, Terminals } from './terminals.ts';
 import { Updates } from './updates.ts';
 
 /** The protocol's code for an agent that wants to be authenticated first. */
@@ -333,4 +332,25 @@ function endingOfStatus(status: TurnStatus): HarnessEnding {
     default:
       return { ended: 'exited', exitCode: 0 };
   }
+}
+
+/**
+ * A conversation with a program that speaks the protocol. The first turn starts the program and loads the
+ * protocol's library.
+ */
+export function acpSession(context: HarnessContext, program: () => AcpProgram): HarnessSession {
+  let session: AcpSession | undefined;
+  return {
+    get commandsFrom() {
+      return session?.commandsFrom;
+    },
+    async turn(message, limits) {
+      if (!session) {
+        const { AcpSession } = await import('./session.ts');
+        session = new AcpSession(context, program());
+      }
+      return session.turn(message, limits);
+    },
+    end: async () => session?.end(),
+  };
 }

@@ -1,14 +1,17 @@
+import { z } from 'zod';
+import { mcpEntry } from '../../src/harness/cli-launch.ts';
 import { type Cli, cliSession } from '../../src/harness/cli-session.ts';
+import type { LineTaker } from '../../src/harness/cli-stream.ts';
+import { type CommandOutcome, type CommandResult, messageLines } from '../../src/harness/message-lines.ts';
 import { npmInstall, programPath, versionFile } from '../../src/harness/npm-cli.ts';
-import { mcpEntry } from '../../src/harness/program-environment.ts';
 import {
   type HarnessContext,
   type ModelAccess,
   type Runner,
   requireModel,
 } from '../../src/harness/runner.ts';
+import { modelFailure, type TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 import { versions } from '../versions.ts';
-import { claudeCodeLines } from './stream.ts';
 
 /** Anthropic's Claude Code. */
 export const claudeCode: Runner = {
@@ -82,5 +85,114 @@ function claudeCodeCli({ profile, home }: HarnessContext, model: ModelAccess): C
     versionFile: versionFile(versions['claude-code']),
     takerFor: claudeCodeLines,
     usageIsCumulative: false,
+  };
+}
+
+const System = z.looseObject({ subtype: z.string() });
+const Init = z.object({ session_id: z.string(), claude_code_version: z.string().optional() });
+const Retry = z.object({ attempt: z.number(), error_status: z.number().nullish() });
+const Result = z.object({
+  subtype: z.string(),
+  is_error: z.boolean(),
+  result: z.string().optional(),
+  errors: z.array(z.string()).optional(),
+  api_error_status: z.number().nullish(),
+  usage: z.object({
+    input_tokens: z.number(),
+    output_tokens: z.number(),
+    cache_read_input_tokens: z.number().nullish(),
+    cache_creation_input_tokens: z.number().nullish(),
+  }),
+});
+
+/**
+ * Reads `claude -p --output-format stream-json`: `system` (init, retries), `assistant` and `user` messages,
+ * and one `result`. If a command's exit code is not 0, it is in the text of the command's result. Only `user`
+ * lines have times.
+ */
+export function claudeCodeLines(record: TurnRecord): LineTaker {
+  const takeMessage = messageLines(record, 'Bash', outcomeOf);
+  /** Whether the model's API failed instead of giving the last message. */
+  let apiError = false;
+  return (line, at) => {
+    switch (line.type) {
+      case 'system':
+        return takeSystem(record, line, at);
+      case 'assistant':
+        apiError = typeof line.error === 'string';
+        return takeMessage(line, at);
+      case 'user':
+        return takeMessage(line, at);
+      case 'result': {
+        const result = Result.parse(line);
+        record.usage = usageOf(result.usage);
+        record.status = statusOf(result, apiError);
+      }
+    }
+  };
+}
+
+function takeSystem(record: TurnRecord, line: Record<string, unknown>, at: number): void {
+  const { subtype } = System.parse(line);
+  if (subtype === 'init') {
+    const init = Init.parse(line);
+    record.begin(init.session_id);
+    record.version = init.claude_code_version ?? record.version;
+  } else if (subtype === 'api_retry') {
+    const { attempt, error_status } = Retry.parse(line);
+    record.note(`retries its model (attempt ${attempt}) after ${error_status ?? 'a lost connection'}`, at);
+  }
+}
+
+/**
+ * The status of a turn by its result. `is_error` says whether it failed; `subtype` is "success" even then.
+ */
+function statusOf(result: z.infer<typeof Result>, apiError: boolean): TurnStatus {
+  if (!result.is_error) return { kind: 'done' };
+  const message = result.result ?? result.errors?.join('; ') ?? result.subtype;
+  if (apiError || result.api_error_status != null) return modelFailure(message);
+  return { kind: 'agent-failed', message };
+}
+
+const Details = z.object({
+  stdout: z.string(),
+  stderr: z.string(),
+  persistedOutputPath: z.string().optional(),
+  backgroundTaskId: z.string().optional(),
+});
+
+/** A line that the CLI adds to stderr when a command leaves the workspace. */
+const ownRemark = /\n?Shell cwd was reset to [^\n]*$/;
+
+/**
+ * How a command ended. The text of a failed command begins with its exit code, and its details add nothing.
+ */
+function outcomeOf({ text, failed, details }: CommandResult): CommandOutcome {
+  const code = failed ? /^Exit code (\d+)(?:\n|$)/.exec(text) : null;
+  if (code) {
+    const output = text.slice(code[0].length);
+    const truncated = /\n\.\.\. \[\d+ characters truncated\] \.\.\.\n/.test(output);
+    return { exitCode: Number(code[1]), output, truncated };
+  }
+  const known = Details.safeParse(details).data;
+  // The command was refused, stopped or moved to the background, so it has no exit code yet.
+  if (failed || known === undefined || known.backgroundTaskId !== undefined) return { output: text };
+  const { stdout, stderr, persistedOutputPath } = known;
+  const remarks = stderr.replace(ownRemark, '');
+  const output = [stdout, remarks].filter((part) => part !== '').join('\n');
+  return { exitCode: 0, output, truncated: persistedOutputPath !== undefined };
+}
+
+/** Anthropic does not include cached input in its count of input tokens. */
+function usageOf(usage: z.infer<typeof Result>['usage']): TurnRecord['usage'] {
+  const cacheReadTokens = usage.cache_read_input_tokens ?? 0;
+  const cacheWriteTokens = usage.cache_creation_input_tokens ?? 0;
+  const inputTokens = usage.input_tokens + cacheReadTokens + cacheWriteTokens;
+  return {
+    inputTokens,
+    outputTokens: usage.output_tokens,
+    cacheReadTokens,
+    cacheWriteTokens,
+    totalTokens: inputTokens + usage.output_tokens,
   };
 }

@@ -1,4 +1,6 @@
+import { z } from 'zod';
 import { type Cli, cliSession } from '../../src/harness/cli-session.ts';
+import type { LineTaker } from '../../src/harness/cli-stream.ts';
 import { npmInstall, programPath, versionFile } from '../../src/harness/npm-cli.ts';
 import {
   type HarnessContext,
@@ -6,9 +8,9 @@ import {
   type Runner,
   requireModel,
 } from '../../src/harness/runner.ts';
+import { modelFailure, type TurnRecord } from '../../src/harness/turn-record.ts';
 import type { McpServer } from '../../src/suite/mcp-server.ts';
 import { versions } from '../versions.ts';
-import { codexLines } from './stream.ts';
 
 /** OpenAI's Codex CLI. */
 export const codex: Runner = {
@@ -103,4 +105,159 @@ function inlineTable(texts: Readonly<Record<string, string>>): string {
     ([key, value]) => `${JSON.stringify(key)} = ${JSON.stringify(value)}`,
   );
   return `{ ${pairs.join(', ')} }`;
+}
+
+const Thread = z.object({ thread_id: z.string() });
+const Item = z.looseObject({ id: z.string(), type: z.string(), status: z.string().optional() });
+const Command = z.object({
+  command: z.string(),
+  aggregated_output: z.string(),
+  exit_code: z.number().nullish(),
+});
+const Spoken = z.object({ text: z.string() });
+const ErrorItem = z.object({ message: z.string() });
+const McpCall = z.looseObject({ server: z.string(), tool: z.string(), arguments: z.unknown().optional() });
+const Completed = z.object({
+  usage: z.object({
+    input_tokens: z.number(),
+    cached_input_tokens: z.number().optional(),
+    cache_write_input_tokens: z.number().optional(),
+    output_tokens: z.number(),
+  }),
+});
+const Failed = z.object({ error: z.object({ message: z.string() }) });
+
+/**
+ * Reads `codex exec --json`: `thread.started`, `turn.started`, `item.started` and `item.completed`,
+ * `turn.completed` or `turn.failed`. It reports exit codes but no times.
+ */
+export function codexLines(record: TurnRecord): LineTaker {
+  return (line, at) => {
+    switch (line.type) {
+      case 'thread.started':
+        return record.begin(Thread.parse(line).thread_id);
+      case 'item.started':
+        return begin(record, line.item, at);
+      case 'item.completed':
+        return complete(record, line.item, at);
+      case 'error':
+        return record.note(ErrorItem.parse(line).message, at);
+      case 'turn.completed':
+        record.usage = usageOf(Completed.parse(line).usage);
+        record.status = { kind: 'done' };
+        return;
+      case 'turn.failed':
+        record.status = modelFailure(Failed.parse(line).error.message);
+    }
+  };
+}
+
+/** Items of these types have only a completion. */
+const withoutBeginning = new Set(['agent_message', 'reasoning', 'error', 'todo_list']);
+
+function begin(record: TurnRecord, source: unknown, at: number | undefined): void {
+  const item = Item.parse(source);
+  if (item.type === 'command_execution') {
+    record.beginCommand(item.id, innerCommand(Command.parse(item).command), at);
+  } else if (!withoutBeginning.has(item.type)) {
+    const { id, type, status: _, ...rest } = item;
+    const call = type === 'mcp_tool_call' ? McpCall.parse(item) : undefined;
+    record.beginTool(id, call ? `${call.server}.${call.tool}` : type, call ? call.arguments : rest, at);
+  }
+}
+
+function complete(record: TurnRecord, source: unknown, at: number): void {
+  const item = Item.parse(source);
+  switch (item.type) {
+    case 'command_execution': {
+      const { exit_code, aggregated_output } = Command.parse(item);
+      if (record.openCommand(item.id) === undefined) begin(record, item, undefined);
+      record.endCommand(item.id, { at, exitCode: exit_code ?? undefined, output: aggregated_output });
+      break;
+    }
+    case 'agent_message':
+      record.message(Spoken.parse(item).text, at);
+      break;
+    // A warning, for example about a model that Codex does not know. The turn continues.
+    case 'error':
+      record.note(ErrorItem.parse(item).message, at);
+      break;
+    case 'reasoning':
+    case 'todo_list':
+      break;
+    default:
+      if (!record.toolIsOpen(item.id)) begin(record, item, undefined);
+      record.endTool(item.id, {
+        at,
+        output: item.result === undefined ? undefined : JSON.stringify(item.result),
+        failed: item.status === 'failed',
+      });
+  }
+}
+
+function usageOf(usage: z.infer<typeof Completed>['usage']): TurnRecord['usage'] {
+  return {
+    inputTokens: usage.input_tokens,
+    outputTokens: usage.output_tokens,
+    totalTokens: usage.input_tokens + usage.output_tokens,
+    ...(usage.cached_input_tokens !== undefined && { cacheReadTokens: usage.cached_input_tokens }),
+    ...(usage.cache_write_input_tokens !== undefined && { cacheWriteTokens: usage.cache_write_input_tokens }),
+  };
+}
+
+/**
+ * Returns the model's command from what Codex shows: `/bin/bash -lc 'COMMAND'`, quoted for a shell. A text of
+ * another form is returned unchanged.
+ */
+export function innerCommand(shown: string): string {
+  const words = shellWords(shown);
+  const [shell = '', flag = '', script] = words ?? [];
+  const isShell = /(^|\/)(ba|z|da|k)?sh$/.test(shell);
+  return isShell && /^-l?c$/.test(flag) && words?.length === 3 && script !== undefined ? script : shown;
+}
+
+/**
+ * Splits a line into words by the shell's quoting rules, without other shell syntax. Undefined if a quote is
+ * not closed.
+ */
+function shellWords(line: string): string[] | undefined {
+  const words: string[] = [];
+  let word: string | undefined;
+  let at = 0;
+  while (at < line.length) {
+    const character = line.charAt(at);
+    if (character === "'") {
+      const end = line.indexOf("'", at + 1);
+      if (end === -1) return undefined;
+      word = (word ?? '') + line.slice(at + 1, end);
+      at = end + 1;
+    } else if (character === '"') {
+      const quote = doubleQuoted(line, at + 1);
+      if (quote === undefined) return undefined;
+      word = (word ?? '') + quote.text;
+      at = quote.end;
+    } else if (character === '\\') {
+      word = (word ?? '') + line.charAt(at + 1);
+      at += 2;
+    } else if (/\s/.test(character)) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+      at += 1;
+    } else {
+      word = (word ?? '') + character;
+      at += 1;
+    }
+  }
+  return word === undefined ? words : [...words, word];
+}
+
+/** The text between double quotes from `start`, and the position after the closing quote. */
+function doubleQuoted(line: string, start: number): { text: string; end: number } | undefined {
+  const [whole, inside] = /((?:[^"\\]|\\[\s\S])*)"/y.exec(line.slice(start)) ?? [];
+  if (whole === undefined || inside === undefined) return undefined;
+  // Before any other character, a backslash is literal.
+  return {
+    text: inside.replace(/\\([$`"\\\n])/g, (_, next) => (next === '\n' ? '' : next)),
+    end: start + whole.length,
+  };
 }

@@ -2,8 +2,8 @@ import { OffsiteError } from '../../src/base/offsite-error.ts';
 import type { TrajectoryEntry } from '../../src/contract/report.ts';
 import type { ScriptResult, ScriptStep } from '../../src/engine/script/script-request.ts';
 import { endedBySignal } from '../../src/harness/cli-ending.ts';
+import { programEnvironment } from '../../src/harness/cli-launch.ts';
 import type { LineTaker, StreamReader } from '../../src/harness/cli-stream.ts';
-import { programEnvironment } from '../../src/harness/program-environment.ts';
 import type {
   CommandSource,
   HarnessContext,

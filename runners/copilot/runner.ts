@@ -1,4 +1,8 @@
+import { z } from 'zod';
+import { commandOutput } from '../../src/bounds/sandbox.ts';
+import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
 import { type Cli, cliSession } from '../../src/harness/cli-session.ts';
+import type { LineTaker, StreamReader } from '../../src/harness/cli-stream.ts';
 import { harnessFolder, npmInstall, programPath, versionFile } from '../../src/harness/npm-cli.ts';
 import {
   type HarnessContext,
@@ -6,9 +10,9 @@ import {
   type Runner,
   requireModel,
 } from '../../src/harness/runner.ts';
+import { modelFailure, type TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 import { type McpServer, transportOf } from '../../src/suite/mcp-server.ts';
 import { versions } from '../versions.ts';
-import { copilotStream } from './stream.ts';
 
 /** GitHub's Copilot CLI, with a model that the user chooses. */
 export const copilot: Runner = {
@@ -120,4 +124,127 @@ function serverEntry(server: McpServer): unknown {
   if (!('url' in server)) return { type: 'local', ...server, tools };
   const { url, headers } = server;
   return { type: transportOf(server), url, ...(headers && { headers }), tools };
+}
+
+const Line = z.object({
+  timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
+  /** The sub-agent that the line is about. */
+  agentId: z.string().optional(),
+});
+const Message = z.object({ data: z.object({ content: z.string() }) });
+const Start = z.object({
+  data: z.object({
+    toolCallId: z.string(),
+    toolName: z.string(),
+    arguments: z.looseObject({ command: z.unknown().optional() }).optional(),
+  }),
+});
+const Piece = z.object({ data: z.object({ toolCallId: z.string(), text: z.string() }) });
+const End = z.object({
+  data: z.object({
+    toolCallId: z.string(),
+    success: z.boolean(),
+    shellExecution: z.object({ exitCode: z.number().nullish() }).optional(),
+    result: z.object({ content: z.string() }).optional(),
+    error: z.object({ message: z.string() }).optional(),
+  }),
+});
+const Trouble = z.object({ data: z.object({ message: z.string() }) });
+const Result = z.object({ sessionId: z.string(), exitCode: z.number() });
+
+/**
+ * Reads `copilot --output-format json`: `assistant.message`, `tool.execution_start`, `tool.shell_output`,
+ * `tool.execution_complete`, `session.error`, and one `result`. It reports no counts of tokens.
+ */
+function copilotLines(record: TurnRecord): LineTaker {
+  /** What the commands that run have printed so far. */
+  const outputs = new Map<string, OutputCapture>();
+  let problem: string | undefined;
+  return (line, at) => {
+    switch (line.type) {
+      case 'assistant.turn_start':
+        record.status = { kind: 'started' };
+        return;
+      case 'assistant.message': {
+        problem = undefined;
+        const { timestamp, agentId } = Line.parse(line);
+        const { content } = Message.parse(line).data;
+        // A sub-agent's text is not addressed to the user.
+        return agentId === undefined ? record.message(content, at, timestamp) : undefined;
+      }
+      case 'tool.execution_start': {
+        const { toolCallId: id, toolName, arguments: given } = Start.parse(line).data;
+        const { timestamp } = Line.parse(line);
+        const command = given?.command;
+        if (toolName !== 'bash' || typeof command !== 'string') {
+          return record.beginTool(id, toolName, given, at, timestamp);
+        }
+        outputs.set(id, new OutputCapture(commandOutput.bytes.kept));
+        return record.beginCommand(id, command, at, timestamp);
+      }
+      case 'tool.shell_output': {
+        const { toolCallId, text } = Piece.parse(line).data;
+        return outputs.get(toolCallId)?.push(Buffer.from(text));
+      }
+      case 'tool.execution_complete': {
+        const end = End.parse(line).data;
+        endTool(record, end, outputs.get(end.toolCallId), { at, own: Line.parse(line).timestamp });
+        outputs.delete(end.toolCallId);
+        return;
+      }
+      case 'session.info':
+        return record.note(Trouble.parse(line).data.message, at, Line.parse(line).timestamp);
+      case 'session.error':
+        problem = Trouble.parse(line).data.message;
+        return;
+      case 'result': {
+        const { sessionId, exitCode } = Result.parse(line);
+        record.begin(sessionId);
+        record.status = statusOf(exitCode, problem);
+      }
+    }
+  };
+}
+
+export const copilotStream: StreamReader = {
+  takerFor: copilotLines,
+  // Pieces of messages and calls, of which the whole follows, and lines that repeat the whole output.
+  skips: [
+    '{"type":"session.background_tasks_changed"',
+    '{"type":"assistant.message_delta"',
+    '{"type":"assistant.reasoning_delta"',
+    '{"type":"assistant.tool_call_delta"',
+    '{"type":"tool.execution_partial_result"',
+  ],
+};
+
+function endTool(
+  record: TurnRecord,
+  { toolCallId, success, shellExecution, result, error }: z.infer<typeof End>['data'],
+  printed: OutputCapture | undefined,
+  when: { at: number; own: number },
+): void {
+  const said = result?.content ?? error?.message ?? '';
+  if (printed === undefined) {
+    record.endTool(toolCallId, { ...when, output: said, failed: !success });
+    return;
+  }
+  // A command that it refused, or moved to the background, has no exit code.
+  if (shellExecution === undefined) {
+    record.endCommand(toolCallId, { ...when, output: said });
+    return;
+  }
+  const { text, truncated } = printed.result();
+  record.endCommand(toolCallId, {
+    ...when,
+    exitCode: shellExecution.exitCode ?? undefined,
+    output: text,
+    truncated,
+  });
+}
+
+function statusOf(exitCode: number, problem: string | undefined): TurnStatus {
+  if (problem !== undefined) return modelFailure(problem);
+  if (exitCode === 0) return { kind: 'done' };
+  return { kind: 'runner-broke', message: `Copilot CLI ended its turn with ${exitCode} and no reason` };
 }

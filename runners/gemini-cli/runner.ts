@@ -1,4 +1,7 @@
+import { z } from 'zod';
 import { type Cli, cliSession } from '../../src/harness/cli-session.ts';
+import type { LineTaker, StreamReader } from '../../src/harness/cli-stream.ts';
+import type { CommandOutcome } from '../../src/harness/message-lines.ts';
 import { harnessNode, npmInstall, packagePath, versionFile } from '../../src/harness/npm-cli.ts';
 import {
   type HarnessContext,
@@ -6,9 +9,9 @@ import {
   type Runner,
   requireModel,
 } from '../../src/harness/runner.ts';
+import { modelFailure, type TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 import { type McpServer, transportOf } from '../../src/suite/mcp-server.ts';
 import { versions } from '../versions.ts';
-import { geminiStream } from './stream.ts';
 
 /** Google's Gemini CLI. */
 export const gemini: Runner = {
@@ -108,4 +111,144 @@ function serverEntry(server: McpServer): unknown {
   if (!('url' in server)) return server;
   const { url, headers } = server;
   return { ...(transportOf(server) === 'sse' ? { url } : { httpUrl: url }), ...(headers && { headers }) };
+}
+
+const time = z.iso.datetime().transform((text) => Date.parse(text));
+const Init = z.object({ session_id: z.string() });
+const Message = z.object({ role: z.string(), content: z.string(), timestamp: time });
+const Use = z.object({
+  tool_id: z.string(),
+  tool_name: z.string(),
+  parameters: z.looseObject({ command: z.unknown().optional() }),
+  timestamp: time,
+});
+const Result = z.object({
+  tool_id: z.string(),
+  status: z.string(),
+  output: z.string().optional(),
+  timestamp: time,
+});
+const Trouble = z.object({ severity: z.string(), message: z.string(), timestamp: time });
+const End = z.object({
+  status: z.string(),
+  error: z.object({ message: z.string() }).optional(),
+  stats: z.object({
+    total_tokens: z.number(),
+    input_tokens: z.number(),
+    output_tokens: z.number(),
+    cached: z.number(),
+  }),
+});
+
+/**
+ * Reads `gemini --output-format stream-json --debug`: `init`, pieces of messages, `tool_use` and
+ * `tool_result`, `error` for warnings and errors, and one `result`.
+ */
+function geminiLines(record: TurnRecord): LineTaker {
+  let spoken = { text: '', at: 0, own: 0 };
+  /** Why the turn ended early, if `result` does not say it. */
+  let problem: string | undefined;
+  const endMessage = () => {
+    record.message(spoken.text, spoken.at, spoken.own);
+    spoken = { text: '', at: 0, own: 0 };
+  };
+  return (line, at) => {
+    if (line.type !== 'message') endMessage();
+    switch (line.type) {
+      case 'init':
+        return record.begin(Init.parse(line).session_id);
+      case 'message': {
+        const { role, content, timestamp } = Message.parse(line);
+        if (role !== 'assistant') return;
+        if (spoken.text === '') spoken = { text: '', at, own: timestamp };
+        spoken.text += content;
+        return;
+      }
+      case 'tool_use':
+        problem = undefined;
+        return begin(record, Use.parse(line), at);
+      case 'tool_result':
+        return end(record, Result.parse(line), at);
+      case 'error': {
+        const { severity, message, timestamp } = Trouble.parse(line);
+        if (severity === 'error') problem = message;
+        return record.note(message, at, timestamp);
+      }
+      case 'result': {
+        const { status, error, stats } = End.parse(line);
+        record.usage = usageOf(stats);
+        record.status = statusOf(status, error?.message ?? problem);
+      }
+    }
+  };
+}
+
+export const geminiStream: StreamReader = { takerFor: geminiLines, logsToStderr: true };
+
+/** The beginning of a message about a failure of the model's API. Nothing else distinguishes it. */
+const apiErrorPrefix = '[API Error';
+
+function statusOf(status: string, problem: string | undefined): TurnStatus {
+  if (status === 'success' && problem === undefined) return { kind: 'done' };
+  const message = problem ?? `Gemini CLI ended with the status ${status}`;
+  return message.startsWith(apiErrorPrefix) ? modelFailure(message) : { kind: 'agent-failed', message };
+}
+
+function begin(
+  record: TurnRecord,
+  { tool_id, tool_name, parameters, timestamp }: z.infer<typeof Use>,
+  at: number,
+): void {
+  const { command } = parameters;
+  if (tool_name === 'run_shell_command' && typeof command === 'string') {
+    record.beginCommand(tool_id, command, at, timestamp);
+  } else {
+    record.beginTool(tool_id, tool_name, parameters, at, timestamp);
+  }
+}
+
+function end(
+  record: TurnRecord,
+  { tool_id, status, output = '', timestamp: own }: z.infer<typeof Result>,
+  at: number,
+): void {
+  const failed = status === 'error';
+  if (record.openCommand(tool_id) === undefined) record.endTool(tool_id, { at, own, output, failed });
+  else record.endCommand(tool_id, { at, own, ...outcomeOf(output) });
+}
+
+/** A shell's exit code for a killed program is 128 plus the signal. */
+const signalBase = 128;
+
+/** What follows a command's output. A command that succeeds has no exit code there. */
+const endingLines =
+  /(?:\nError: (?<error>[^\n]*))?(?:\nExit Code: (?<code>\d+))?(?:\nSignal: (?<signal>\d+))?(?:\nBackground PIDs: [\d, ]*)?\nProcess Group PGID: \d+$/;
+/** The text that replaces output beyond 16 MB. */
+const cutMarker = /\n\[GEMINI_CLI_WARNING: Output truncated\.[^\n]*\]$/;
+const outputPrefix = 'Output: ';
+
+/** How a command ended. A command that was refused, stopped or moved to the background has no such block. */
+function outcomeOf(text: string): CommandOutcome {
+  const ending = text.startsWith(outputPrefix) ? endingLines.exec(text) : null;
+  if (ending === null) return { output: text };
+  const { error, code, signal } = ending.groups ?? {};
+  const said = text.slice(outputPrefix.length, ending.index);
+  const output = said.replace(cutMarker, '');
+  const exitCode = signal === undefined ? Number(code ?? 0) : signalBase + Number(signal);
+  return {
+    ...((error === undefined || code !== undefined) && { exitCode }),
+    output: output === '(empty)' ? '' : output,
+    truncated: output !== said,
+  };
+}
+
+/** Reasoning is in the total only. */
+function usageOf({ total_tokens, input_tokens, output_tokens, cached }: z.infer<typeof End>['stats']) {
+  const outputTokens = Math.max(output_tokens, total_tokens - input_tokens);
+  return {
+    inputTokens: input_tokens,
+    outputTokens,
+    cacheReadTokens: cached,
+    totalTokens: input_tokens + outputTokens,
+  };
 }

@@ -5,8 +5,8 @@ import {
   type Runner,
   requireModel,
 } from '../../src/harness/runner.ts';
-import type { AcpProgram } from '../acp/agent-process.ts';
-import { acpSession } from '../acp/lazy-session.ts';
+import { acpSession } from '../acp/session.ts';
+import type { AcpProgram } from '../acp/terminals.ts';
 import { versions } from '../versions.ts';
 
 /** Kimi Code. Without a terminal, it takes prompts on stdin only over the Agent Client Protocol. */

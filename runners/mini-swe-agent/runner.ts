@@ -1,9 +1,11 @@
 import { type Cli, cliSession } from '../../src/harness/cli-session.ts';
 import { driverLines } from '../../src/harness/driver-lines.ts';
-import { accessOfLiteLlm, liteLlmDefaults, liteLlmModel } from '../../src/harness/lite-llm.ts';
 import {
+  accessOfLiteLlm,
   driverCommand,
   driverFiles,
+  liteLlmDefaults,
+  liteLlmModel,
   pythonInstall,
   pythonVersionFile,
 } from '../../src/harness/python-cli.ts';

@@ -1,4 +1,6 @@
+import { z } from 'zod';
 import { type Cli, cliSession } from '../../src/harness/cli-session.ts';
+import type { LineTaker } from '../../src/harness/cli-stream.ts';
 import { npmInstall, programPath, versionFile } from '../../src/harness/npm-cli.ts';
 import {
   type HarnessContext,
@@ -6,10 +8,10 @@ import {
   type Runner,
   requireModel,
 } from '../../src/harness/runner.ts';
+import { modelFailure, type TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 import type { McpServer } from '../../src/suite/mcp-server.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import { versions } from '../versions.ts';
-import { opencodeLines } from './stream.ts';
 
 /** opencode. */
 export const opencode: Runner = {
@@ -100,4 +102,119 @@ function serverEntry(server: McpServer): unknown {
   }
   const { command, args, env } = server;
   return { type: 'local', command: [command, ...args], environment: env, enabled: true };
+}
+
+const Line = z.object({ sessionID: z.string(), timestamp: z.number() });
+const Spoken = z.object({ part: z.object({ text: z.string() }) });
+const Tool = z.object({
+  part: z.object({
+    tool: z.string(),
+    callID: z.string(),
+    state: z.object({
+      status: z.string(),
+      input: z.looseObject({ command: z.unknown().optional() }),
+      output: z.string().optional(),
+      error: z.string().optional(),
+      metadata: z.looseObject({ exit: z.number().nullish(), truncated: z.boolean().optional() }).optional(),
+      time: z.object({ start: z.number(), end: z.number() }),
+    }),
+  }),
+});
+const Finish = z.object({
+  part: z.object({
+    reason: z.string(),
+    tokens: z.object({
+      input: z.number(),
+      output: z.number(),
+      reasoning: z.number(),
+      cache: z.object({ read: z.number(), write: z.number() }),
+    }),
+  }),
+});
+const Failure = z.object({
+  error: z.object({ name: z.string(), data: z.looseObject({ message: z.string().optional() }).optional() }),
+});
+
+/**
+ * Reads `opencode run --format json`: steps of `step_start`, `text`, `tool_use` and `step_finish`, and
+ * `error`. A tool is reported only after it ended, with its times. A turn ends with the step that calls no
+ * tool.
+ */
+export function opencodeLines(record: TurnRecord): LineTaker {
+  return (line, at) => {
+    const { sessionID, timestamp } = Line.parse(line);
+    record.begin(sessionID);
+    switch (line.type) {
+      case 'step_start':
+        record.status = { kind: 'started' };
+        return;
+      case 'text':
+        return record.message(Spoken.parse(line).part.text, at, timestamp);
+      case 'tool_use':
+        return takeTool(record, Tool.parse(line).part, at);
+      case 'step_finish': {
+        const { reason, tokens } = Finish.parse(line).part;
+        record.addUsage(usageOf(tokens));
+        record.status = reason === 'tool-calls' ? { kind: 'started' } : { kind: 'done' };
+        return;
+      }
+      case 'error':
+        record.status = statusOf(Failure.parse(line).error);
+    }
+  };
+}
+
+function takeTool(
+  record: TurnRecord,
+  { tool, callID, state }: z.infer<typeof Tool>['part'],
+  at: number,
+): void {
+  const { start, end: own } = state.time;
+  const { command } = state.input;
+  const { output = state.error, metadata } = state;
+  if (tool === 'bash' && typeof command === 'string') {
+    record.beginCommand(callID, command, undefined, start);
+    record.endCommand(callID, {
+      at,
+      own,
+      exitCode: metadata?.exit ?? undefined,
+      output: output === noOutput ? '' : output,
+      truncated: metadata?.truncated,
+    });
+  } else {
+    record.beginTool(callID, tool, state.input, undefined, start);
+    record.endTool(callID, { at, own, output, failed: state.status === 'error' });
+  }
+}
+
+/** Stands for no output. If a command really prints this text, a newline follows. */
+const noOutput = '(no output)';
+
+/** The status of a turn, by opencode's name for the error. */
+function statusOf({ name, data }: z.infer<typeof Failure>['error']): TurnStatus {
+  const message = data?.message ?? name;
+  switch (name) {
+    case 'APIError':
+    case 'ProviderAuthError':
+      return modelFailure(message);
+    case 'ContextOverflowError':
+    case 'MessageOutputLengthError':
+    case 'MessageAbortedError':
+      return { kind: 'agent-failed', message };
+    default:
+      return { kind: 'runner-broke', message: `opencode failed with ${name}: ${message}` };
+  }
+}
+
+/** opencode does not include cached and reasoning tokens in its other counts. */
+function usageOf({ input, output, reasoning, cache }: z.infer<typeof Finish>['part']['tokens']) {
+  const inputTokens = input + cache.read + cache.write;
+  const outputTokens = output + reasoning;
+  return {
+    inputTokens,
+    outputTokens,
+    cacheReadTokens: cache.read,
+    cacheWriteTokens: cache.write,
+    totalTokens: inputTokens + outputTokens,
+  };
 }

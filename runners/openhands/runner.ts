@@ -1,10 +1,11 @@
+import { mcpEntry } from '../../src/harness/cli-launch.ts';
 import { type Cli, cliSession } from '../../src/harness/cli-session.ts';
 import { driverLines } from '../../src/harness/driver-lines.ts';
-import { liteLlmDefaults, liteLlmModel } from '../../src/harness/lite-llm.ts';
-import { mcpEntry } from '../../src/harness/program-environment.ts';
 import {
   driverCommand,
   driverFiles,
+  liteLlmDefaults,
+  liteLlmModel,
   pythonInstall,
   pythonVersionFile,
 } from '../../src/harness/python-cli.ts';

@@ -1,4 +1,6 @@
+import { z } from 'zod';
 import { type Cli, cliSession } from '../../src/harness/cli-session.ts';
+import type { LineTaker, StreamReader } from '../../src/harness/cli-stream.ts';
 import { npmInstall, programPath, versionFile } from '../../src/harness/npm-cli.ts';
 import {
   type HarnessContext,
@@ -6,9 +8,9 @@ import {
   type Runner,
   requireModel,
 } from '../../src/harness/runner.ts';
+import { modelFailure, type TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import { versions } from '../versions.ts';
-import { piStream } from './stream.ts';
 
 /** The coding agent pi. */
 export const pi: Runner = {
@@ -78,4 +80,133 @@ function provider({ wire, origin, name, contextWindow, maxOutputTokens }: ModelA
       },
     },
   };
+}
+
+const Session = z.object({ id: z.string() });
+const Message = z.object({
+  message: z.looseObject({ role: z.string() }),
+});
+const Answer = z.object({
+  content: z.array(z.looseObject({ type: z.string(), text: z.string().optional() })),
+  usage: z.object({
+    input: z.number(),
+    output: z.number(),
+    cacheRead: z.number(),
+    cacheWrite: z.number(),
+  }),
+  stopReason: z.string(),
+  errorMessage: z.string().optional(),
+  timestamp: z.number(),
+});
+type Answer = z.infer<typeof Answer>;
+const ToolStart = z.object({
+  toolCallId: z.string(),
+  toolName: z.string(),
+  args: z.looseObject({ command: z.unknown().optional() }),
+});
+const ToolEnd = z.object({
+  toolCallId: z.string(),
+  result: z.object({
+    content: z.array(z.looseObject({ text: z.string().optional() })),
+    details: z.looseObject({ truncation: z.looseObject({ truncated: z.boolean() }).optional() }).nullish(),
+  }),
+  isError: z.boolean(),
+});
+const Retry = z.object({ errorMessage: z.string().optional() });
+
+/**
+ * Reads `pi --mode json`: `session`, `agent_start`, messages and tool executions, `agent_end`, and
+ * `agent_settled` once it neither retries nor compresses. pi exits with 0 whatever happened. The model's last
+ * message says how the turn ended.
+ */
+export function piLines(record: TurnRecord): LineTaker {
+  let last: Answer | undefined;
+  return (line, at) => {
+    switch (line.type) {
+      case 'session':
+        return record.begin(Session.parse(line).id);
+      case 'agent_start':
+        record.status = { kind: 'started' };
+        return;
+      case 'message_end': {
+        const { message } = Message.parse(line);
+        if (message.role !== 'assistant') return;
+        last = Answer.parse(message);
+        return takeAnswer(record, last, at);
+      }
+      case 'tool_execution_start': {
+        const { toolCallId, toolName, args } = ToolStart.parse(line);
+        if (toolName === 'bash' && typeof args.command === 'string') {
+          return record.beginCommand(toolCallId, args.command, at);
+        }
+        return record.beginTool(toolCallId, toolName, args, at);
+      }
+      case 'tool_execution_end':
+        return endTool(record, ToolEnd.parse(line), at);
+      case 'auto_retry_start':
+        return record.note(`retries its model after ${Retry.parse(line).errorMessage}`, at);
+      case 'agent_settled':
+        record.status = statusOf(last);
+    }
+  };
+}
+
+export const piStream: StreamReader = {
+  takerFor: piLines,
+  // These lines repeat the whole message or output for each new piece.
+  skips: ['{"type":"message_update"', '{"type":"tool_execution_update"'],
+};
+
+function takeAnswer(record: TurnRecord, { content, usage, stopReason }: Answer, at: number): void {
+  for (const { type, text } of content) {
+    if (type === 'text' && text !== undefined) record.message(text, at);
+  }
+  // pi counts no tokens for a failed answer.
+  if (stopReason === 'error') return;
+  const inputTokens = usage.input + usage.cacheRead + usage.cacheWrite;
+  record.addUsage({
+    inputTokens,
+    outputTokens: usage.output,
+    cacheReadTokens: usage.cacheRead,
+    cacheWriteTokens: usage.cacheWrite,
+    totalTokens: inputTokens + usage.output,
+  });
+}
+
+function statusOf(last: Answer | undefined): TurnStatus {
+  if (last === undefined)
+    return { kind: 'runner-broke', message: 'pi ended without an answer from its model' };
+  const message = last.errorMessage ?? `pi stopped: ${last.stopReason}`;
+  if (last.stopReason === 'error') return modelFailure(message);
+  return last.stopReason === 'aborted' ? { kind: 'agent-failed', message } : { kind: 'done' };
+}
+
+/** The text that pi adds after the output of a failed command. */
+const exitCodeSuffix = /\n\nCommand exited with code (\d+)$/;
+/** The text that pi adds for a command that pi stopped. */
+const stoppedSuffix = /\n*Command (?:aborted|timed out after [\d.]+ seconds)$/;
+/** The text that pi adds to output that it cut. */
+const cutMarker = /\n\n\[Showing [^\n]*Full output: [^\n]*\]$/;
+/** Stands for no output. If a command really prints this text, a newline follows. */
+const noOutput = '(no output)';
+
+function endTool(
+  record: TurnRecord,
+  { toolCallId, result, isError }: z.infer<typeof ToolEnd>,
+  at: number,
+): void {
+  const text = result.content.map((block) => block.text ?? '').join('');
+  if (record.openCommand(toolCallId) === undefined) {
+    record.endTool(toolCallId, { at, output: text, failed: isError });
+    return;
+  }
+  const code = isError ? exitCodeSuffix.exec(text)?.[1] : '0';
+  const said = isError ? text.replace(exitCodeSuffix, '').replace(stoppedSuffix, '') : text;
+  const output = said.replace(cutMarker, '');
+  record.endCommand(toolCallId, {
+    at,
+    exitCode: code === undefined ? undefined : Number(code),
+    output: output === noOutput ? '' : output,
+    truncated: output !== said || result.details?.truncation?.truncated === true,
+  });
 }

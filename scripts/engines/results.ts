@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Capabilities } from '../../src/engine/port/capabilities.ts';
+import type { Capabilities } from '../../src/engine/port/engine-port.ts';
 import type { TestReport } from '../test-count.ts';
 import { checkOf } from './checks.ts';
 

@@ -1,5 +1,5 @@
 import { systemClock } from '../../src/base/clock.ts';
-import type { Capabilities } from '../../src/engine/port/capabilities.ts';
+import type { Capabilities } from '../../src/engine/port/engine-port.ts';
 import { announcer } from '../set-up/announcer.ts';
 import { setUp } from '../set-up/set-up.ts';
 import { copyBaseImage } from './base-image.ts';

@@ -3,7 +3,7 @@ import type { Ledger } from '../../src/ledger/ledger.ts';
 import type { Cause } from '../../src/record/cause.ts';
 import { listingOf } from '../../src/record/listing.ts';
 import type { TrialRecord } from '../../src/record/trial-record.ts';
-import { randomIndex } from '../../src/stats/random.ts';
+import { randomIndex } from '../../src/stats/repeats.ts';
 import { failedTrial, shortTrial } from './failed-trial.ts';
 
 /** A clock that stands still until it is set. */

@@ -1,7 +1,7 @@
 import { hostCertificates } from '../../src/api/host-certificates.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { ensureBaseImage } from '../../src/base-image/ensure-base-image.ts';
-import type { Capabilities } from '../../src/engine/port/capabilities.ts';
+import type { Capabilities } from '../../src/engine/port/engine-port.ts';
 import { announcer } from './announcer.ts';
 import { ensureEngine } from './ensure-engine.ts';
 

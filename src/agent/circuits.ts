@@ -1,7 +1,5 @@
-import { abortable } from '../base/abortable.ts';
-import { type BackoffLimits, backoff } from '../base/backoff.ts';
-import type { Clock } from '../base/clock.ts';
-import { startDeadline } from '../base/deadline.ts';
+import { type BackoffLimits, backoff, type Clock } from '../base/clock.ts';
+import { abortable, startDeadline } from '../base/deadline.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Cause } from '../record/cause.ts';

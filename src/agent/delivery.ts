@@ -1,6 +1,5 @@
-import { abortable } from '../base/abortable.ts';
-import { type BackoffLimits, backoff } from '../base/backoff.ts';
-import type { Clock } from '../base/clock.ts';
+import { type BackoffLimits, backoff, type Clock } from '../base/clock.ts';
+import { abortable } from '../base/deadline.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { versionOf } from '../base/version.ts';
 import { foundRuns } from '../bounds/service.ts';

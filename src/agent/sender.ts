@@ -3,8 +3,14 @@ import { Semaphore } from '../base/semaphore.ts';
 import { reportedOutput } from '../bounds/sandbox.ts';
 import { claimAnswers } from '../bounds/service.ts';
 import type { Client } from '../client/client.ts';
-import { ClientError, ConnectionFailure } from '../client/errors.ts';
-import { Conflict, DecodeRefusal, NotFound, ServiceRefusal } from '../client/refusal.ts';
+import {
+  ClientError,
+  Conflict,
+  ConnectionFailure,
+  DecodeRefusal,
+  NotFound,
+  ServiceRefusal,
+} from '../client/refusal.ts';
 import type { ReportedTrial } from '../contract/report.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PendingReport } from '../ledger/outbox.ts';

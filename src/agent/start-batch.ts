@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { Client } from '../client/client.ts';
-import { UnknownOutcome } from '../client/errors.ts';
+import { UnknownOutcome } from '../client/refusal.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Lock } from '../ledger/lock.ts';
 import { platformService } from '../ledger/platform.ts';

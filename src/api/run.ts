@@ -15,11 +15,11 @@ import type { PlannedReplay, SuitePlan } from '../suite/plan.ts';
 import { passedEnvironment } from '../trial/host-environment.ts';
 import { SandboxRefused } from '../trial/image/base-image.ts';
 import { askedBy, checkModels } from '../trial/models.ts';
-import { ciRun } from './ci-run.ts';
 import type { Context, Workshop } from './context.ts';
 import { requireRoom } from './data-folder.ts';
 import { requireScripts } from './models.ts';
 import { type Observer, type PlannedSuite, plannedSuite, step, type TaskOptions } from './plan-suite.ts';
+import { ciRun } from './types.ts';
 
 /** What to run of a suite, and how. */
 export interface RunChoice extends TaskOptions {

@@ -15,10 +15,9 @@ import { definitionDigest, fingerprintOf } from '../trial/fingerprint.ts';
 import { subjectOf } from '../trial/record-of.ts';
 import { reportOf } from '../trial/report.ts';
 import type { TrialSpec } from '../trial/spec.ts';
-import { verdictOf } from '../validate/verdict.ts';
+import { verdictOf } from '../validate/verify.ts';
 import { Checks } from './checks.ts';
-import type { AuditedTrial } from './evidence-of-trial.ts';
-import { checkKeptFiles } from './kept-files.ts';
+import { type AuditedTrial, checkKeptFiles } from './evidence-of-trial.ts';
 import { checkTraffic } from './traffic.ts';
 
 /** Milliseconds that the ledger's clock may differ from that of a trial, which nobody can set. */

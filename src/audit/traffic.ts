@@ -1,7 +1,7 @@
 import { unionOf } from '../base/intervals.ts';
 import { evidenceBundles } from '../bounds/anyone.ts';
 import { derivedCommands } from '../bounds/sandbox.ts';
-import { sumOfUsage, usageFields } from '../contract/usage.ts';
+import { sumOfUsage, usageFields } from '../contract/record.ts';
 import { meterOf } from '../gateway/metering.ts';
 import { costOf } from '../gateway/prices.ts';
 import { isCount } from '../gateway/replay/recorded-exchange.ts';

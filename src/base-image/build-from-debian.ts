@@ -8,8 +8,15 @@ import { OffsiteError } from '../base/offsite-error.ts';
 import type { During } from '../base/progress.ts';
 import { Semaphore } from '../base/semaphore.ts';
 import type { EnginePort } from '../engine/port/engine-port.ts';
-import { type BaseImageRecipe, baseImageName, recipeHash, recipeLabel } from './recipe.ts';
-import { pipInstall, warnWithoutUv, withoutUv } from './uv.ts';
+import {
+  type BaseImageRecipe,
+  baseImageName,
+  pipInstall,
+  recipeHash,
+  recipeLabel,
+  warnWithoutUv,
+  withoutUv,
+} from './recipe.ts';
 
 interface DebianBuild {
   engine: EnginePort;

@@ -3,8 +3,16 @@ import { OffsiteError } from '../base/offsite-error.ts';
 import { type During, progressLines } from '../base/progress.ts';
 import type { EnginePort } from '../engine/port/engine-port.ts';
 import { buildFromDebian } from './build-from-debian.ts';
-import { type BaseImageRecipe, baseImageName, baseImageRecipe, recipeHash, recipeLabel } from './recipe.ts';
-import { pipInstall, warnWithoutUv, withoutUv } from './uv.ts';
+import {
+  type BaseImageRecipe,
+  baseImageName,
+  baseImageRecipe,
+  pipInstall,
+  recipeHash,
+  recipeLabel,
+  warnWithoutUv,
+  withoutUv,
+} from './recipe.ts';
 
 export interface BaseImageOptions {
   engine: EnginePort;

@@ -1,4 +1,5 @@
 import type { EventEmitter } from 'node:events';
+import { isIPv4 } from 'node:net';
 
 /**
  * Ends the connection or session that the traffic belongs to, and gives the reason: `error` is unexpected, so
@@ -48,4 +49,13 @@ export function listenTo<Source extends EventEmitter>(
   for (const [event, handle] of Object.entries(handlers))
     source.on(event, guarded(handle as (...given: unknown[]) => unknown, end));
   return source;
+}
+
+/**
+ * Whether the hostname of a `URL` is this machine, by name or number. (`URL` already normalizes numbers:
+ * 127.1 is 127.0.0.1 here.)
+ */
+export function isLoopback(hostname: string): boolean {
+  if (hostname === 'localhost' || hostname === '[::1]') return true;
+  return isIPv4(hostname) && hostname.startsWith('127.');
 }

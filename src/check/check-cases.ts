@@ -16,8 +16,7 @@ import { mappedImages } from '../trial/image/mapped-images.ts';
 import { runTrial } from '../trial/run-trial.ts';
 import type { TrialParts } from '../trial/trial-parts.ts';
 import { wholeSearch } from '../trial/visible-answers.ts';
-import { type StateToCheck, statesOf } from './check-spec.ts';
-import type { CheckedCase, CheckedState } from './checked-state.ts';
+import { type CheckedCase, type CheckedState, type StateToCheck, statesOf } from './checked-state.ts';
 import type { KeptChecks } from './kept-checks.ts';
 
 /** What happens to a grading, in the words of a display. */

@@ -2,7 +2,7 @@ import { createHash, hash, randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Context } from '../api/context.ts';
-import { makeFolder } from '../base/make-folder.ts';
+import { makeFolder } from '../base/byte-store.ts';
 import { parseCheckedJson } from '../base/parse-json.ts';
 import type { Engine } from '../engine/engine.ts';
 import { openDataFolder } from '../ledger/data-folder.ts';
@@ -20,8 +20,7 @@ import type { SuitePlan } from '../suite/plan.ts';
 import { type Printable, text } from '../text/printable.ts';
 import { passedEnvironment } from '../trial/host-environment.ts';
 import type { TrialSpec } from '../trial/spec.ts';
-import { type StateToCheck, statesOf } from './check-spec.ts';
-import { CheckedState, isUndecided, namesText } from './checked-state.ts';
+import { CheckedState, isUndecided, namesText, type StateToCheck, statesOf } from './checked-state.ts';
 
 export interface KeptChecksOptions {
   redactor: Redactor;

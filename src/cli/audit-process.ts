@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { programFile } from '../base/version.ts';
 import { sentEvidence } from '../bounds/callers.ts';
-import { refuseBody } from '../service/api-error.ts';
-import type { AuditedEvidence, Auditor } from '../service/auditor.ts';
+import { refuseBody } from '../service/json-response.ts';
+import type { AuditedEvidence, Auditor } from '../service/platform.ts';
 import { exitCodes } from './exit-codes.ts';
 
 const Level = z.object({

@@ -1,5 +1,5 @@
 import { exportedPage } from '../bounds/anyone.ts';
-import type { ReadOptions } from '../export/read-trials.ts';
+import type { ReadOptions } from '../export/write-export.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { plural } from '../text/quantities.ts';
 import type { CommandContext } from './context.ts';

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { makeFolder } from '../base/make-folder.ts';
+import { makeFolder } from '../base/byte-store.ts';
 import { messageOf } from '../base/offsite-error.ts';
 import { defects } from '../bounds/anyone.ts';
 import type { Crashes } from '../ledger/crashes.ts';

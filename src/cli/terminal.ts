@@ -1,6 +1,5 @@
-import { showsUtf8 } from '../text/ascii.ts';
 import { Output } from '../text/output.ts';
-import type { Redact } from '../text/printable.ts';
+import { type Redact, showsUtf8 } from '../text/printable.ts';
 
 /** Where a command prints: its result on `out`, everything else on `err`. */
 export interface Terminal {

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
-import { shellWord } from '../text/shell-word.ts';
+import { shellWord } from '../text/escape.ts';
 
 /** Writes a file that an option names. Throws an `input` error. */
 export function writeText(file: string, text: string): void {

@@ -1,4 +1,4 @@
-import { isLoopback } from '../base/loopback.ts';
+import { isLoopback } from '../base/foreign-traffic.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 
 /** The checked address of the service. */

@@ -4,11 +4,10 @@ import { MiB } from '../bounds/channel.ts';
 import { serviceAnswers } from '../bounds/service.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import { receiving } from '../contract/receiving.ts';
-import type { Quote } from './api-key.ts';
-import { type CallContext, type ClientError, UndecodableAnswer } from './errors.ts';
 import type { Exchange } from './exchange.ts';
+import type { Quote } from './options.ts';
 import { largestPage, type PageParts, type RunParts, readPage } from './pages/page-reader.ts';
-import { readRefusal } from './refusal.ts';
+import { type CallContext, type ClientError, readRefusal, UndecodableAnswer } from './refusal.ts';
 import { printIssues } from './request.ts';
 import { retryAfter } from './retry.ts';
 

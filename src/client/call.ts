@@ -1,14 +1,13 @@
 import type { Clock } from '../base/clock.ts';
 import { type Deadline, startDeadline } from '../base/deadline.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
-import type { KnownKeys } from '../redaction/known-keys.ts';
+import type { KnownKeys } from '../redaction/redactor.ts';
 import type { Address } from './address.ts';
 import { oversizedAnswer, type RequestOutcome, readAnswer } from './answer.ts';
-import type { Quote } from './api-key.ts';
-import { type CallContext, ConnectionFailure, DeadlineExceeded, UnknownOutcome } from './errors.ts';
 import type { Transport } from './exchange.ts';
-import type { CallOptions, ClientLog, Deadlines, RetryLimits, SentFile } from './options.ts';
+import type { CallOptions, ClientLog, Deadlines, Quote, RetryLimits, SentFile } from './options.ts';
 import { largestPage, type PageParts, type RunParts } from './pages/page-reader.ts';
+import { type CallContext, ConnectionFailure, DeadlineExceeded, UnknownOutcome } from './refusal.ts';
 import { encodeRequest } from './request.ts';
 import { type RetryBudget, waitBefore } from './retry.ts';
 

@@ -1,17 +1,18 @@
 import { OffsiteError } from '../base/offsite-error.ts';
 import { serviceAnswers } from '../bounds/service.ts';
 import type { OperationName, RequestOf, ResponseOf } from '../contract/operations.ts';
-import { KnownKeys } from '../redaction/known-keys.ts';
+import { KnownKeys } from '../redaction/redactor.ts';
 import { parseAddress } from './address.ts';
-import { checkApiKey, quoteWithout } from './api-key.ts';
 import { type CallParts, call } from './call.ts';
 import { httpTransport } from './connections.ts';
 import { askOffer, type Offer } from './offer.ts';
 import {
   type CallOptions,
   type ClientOptions,
+  checkApiKey,
   defaultDeadlines,
   defaultRetryLimits,
+  quoteWithout,
   type SentFile,
 } from './options.ts';
 import { listRuns, type PageNumbering, pageOf, type ReadPage } from './pages/list-runs.ts';

@@ -2,9 +2,9 @@ import type { z } from 'zod';
 import { serviceAnswers } from '../bounds/service.ts';
 import { type Issue, printPath } from '../contract/errors.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
-import type { KeyInValue, KnownKeys } from '../redaction/known-keys.ts';
-import type { Quote } from './api-key.ts';
-import { ClientError } from './errors.ts';
+import type { KeyInValue, KnownKeys } from '../redaction/redactor.ts';
+import type { Quote } from './options.ts';
+import { ClientError } from './refusal.ts';
 
 /** A request that the contract does not allow. It was not sent. */
 class RequestInvalid extends ClientError {

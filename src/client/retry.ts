@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { backoff } from '../base/backoff.ts';
+import { backoff } from '../base/clock.ts';
 import type { RetryLimits } from './options.ts';
 
 /** How many retries one client has left. All calls of the client share it. */

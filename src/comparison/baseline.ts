@@ -1,8 +1,7 @@
 import pLimit from 'p-limit';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Client } from '../client/client.ts';
-import { UndecodableAnswer } from '../client/errors.ts';
-import { ServiceRefusal } from '../client/refusal.ts';
+import { ServiceRefusal, UndecodableAnswer } from '../client/refusal.ts';
 import type { Baseline } from '../contract/catalog.ts';
 import type { RequestOf } from '../contract/operations.ts';
 import type { Ledger } from '../ledger/ledger.ts';

@@ -8,9 +8,8 @@ import {
   type McNemar,
   type MeasureComparison,
 } from '../stats/compare.ts';
-import { couldBeWorse } from '../stats/detectable.ts';
-import { usualConfidence } from '../stats/interval.ts';
-import { type PassRate, passRate } from '../stats/pass-rate.ts';
+import { couldBeWorse } from '../stats/further-trials.ts';
+import { type PassRate, passRate, usualConfidence } from '../stats/pass-rate.ts';
 import { type Quantile, quantile } from '../stats/quantile.ts';
 import { type Noise, noiseOf, type PassAtK, passAtEachK } from '../stats/repeats.ts';
 import {

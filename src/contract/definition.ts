@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { serviceRequests } from '../bounds/callers.ts';
-import { Identifier, Name } from './primitives.ts';
+import { Identifier, Name } from './identity.ts';
 
 /** Schemas of an evaluation's definition, as `evals.start` carries it. */
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { serviceRequests } from '../bounds/callers.ts';
 
 export const permissions = [
   'prompts:read',
@@ -40,3 +41,35 @@ export const Whoami = z.strictObject({
   permissions: z.array(Permission),
 });
 export type Whoami = z.infer<typeof Whoami>;
+
+/**
+ * A name that other records refer to. It is not empty, not long, and can be encoded as UTF-8: no lone
+ * surrogates, no NUL.
+ */
+export const Identifier = z
+  .string()
+  .min(1)
+  .max(serviceRequests.bytes.id)
+  .refine((text) => text.isWellFormed() && !text.includes('\0'), {
+    message: 'must be well-formed text without NUL',
+  });
+
+/** The name of a suite or a case, for people. Each case of a batch is stored with that of its suite. */
+export const Name = z.string().max(serviceRequests.bytes.id);
+
+/**
+ * A string for which the specification does not list all values. `known` are the values that this service
+ * writes. Others are accepted.
+ */
+export function openValue(...known: string[]) {
+  return z.string().meta({ examples: known });
+}
+
+/** A count, an index or a size: a whole number, at least 0. */
+export const Count = z.int().min(0);
+
+/** Epoch milliseconds. The fields `at`, `startedAt` and `startedAtMillis` inside a trial use this. */
+export const EpochMillis = z.number().meta({ description: 'Epoch milliseconds.' });
+
+/** ISO 8601 date-time. The `...At` fields of a run record use this. */
+export const DateTime = z.string().meta({ format: 'date-time' });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { EpochMillis, openValue } from './primitives.ts';
+import { EpochMillis, openValue } from './identity.ts';
 
 /**
  * Schemas of grading results: as stored (full records), and as reported (the restricted form of

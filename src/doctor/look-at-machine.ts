@@ -4,8 +4,20 @@ import type { Engine } from '../engine/engine.ts';
 import type { Config } from '../suite/config-file.ts';
 import { configuredEngines } from '../suite/engines-config.ts';
 import type { Check, Prerequisite } from './check.ts';
-import { engineClock, engineLimits, engineReachable, engineRuntime } from './checks/engine.ts';
-import { baseImage, engineDisk, leftovers, sandboxes, snapshots } from './checks/engine-content.ts';
+import {
+  baseImage,
+  engineClock,
+  engineDisk,
+  engineLimits,
+  engineReachable,
+  engineRuntime,
+  leftovers,
+  type SandboxRuntime,
+  sandboxes,
+  snapshots,
+  type UsedRuntime,
+  usedRuntimes,
+} from './checks/engine-content.ts';
 import { sealedSandbox } from './checks/sealed-sandbox.ts';
 import {
   certificates,
@@ -18,7 +30,6 @@ import {
 import { lookDeep } from './deep/look-deep.ts';
 import { attempt, examine } from './examine.ts';
 import { type DoctorReport, doctorReport } from './report.ts';
-import { type SandboxRuntime, type UsedRuntime, usedRuntimes } from './runtimes.ts';
 
 interface Looking {
   /** What was wrong with the configuration; then the context has the defaults. */

@@ -1,6 +1,6 @@
 import { EngineUnreachable, type TriedEngine } from '../engine/connection/connect.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { Capabilities } from '../engine/port/capabilities.ts';
+import type { Capabilities } from '../engine/port/engine-port.ts';
 import { lines, ours, type Printable, stack, styled, text, type Value } from '../text/printable.ts';
 import { byteSize, type Prerequisite } from './check.ts';
 import { printedConformance } from './deep/conformance.ts';

@@ -1,7 +1,7 @@
 import { OffsiteError } from '../base/offsite-error.ts';
 import { type ContainerSpec, isRoot } from './container/container-spec.ts';
 import { filterObstacle } from './container/seccomp/filter.ts';
-import { type Capabilities, otherPlainRuntime } from './port/capabilities.ts';
+import { type Capabilities, otherPlainRuntime } from './port/engine-port.ts';
 
 /** Something that a sandbox requires and an engine does not have. */
 interface Lack {

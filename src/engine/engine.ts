@@ -1,9 +1,8 @@
-import type { ImageBuilder } from './build/image-builder.ts';
+import type { ImageBuilder } from './build/find-builder.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import type { Container } from './container.ts';
 import type { Network, NetworkRequest } from './network/network.ts';
-import type { Capabilities } from './port/capabilities.ts';
-import type { EnginePort } from './port/engine-port.ts';
+import type { Capabilities, EnginePort } from './port/engine-port.ts';
 import type { Image } from './port/images.ts';
 import type { ObtainImage } from './pull/obtain-image.ts';
 import type { Service, ServiceSpec } from './service.ts';

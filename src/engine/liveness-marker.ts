@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
-import { backoff } from '../base/backoff.ts';
-import { connectionWaits } from './connection/waits.ts';
+import { backoff } from '../base/clock.ts';
+import { connectionWaits } from './connection/ending.ts';
 import { ignoreRemovalFailure, removeContainer } from './container/remove.ts';
 import { filterFor } from './container/seccomp/filter.ts';
 import { type OwnedObject, ownershipLabels, processLabel, roleLabel } from './owned-objects.ts';
 import { hasProcessEnded } from './owner-process.ts';
-import { type Capabilities, otherPlainRuntime } from './port/capabilities.ts';
 import type { Mount } from './port/containers.ts';
-import type { EnginePort } from './port/engine-port.ts';
+import { type Capabilities, type EnginePort, otherPlainRuntime } from './port/engine-port.ts';
 import { isEngineFailure } from './port/failure.ts';
 
 /**

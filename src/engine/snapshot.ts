@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { abortable } from '../base/abortable.ts';
+import { abortable } from '../base/deadline.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Container } from './container.ts';
 import { type Builder, type Built, buildOnce, makeOnce } from './snapshot/build.ts';

@@ -1,6 +1,5 @@
 import pLimit from 'p-limit';
-import { abortable } from '../base/abortable.ts';
-import { startDeadline } from '../base/deadline.ts';
+import { abortable, startDeadline } from '../base/deadline.ts';
 import { removeContainer } from './container/remove.ts';
 import { graceMs, hasEnded, isDead, isMarker, ownerEnded, reconnectMs } from './liveness-marker.ts';
 import {

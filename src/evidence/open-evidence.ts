@@ -10,8 +10,8 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readPlan, storedPlan } from '../agent/stored-plan.ts';
+import { makeFolder } from '../base/byte-store.ts';
 import type { Clock } from '../base/clock.ts';
-import { makeFolder } from '../base/make-folder.ts';
 import { messageOf, OffsiteError, systemHint } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { evidenceBundles } from '../bounds/anyone.ts';

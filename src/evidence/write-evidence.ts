@@ -16,13 +16,15 @@ import { type CarriedBatch, carriedBatch } from '../ledger/carried-batch.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import { commitsOf, hasKeyIn, packOf } from './commits.ts';
 import type { Signing } from './envelope.ts';
 import { statementEntry } from './read-evidence.ts';
 import {
   type Content,
+  commitsOf,
   entryOf,
+  hasKeyIn,
   namedTrials,
+  packOf,
   predicateType,
   type Statement,
   statementType,

@@ -14,8 +14,7 @@ import { readBatch, readSummaries } from '../viewer/read/batches.ts';
 import { RecordReader } from '../viewer/read/record-reader.ts';
 import { readTrial } from '../viewer/read/trial.ts';
 import { pageFiles } from '../viewer/server/page-files.ts';
-import type { ReadOptions } from './read-trials.ts';
-import type { Write } from './write-export.ts';
+import type { ReadOptions, Write } from './write-export.ts';
 
 export interface HtmlExport extends ReadOptions {
   ledger: Ledger;

@@ -1,5 +1,4 @@
-import { type BackoffLimits, backoff } from '../base/backoff.ts';
-import type { Clock } from '../base/clock.ts';
+import { type BackoffLimits, backoff, type Clock } from '../base/clock.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { withPackage } from '../base/optional-package.ts';
 import { parseForeignJson } from '../base/parse-json.ts';

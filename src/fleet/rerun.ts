@@ -1,7 +1,7 @@
 import type { BatchRun, OpenBatch } from '../agent/batch-run.ts';
 import type { Client } from '../client/client.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
-import { PollHandle } from './poll-handle.ts';
+import { PollHandle } from './batch-handle.ts';
 import { type FleetStart, startWorkflow } from './start-fleet-batch.ts';
 
 /** A case on a variant whose newest run has trials without a verdict. */

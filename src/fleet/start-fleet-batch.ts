@@ -9,11 +9,11 @@ import { fleetLock } from '../ledger/fleet-tasks.ts';
 import type { Config } from '../suite/config-file.ts';
 import { buildsOf } from '../suite/environment-content.ts';
 import type { SuitePlan } from '../suite/plan.ts';
+import { PollHandle } from './batch-handle.ts';
 import { putContexts } from './contexts.ts';
 import { documentContent, packedPlan } from './document.ts';
 import { fleetFormat, workflowQueue } from './format.ts';
 import { distinctNeeds, plannedNeeds } from './placement/needs.ts';
-import { PollHandle } from './poll-handle.ts';
 import { type FleetStorage, hashOf, rerunName } from './storage/storage.ts';
 import { type BatchInput, batchWorkflow } from './workflow/messages.ts';
 

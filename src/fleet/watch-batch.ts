@@ -2,10 +2,9 @@ import type { Clock } from '../base/clock.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { BatchHandle, HeldTrial } from './batch-handle.ts';
 import type { SeenWorker } from './seen-workers.ts';
+import { waitingTrials } from './status.ts';
 import type { FleetStorage } from './storage/storage.ts';
-import { waitingTrials } from './waiting-trials.ts';
-import type { BatchOutcome, BatchProgress } from './workflow/messages.ts';
-import type { WaitingTrials } from './workflow/poll-messages.ts';
+import type { BatchOutcome, BatchProgress, WaitingTrials } from './workflow/messages.ts';
 
 export interface WatchParts {
   clock: Clock;

@@ -1,6 +1,5 @@
-import { abortable } from '../base/abortable.ts';
 import type { Clock } from '../base/clock.ts';
-import { startDeadline } from '../base/deadline.ts';
+import { abortable, startDeadline } from '../base/deadline.ts';
 import { heapLimit } from '../base/parse-json.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
 import { GatewayRefusal } from './refusal.ts';

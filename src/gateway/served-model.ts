@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import type { Clock } from '../base/clock.ts';
-import { isLoopback } from '../base/loopback.ts';
+import { isLoopback } from '../base/foreign-traffic.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { Semaphore } from '../base/semaphore.ts';
 import { modelAnswers } from '../bounds/model.ts';

@@ -1,12 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { abortable } from '../base/abortable.ts';
-import { startDeadline } from '../base/deadline.ts';
+import { abortable, startDeadline } from '../base/deadline.ts';
 import { unionOf } from '../base/intervals.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { chatAnswers } from '../bounds/model.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
-import { sumOfUsage } from '../contract/usage.ts';
+import { sumOfUsage } from '../contract/record.ts';
 import { allowList } from '../suite/hosts/host-pattern.ts';
 import type { Budget } from '../suite/model-config.ts';
 import { answerError, answerText } from './answer.ts';

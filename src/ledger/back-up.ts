@@ -1,7 +1,7 @@
 import { createReadStream, existsSync } from 'node:fs';
 import { chmod, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { makeFolder } from '../base/make-folder.ts';
+import { makeFolder } from '../base/byte-store.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { BlobStore } from './blobs.ts';
 import { copyDatabase } from './database.ts';

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream, existsSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { makeFolder } from '../base/make-folder.ts';
+import { makeFolder } from '../base/byte-store.ts';
 import { messageOf, OffsiteError, systemHint } from '../base/offsite-error.ts';
 import { isDeeper } from '../base/parse-json.ts';
 import { foreignJson } from '../bounds/anyone.ts';

@@ -1,6 +1,6 @@
 import { chmodSync, closeSync, lstatSync, openSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeFolder } from '../base/make-folder.ts';
+import { makeFolder } from '../base/byte-store.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 
 /** The mode bits that give access to users other than the owner. */

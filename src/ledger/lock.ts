@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { makeFolder } from '../base/make-folder.ts';
+import { makeFolder } from '../base/byte-store.ts';
 import { closedFile } from './data-folder.ts';
 import { databaseFailure } from './database-failure.ts';
 

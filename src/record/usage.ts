@@ -1,5 +1,5 @@
+import { sumOfUsage } from '../contract/record.ts';
 import type { Usage } from '../contract/report.ts';
-import { sumOfUsage } from '../contract/usage.ts';
 import type { TrialRecord } from './trial-record.ts';
 
 /**

@@ -6,22 +6,18 @@ import type { Integration } from '../contract/catalog.ts';
 import type { Permission } from '../contract/identity.ts';
 import { openApiDocument } from '../contract/openapi.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
-import { ApiError, refuse, refuseBody } from './api-error.ts';
-import type { Auditor } from './auditor.ts';
 import { newIdentifier } from './identifiers.ts';
-import { bodyOf, type Piece, pieceSizes } from './json-response.ts';
+import { ApiError, bodyOf, type Piece, pieceSizes, refuse, refuseBody } from './json-response.ts';
 import type { Change, Steps } from './operations/call.ts';
 import { type TakeEvidence, takesEvidence } from './operations/evidence.ts';
 import { handlers } from './operations/handlers.ts';
-import type { Platform, PlatformRequest } from './platform.ts';
+import type { Auditor, Platform, PlatformRequest } from './platform.ts';
 import { boundedLists } from './request/bounded-lists.ts';
 import { issuesOf } from './request/issues.ts';
-import { parseJson, readBody } from './request/read-body.ts';
-import type { ServiceAnswer, ServiceRequest } from './request/service-request.ts';
+import { parseJson, readBody, type ServiceAnswer, type ServiceRequest } from './request/read-body.ts';
 import { createShares, type Shares } from './request/shares.ts';
 import type { KeyStore, Principal } from './store/keys.ts';
-import type { Stores } from './store/stores.ts';
-import type { Writer } from './store/writer.ts';
+import type { Stores, Writer } from './store/stores.ts';
 
 export interface ApplicationParts {
   stores: Stores;

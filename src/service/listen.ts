@@ -8,8 +8,8 @@ import {
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
-import { pause } from '../base/abortable.ts';
 import type { Clock } from '../base/clock.ts';
+import { pause } from '../base/deadline.ts';
 import { listenTo } from '../base/foreign-traffic.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { serviceRequests } from '../bounds/callers.ts';

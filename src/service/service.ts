@@ -8,19 +8,16 @@ import { openDatabase } from '../ledger/database.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { reportOf } from '../trial/report.ts';
 import { createApplication } from './application.ts';
-import type { Auditor } from './auditor.ts';
 import { trialIdentifier } from './identifiers.ts';
 import type { Listener, ListenOptions } from './listen.ts';
-import type { Platform, PlatformTrials } from './platform.ts';
+import type { Auditor, Platform, PlatformTrials } from './platform.ts';
 import { modelCosts } from './record/costs.ts';
-import { type StoredTrial, storedTrial } from './record/stored-trial.ts';
-import { withJudgments } from './record/stored-validations.ts';
-import type { ServiceAnswer, ServiceRequest } from './request/service-request.ts';
+import { type StoredTrial, storedTrial, withJudgments } from './record/stored-trial.ts';
+import type { ServiceAnswer, ServiceRequest } from './request/read-body.ts';
 import type { KeyEntry, KeyPurpose } from './store/keys.ts';
 import { migrations } from './store/migrations.ts';
 import type { CompletedFacts } from './store/platform-runs.ts';
-import { createStores, type Stores } from './store/stores.ts';
-import { createWriter, type Writer } from './store/writer.ts';
+import { createStores, createWriter, type Stores, type Writer } from './store/stores.ts';
 
 export interface ServiceOptions {
   /** The folder of service.db, which is created if it is missing. Several processes may open it at once. */

@@ -1,6 +1,6 @@
 import { lstatSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
-import { makeFolder } from '../base/make-folder.ts';
+import { makeFolder } from '../base/byte-store.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { plural } from '../text/quantities.ts';
 

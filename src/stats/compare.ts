@@ -1,7 +1,7 @@
 import { type CaseValues, type CaseVerdicts, caseRate, mean, pairCases, scoredTrials } from './cases.ts';
 import { binomial, normalCdf, studentQuantile } from './distributions.ts';
-import { type Interval, usualConfidence } from './interval.ts';
-import { randomIndex } from './random.ts';
+import { type Interval, usualConfidence } from './pass-rate.ts';
+import { randomIndex } from './repeats.ts';
 
 /** A case on both sides, with its pass rates from 0 to 1. */
 export interface ComparedCase {

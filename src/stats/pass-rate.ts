@@ -1,6 +1,5 @@
 import { type CaseVerdicts, caseRate, mean, scoredTrials } from './cases.ts';
 import { normalQuantile, studentQuantile } from './distributions.ts';
-import { type Interval, usualConfidence } from './interval.ts';
 
 export interface PassRate {
   /**
@@ -79,3 +78,12 @@ export function wilsonInterval(
   const half = (z / weight) * Math.sqrt((rate * (1 - rate)) / trials + z ** 2 / (4 * trials ** 2));
   return { low: Math.max(0, center - half), high: Math.min(1, center + half) };
 }
+
+/** A range that contains the true value with a stated confidence. */
+export interface Interval {
+  low: number;
+  high: number;
+}
+
+/** The usual confidence of an interval: 95 %. */
+export const usualConfidence = 0.95;

@@ -1,7 +1,6 @@
 import { type CaseValues, mean } from './cases.ts';
 import { binomial } from './distributions.ts';
-import { usualConfidence } from './interval.ts';
-import { effectiveTrials } from './pass-rate.ts';
+import { effectiveTrials, usualConfidence } from './pass-rate.ts';
 
 export interface Quantile {
   /** From 0 to 1; 0.5 is the median. */

@@ -1,7 +1,7 @@
 import { join, posix, relative, resolve, sep } from 'node:path';
 import { messageOf } from '../base/offsite-error.ts';
 import { buildContexts } from '../bounds/suite.ts';
-import type { KnownKeys } from '../redaction/known-keys.ts';
+import type { KnownKeys } from '../redaction/redactor.ts';
 import { type ContextEntry, contextEntries, contextHash, neverInContexts } from './build-context.ts';
 import { dockerfileProblems } from './dockerfile.ts';
 import type { CaseEnvironment, EnvironmentSource, PlacedFile, PlannedBuild } from './environment.ts';

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
-import type { KnownKeys } from '../redaction/known-keys.ts';
+import type { KnownKeys } from '../redaction/redactor.ts';
 import { answersOfSuite, namedFiles, withGiven } from './answers.ts';
 import { judgesOf } from './checks-source.ts';
 import type { Config } from './config-file.ts';

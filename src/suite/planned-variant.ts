@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
-import type { KnownKeys } from '../redaction/known-keys.ts';
+import type { KnownKeys } from '../redaction/redactor.ts';
 import { nearest, orNearest } from '../text/nearest.ts';
 import type { Config } from './config-file.ts';
 import { BadFile, printFileIssue } from './file-issues.ts';

@@ -14,7 +14,7 @@ import {
 import { isAbsolute, join, posix, relative, sep } from 'node:path';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { suiteFiles } from '../bounds/suite.ts';
-import type { KnownKeys } from '../redaction/known-keys.ts';
+import type { KnownKeys } from '../redaction/redactor.ts';
 import { BadFile, decodedText } from './file-issues.ts';
 
 /**

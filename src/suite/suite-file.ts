@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { caseSteps } from '../bounds/suite.ts';
 import { limits } from '../contract/definition.ts';
-import { Identifier } from '../contract/primitives.ts';
+import { Identifier } from '../contract/identity.ts';
 import { AgentSource } from './agent-source.ts';
 import { CheckSource, JudgeSources } from './checks-source.ts';
 import { EnvironmentSource } from './environment.ts';

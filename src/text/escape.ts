@@ -54,3 +54,12 @@ export function printableJson(json: string): string {
 
 const unitOf = (character: string) => (index: number) =>
   `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`;
+
+/** Characters that shells read as they are, after the first one. */
+const plain = /^[\w./:@%+,=#·-]+$/;
+
+/** A text as one word of a shell's command. */
+export function shellWord(word: string): string {
+  if (plain.test(word) && !word.startsWith('#') && !word.startsWith('-')) return word;
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}

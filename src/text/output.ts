@@ -1,9 +1,18 @@
 import { Writable } from 'node:stream';
 import { styleText } from 'node:util';
-import { ascii } from './ascii.ts';
+import { printedText } from '../bounds/anyone.ts';
+import { cut } from './cut.ts';
 import { printableJson } from './escape.ts';
-import { lines, Printable, type Redact, type Span } from './printable.ts';
-import { type Annotation, annotationLine, safeLine } from './safe-line.ts';
+import {
+  type Annotation,
+  annotationLine,
+  ascii,
+  lines,
+  Printable,
+  type Redact,
+  type Span,
+  safeLine,
+} from './printable.ts';
 
 /** What can be printed. A string is foreign text with any number of lines. */
 export type Content = string | Printable;
@@ -96,4 +105,19 @@ export function plainText(content: Content, redact: Redact = (text) => text): st
 function shownLines(content: Content, redact: Redact, shown: (span: Span) => string): string[] {
   const printable = content instanceof Printable ? content : lines(content);
   return printable.lines(redact).map((line) => redact(safeLine(line).map(shown).join('')).trimEnd());
+}
+
+/** The destination for pino's lines of JSON, one per event. */
+export function logDestination(output: Output): { write(line: string): void } {
+  return {
+    write: (line) => output.log(line.length > printedText.bytes.logLine ? shortened(line) : line.trimEnd()),
+  };
+}
+
+/** The line may contain a service's answer or a program's output. */
+function shortened(line: string): string {
+  return JSON.stringify(JSON.parse(line), (_, value: unknown) => {
+    if (typeof value === 'string') return cut(value, printedText.bytes.line);
+    return Array.isArray(value) ? value.slice(0, printedText.count.lines) : value;
+  });
 }

@@ -1,6 +1,6 @@
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Cause, PhaseName } from '../record/cause.ts';
-import type { AskModel } from '../validate/judge/ask-model.ts';
+import type { AskModel } from '../validate/judge/judge.ts';
 import { answerAboutNothing, type JudgeAnswer } from '../validate/model-calls.ts';
 import { runVerify, type VerifyRequest } from '../validate/verify.ts';
 import { causeOf } from './failure.ts';

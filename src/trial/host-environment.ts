@@ -1,6 +1,6 @@
 import { OffsiteError } from '../base/offsite-error.ts';
 import { printPath } from '../contract/errors.ts';
-import { KnownKeys } from '../redaction/known-keys.ts';
+import { KnownKeys } from '../redaction/redactor.ts';
 import type { Sandbox } from '../suite/plan.ts';
 import { isReservedName } from '../suite/variables.ts';
 import { type CredentialConfig, credentialNames } from './credential-names.ts';

@@ -1,7 +1,7 @@
 import { unionOf } from '../base/intervals.ts';
 import { reportedOutput } from '../bounds/sandbox.ts';
+import { usageFields } from '../contract/record.ts';
 import type { ReportedOutcome, ReportedTrial, TrajectoryEntry } from '../contract/report.ts';
-import { usageFields } from '../contract/usage.ts';
 import type { Blob } from '../ledger/blobs.ts';
 import type { CommandEntry } from '../record/harness.ts';
 import { commandsOf } from '../record/timeline.ts';

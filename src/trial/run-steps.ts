@@ -1,8 +1,8 @@
 import { firstThrown, OffsiteError } from '../base/offsite-error.ts';
-import { sumOfUsage } from '../contract/usage.ts';
+import { sumOfUsage } from '../contract/record.ts';
 import type { Judgment } from '../contract/validation.ts';
 import type { StepResult } from '../record/trial-record.ts';
-import { verdictOf } from '../validate/verdict.ts';
+import { verdictOf } from '../validate/verify.ts';
 import { trajectoryArtifact, trajectoryPath } from './artifacts.ts';
 import { agentUsers } from './as-user.ts';
 import { grade, type RunPhase } from './grading.ts';

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
-import type { Manifest } from '../engine/archive/manifest.ts';
+import type { Manifest } from '../engine/archive/stored-file.ts';
 import { unmetWishes } from '../engine/capabilities.ts';
 import { type Kit, readKit } from '../engine/changes/kit.ts';
 import type { Container } from '../engine/container.ts';

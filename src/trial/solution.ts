@@ -1,6 +1,6 @@
 import type { CaseOracle } from '../suite/case-tests.ts';
 import { expandVariables, type Variables } from '../suite/variables.ts';
-import { shellWord } from '../text/shell-word.ts';
+import { shellWord } from '../text/escape.ts';
 import type { CurrentStep } from './phases/phase.ts';
 import type { TrialSolution, TrialSpec } from './spec.ts';
 

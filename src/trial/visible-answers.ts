@@ -6,7 +6,7 @@ import type { Container } from '../engine/container.ts';
 import { hasPart, tellingLines } from '../suite/answer-lines.ts';
 import type { Answer } from '../suite/case-tests.ts';
 import { plural } from '../text/quantities.ts';
-import { gitSettings } from '../validate/git-settings.ts';
+import { gitSettings } from '../validate/workspace-copy.ts';
 import { TrialFailure } from './failure.ts';
 import type { TrialSpec } from './spec.ts';
 

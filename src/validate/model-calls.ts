@@ -2,11 +2,19 @@ import type { Clock } from '../base/clock.ts';
 import { type Deadline, startDeadline } from '../base/deadline.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Judgment, Validation } from '../contract/validation.ts';
-import { type Asking, type AskModel, askRecorded, type RecordedAsk } from './judge/ask-model.ts';
-import { judge } from './judge/judge.ts';
-import { AnswerRequest, fencedMaterial, JudgeRequest, readAsk } from './judge/requests.ts';
+import {
+  AnswerRequest,
+  type Asking,
+  type AskModel,
+  askRecorded,
+  fencedMaterial,
+  JudgeRequest,
+  judge,
+  type RecordedAsk,
+  readAsk,
+} from './judge/judge.ts';
 import { capturedText } from './record.ts';
-import type { SandboxedAsk, SandboxedReply } from './sandboxed/records.ts';
+import type { SandboxedAsk, SandboxedReply } from './sandboxed/host.ts';
 import type { GradingFailure } from './validator-request.ts';
 
 export interface CallsOfValidation {

@@ -11,7 +11,7 @@ import type { Validation } from '../contract/validation.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
 import { type CallsOfValidation, ModelCalls } from './model-calls.ts';
 import { captured, capturedText, matchManifest } from './record.ts';
-import type { SandboxedOrder, SandboxedRecord, SandboxedValidation } from './sandboxed/records.ts';
+import type { SandboxedOrder, SandboxedRecord, SandboxedValidation } from './sandboxed/host.ts';
 import {
   type GradingFailure,
   processFailure,
@@ -278,7 +278,7 @@ const Options = z.object({
 });
 
 /**
- * What the validator's process may send, one record per line. `sandboxed/records.ts` has the same types for
+ * What the validator's process may send, one record per line. `sandboxed/host.ts` has the same types for
  * that process.
  */
 const Shape = z.discriminatedUnion('kind', [

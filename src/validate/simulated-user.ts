@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ChatMessage } from '../gateway/chat/chat.ts';
-import type { AskModel } from './judge/ask-model.ts';
+import type { AskModel } from './judge/judge.ts';
 import { structuredAnswer } from './structured-answer.ts';
 
 /** The human user of a case, played by a model. */

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { extname } from 'node:path';
-import { validatorGit } from './git-settings.ts';
 import { ModuleConversation } from './module-conversation.ts';
 import { runProgram } from './program.ts';
 import { judgmentWithoutContent, withoutContent } from './record.ts';
 import { execUser, ownFile, ownFolders, users, validatorFolder } from './validator-folder.ts';
 import type { ValidatorRequest, ValidatorRun } from './validator-request.ts';
 import { Work } from './work/work.ts';
+import { validatorGit } from './workspace-copy.ts';
 
 /**
  * Runs a validator in a sandbox. A source with a shebang runs as a program, and its exit code decides. Any
@@ -30,9 +30,7 @@ export async function runValidator(request: ValidatorRequest): Promise<Validator
  * after a build, like this file.
  */
 const extension = extname(new URL(import.meta.url).pathname);
-const sandboxed = ['api', 'attempt', 'host', 'main', 'records'].map(
-  (name) => `validate/sandboxed/${name}${extension}`,
-);
+const sandboxed = ['api', 'attempt', 'host', 'main'].map((name) => `validate/sandboxed/${name}${extension}`);
 const ours = [...sandboxed, `bounds/channel${extension}`, `bounds/grading${extension}`].map((path) => ({
   path,
   content: readFileSync(new URL(`../${path}`, import.meta.url)),

@@ -70,7 +70,7 @@ const own = [
   // How many refused files a message names.
   'src/agent/daemon/ticket.ts',
   // How much is read before others are served.
-  'src/service/record/definition-hash.ts',
+  'src/service/record/setup.ts',
   'src/ledger/reserve.ts',
   // How a key may be written to be found.
   'src/redaction/',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ciRun } from '../../src/api/ci-run.ts';
+import { ciRun } from '../../src/api/types.ts';
 
 test.for<[string, Record<string, string>, string | undefined]>([
   ['nothing', {}, undefined],

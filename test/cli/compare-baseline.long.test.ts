@@ -6,7 +6,7 @@ import type { ComparedBatches } from '../../src/comparison/comparison.ts';
 import { permissions } from '../../src/contract/identity.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 
-import { runVariants } from '../../src/service/record/variant.ts';
+import { runVariants } from '../../src/service/record/setup.ts';
 import { noExtras } from '../../src/suite/plan.ts';
 import { testPlatform, trialRecord } from '../service/test-platform.ts';
 import { openTestService } from '../service/test-service.ts';

@@ -3,12 +3,18 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Check, Finding } from '../../src/doctor/check.ts';
-import { engineClock, engineLimits, engineRuntime } from '../../src/doctor/checks/engine.ts';
-import { leftovers, sandboxes, snapshots } from '../../src/doctor/checks/engine-content.ts';
+import {
+  engineClock,
+  engineLimits,
+  engineRuntime,
+  leftovers,
+  sandboxes,
+  snapshots,
+  usedRuntimes,
+} from '../../src/doctor/checks/engine-content.ts';
 import { sealedSandbox } from '../../src/doctor/checks/sealed-sandbox.ts';
 import { lookDeep } from '../../src/doctor/deep/look-deep.ts';
 import { type DoctorReport, doctorReport, printedReport } from '../../src/doctor/report.ts';
-import { usedRuntimes } from '../../src/doctor/runtimes.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { ConfigFile } from '../../src/suite/config-file.ts';
 import { plainText } from '../../src/text/output.ts';

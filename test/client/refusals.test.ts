@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { OffsiteError } from '../../src/base/offsite-error.ts';
-import { ClientError } from '../../src/client/errors.ts';
 import {
+  ClientError,
   Conflict,
   DecodeRefusal,
   Forbidden,

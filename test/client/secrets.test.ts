@@ -1,9 +1,9 @@
 import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { quoteWithout } from '../../src/client/api-key.ts';
 import { createClient } from '../../src/client/client.ts';
-import { KnownKeys } from '../../src/redaction/known-keys.ts';
+import { quoteWithout } from '../../src/client/options.ts';
+import { KnownKeys } from '../../src/redaction/redactor.ts';
 import { apiKey, clientOf, errorOf, reportRequest } from './client-of.ts';
 import { json, type Step, scriptedService, text } from './scripted-service.ts';
 import { testClock } from './test-clock.ts';

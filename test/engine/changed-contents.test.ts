@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { changedContents } from '../../src/engine/changes/changed-contents.ts';
+import { changedContents } from '../../src/engine/changes/changed-paths.ts';
 import { furtherPaths } from '../../src/engine/changes/layer-paths.ts';
 import type { FilesystemChange } from '../../src/engine/port/containers.ts';
 

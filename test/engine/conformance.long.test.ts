@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { examineConformance } from '../../src/engine/conformance/check.ts';
 import { conformanceChecks } from '../../src/engine/conformance/checks.ts';
-import { limitChecks } from '../../src/engine/conformance/limits.ts';
-import { wallChecks } from '../../src/engine/conformance/walls.ts';
+import { examineConformance } from '../../src/engine/conformance/testbed.ts';
+import { limitChecks, wallChecks } from '../../src/engine/conformance/walls.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { testEngine } from './engine-fixture.ts';
 import { ruledOut } from './ruled-out.ts';

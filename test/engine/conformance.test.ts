@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { examineConformance } from '../../src/engine/conformance/check.ts';
-import { commandChecks } from '../../src/engine/conformance/commands.ts';
+import { commandChecks } from '../../src/engine/conformance/files.ts';
+import { examineConformance } from '../../src/engine/conformance/testbed.ts';
 import { wallChecks } from '../../src/engine/conformance/walls.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { plainRuntimes } from '../../src/engine/port/capabilities.ts';
+import { plainRuntimes } from '../../src/engine/port/engine-port.ts';
 import { dockerOf } from './docker-of.ts';
 import { testEngine } from './engine-fixture.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { manifestChanges, readManifest } from '../../src/engine/archive/manifest.ts';
+import { manifestChanges, readManifest } from '../../src/engine/archive/stored-file.ts';
 import { shell, startedContainer, testEngine } from './engine-fixture.ts';
 
 const make = `

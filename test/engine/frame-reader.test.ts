@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { FrameReader } from '../../src/engine/docker/frame-reader.ts';
-import type { OutputPiece } from '../../src/engine/port/exec.ts';
+import type { OutputPiece } from '../../src/engine/port/containers.ts';
 
 function frame(stream: 0 | 1 | 2, payload: Buffer): Buffer {
   const header = Buffer.alloc(8);

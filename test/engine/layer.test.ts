@@ -1,8 +1,8 @@
 import { access, constants } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { changedContents } from '../../src/engine/changes/changed-contents.ts';
+import { changedContents } from '../../src/engine/changes/changed-paths.ts';
 import type { Container } from '../../src/engine/container.ts';
-import { plainRuntimes } from '../../src/engine/port/capabilities.ts';
+import { plainRuntimes } from '../../src/engine/port/engine-port.ts';
 import { dockerOf } from './docker-of.ts';
 import { shell, startedContainer } from './engine-fixture.ts';
 import { engine, sharedEngine } from './shared-engine.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { manifestChanges, readManifest } from '../../src/engine/archive/manifest.ts';
+import { manifestChanges, readManifest } from '../../src/engine/archive/stored-file.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { shell, startedContainer, testEngine } from './engine-fixture.ts';

@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { openClient } from '../../src/engine/docker/client.ts';
-import { podmanImages } from '../../src/engine/podman/images.ts';
+import { podmanImages } from '../../src/engine/podman/archives.ts';
 
 /** An engine that gives one answer, and keeps what it was sent. */
 async function answering(status: number, answer: object) {

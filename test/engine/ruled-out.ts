@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Engine } from '../../src/engine/engine.ts';
-import { plainRuntimes } from '../../src/engine/port/capabilities.ts';
+import { plainRuntimes } from '../../src/engine/port/engine-port.ts';
 
 /** The checks of what an engine does not tell, or its runtime lacks, and Offsite does without. */
 export function ruledOut(capabilities: Engine['capabilities']): string[] {

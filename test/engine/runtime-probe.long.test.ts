@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { runtimeProbe } from '../../src/engine/container/runtime-probe.ts';
-import { plainRuntimes } from '../../src/engine/port/capabilities.ts';
 import type { ContainerPort } from '../../src/engine/port/containers.ts';
+import { plainRuntimes } from '../../src/engine/port/engine-port.ts';
 import { engineFailure } from '../../src/engine/port/failure.ts';
 import { startedContainer, testSpec } from './engine-fixture.ts';
 import { engine, sharedEngine } from './shared-engine.ts';

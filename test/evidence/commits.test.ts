@@ -3,7 +3,7 @@ import { existsSync, mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { hasKeyIn, packOf, unpackCommit } from '../../src/evidence/commits.ts';
+import { hasKeyIn, packOf, unpackCommit } from '../../src/evidence/statement.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
 import { fetchCommit } from '../../src/suite/git/fetch-commit.ts';
 import { sourceEntries } from '../../src/suite/git/source-entries.ts';

@@ -3,8 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { folderStorage } from '../../src/fleet/storage/folder-storage.ts';
-import { hashOf } from '../../src/fleet/storage/storage.ts';
+import { folderStorage, hashOf } from '../../src/fleet/storage/storage.ts';
 
 function openFolder() {
   const folder = mkdtempSync(join(tmpdir(), 'offsite-hostile-storage-'));

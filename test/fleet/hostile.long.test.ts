@@ -5,8 +5,13 @@ import { expect, test } from 'vitest';
 import { workflowQueue } from '../../src/fleet/format.ts';
 import { queueFor } from '../../src/fleet/placement/needs.ts';
 import { hashOf } from '../../src/fleet/storage/storage.ts';
-import { batchWorkflow, limitWorkflow, updates } from '../../src/fleet/workflow/messages.ts';
-import { foundTrialWorkflow, pollWorkflow } from '../../src/fleet/workflow/poll-messages.ts';
+import {
+  batchWorkflow,
+  foundTrialWorkflow,
+  limitWorkflow,
+  pollWorkflow,
+  updates,
+} from '../../src/fleet/workflow/messages.ts';
 import { type FleetPlace, openFleetPlace } from './fleet-place.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a document that somebody forges has no type

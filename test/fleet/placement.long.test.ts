@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { needsOf, queueFor } from '../../src/fleet/placement/needs.ts';
-import { unmet } from '../../src/fleet/placement/unmet.ts';
+import { needsOf, queueFor, unmet } from '../../src/fleet/placement/needs.ts';
 import type { WorkerProfile } from '../../src/fleet/placement/worker-profile.ts';
 import { openFleetPlace } from './fleet-place.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { folderStorage } from '../../src/fleet/storage/folder-storage.ts';
+import { folderStorage } from '../../src/fleet/storage/storage.ts';
 import { held, letGo } from '../daemon/let-go.ts';
 import { countFinished } from '../daemon/sharing.ts';
 import { type FleetPlace, openFleetPlace } from './fleet-place.ts';

@@ -3,10 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { folderStorage } from '../../src/fleet/storage/folder-storage.ts';
 import { s3Storage } from '../../src/fleet/storage/s3-storage.ts';
-import type { FleetStorage, IndexedResult } from '../../src/fleet/storage/storage.ts';
-import { hashOf } from '../../src/fleet/storage/storage.ts';
+import {
+  type FleetStorage,
+  folderStorage,
+  hashOf,
+  type IndexedResult,
+} from '../../src/fleet/storage/storage.ts';
 import { type ObjectStore, openObjectStore } from './object-store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'offsite-storage-'));

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Clock } from '../../src/base/clock.ts';
-import { TaskHold } from '../../src/fleet/worker/task-hold.ts';
+import { TaskHold } from '../../src/fleet/worker/held-tasks.ts';
 
 /** A clock that stands still until it is told to go on. */
 class SteppedClock implements Clock {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { opencodeLines } from '../../runners/opencode/stream.ts';
+import { opencodeLines } from '../../runners/opencode/runner.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import { fixtureCliOf } from '../trial/fixture-cli.ts';

@@ -4,17 +4,17 @@ import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { runners } from '../../runners/index.ts';
-import { attacksOf, hostileFolder, hostileSuites } from '../../src/doctor/deep/attacks.ts';
+import type { SandboxRuntime, UsedRuntime } from '../../src/doctor/checks/engine-content.ts';
+import { attacksOf, hostileFolder, hostileSuites } from '../../src/doctor/deep/conformance.ts';
 import { runHostile } from '../../src/doctor/deep/look-deep.ts';
 import {
+  configWith,
   countsOf,
   filesWithKey,
   newPlantedKey,
   printedHostile,
   rowOf,
 } from '../../src/doctor/deep/outcome.ts';
-import { configWith } from '../../src/doctor/deep/run-suite.ts';
-import type { SandboxRuntime, UsedRuntime } from '../../src/doctor/runtimes.ts';
 import { unmetWishes } from '../../src/engine/capabilities.ts';
 import { ConfigFile } from '../../src/suite/config-file.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';

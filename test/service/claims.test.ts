@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { ClaimResponse } from '../../src/contract/claim.ts';
+import type { ClaimResponse } from '../../src/contract/operations.ts';
 import { runs } from '../short-tests.ts';
 import { openTestService, report, startRequest, startRun, type TestService } from './test-service.ts';
 

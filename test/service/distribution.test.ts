@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { reportedCosts } from '../../src/service/record/costs.ts';
-import { distributionOf, type EndedTrial } from '../../src/service/record/distribution.ts';
+import { distributionOf, type EndedTrial, reportedCosts } from '../../src/service/record/costs.ts';
 
 const ended = (verdict: EndedTrial['verdict'], commands?: number, costUsd?: number): EndedTrial => ({
   verdict,

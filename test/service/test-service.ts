@@ -9,8 +9,7 @@ import type { DecodeErrorBody } from '../../src/contract/errors.ts';
 import { type Permission, permissions } from '../../src/contract/identity.ts';
 import type { OperationName, ResponseOf } from '../../src/contract/operations.ts';
 import type { RunRecord } from '../../src/contract/record.ts';
-import type { Auditor } from '../../src/service/auditor.ts';
-import type { Platform } from '../../src/service/platform.ts';
+import type { Auditor, Platform } from '../../src/service/platform.ts';
 import { openService, type Service } from '../../src/service/service.ts';
 
 export interface Answer {

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { createWriter } from '../../src/service/store/writer.ts';
+import { createWriter } from '../../src/service/store/stores.ts';
 
 function openWriter() {
   const database = new DatabaseSync(':memory:');

@@ -8,7 +8,7 @@ import {
   expandedLevel,
   isOnlyByMcnemar,
 } from '../../src/stats/compare.ts';
-import { randomIndex } from '../../src/stats/random.ts';
+import { randomIndex } from '../../src/stats/repeats.ts';
 
 const verdicts = (id: string, passed: number, failed: number): CaseVerdicts => ({
   id,

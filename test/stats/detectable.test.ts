@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { casesToShowWorse, couldBeWorse, trialsToShowWorse } from '../../src/stats/detectable.ts';
+import { casesToShowWorse, couldBeWorse, trialsToShowWorse } from '../../src/stats/further-trials.ts';
 
 const cases = (count: number, passed: number, failed: number) =>
   Array.from({ length: count }, (_, index) => ({ id: `${index}`, passed, failed, void: 0 }));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { CaseVerdicts } from '../../src/stats/cases.ts';
 import { furtherTrials } from '../../src/stats/further-trials.ts';
-import { randomIndex } from '../../src/stats/random.ts';
+import { randomIndex } from '../../src/stats/repeats.ts';
 
 const verdicts = (id: string, passed: number, failed: number, missing = 0): CaseVerdicts => ({
   id,

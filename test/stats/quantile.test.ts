@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { quantile } from '../../src/stats/quantile.ts';
-import { randomIndex } from '../../src/stats/random.ts';
+import { randomIndex } from '../../src/stats/repeats.ts';
 
 /** 1, 4, 9 … : each value in a case of its own. */
 const squares = (count: number) =>

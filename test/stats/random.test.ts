@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { randomIndex } from '../../src/stats/random.ts';
+import { randomIndex } from '../../src/stats/repeats.ts';
 
 test('the same seed gives the same numbers, and another seed others', () => {
   const drawn = (seed: number) => {

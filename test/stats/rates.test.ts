@@ -3,8 +3,7 @@ import type { CaseVerdicts } from '../../src/stats/cases.ts';
 import { mcnemar } from '../../src/stats/compare.ts';
 import { binomial, normalCdf, normalQuantile, studentQuantile } from '../../src/stats/distributions.ts';
 import { effectiveTrials, passRate, wilsonInterval } from '../../src/stats/pass-rate.ts';
-import { randomIndex } from '../../src/stats/random.ts';
-import { noiseOf, passAtEachK, passAtK, passHatK } from '../../src/stats/repeats.ts';
+import { noiseOf, passAtEachK, passAtK, passHatK, randomIndex } from '../../src/stats/repeats.ts';
 
 const verdicts = (passed: number, failed: number, id = 'a'): CaseVerdicts => ({
   id,

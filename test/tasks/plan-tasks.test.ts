@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { KnownKeys } from '../../src/redaction/known-keys.ts';
+import { KnownKeys } from '../../src/redaction/redactor.ts';
 import { expandVariables } from '../../src/suite/variables.ts';
 import { planTasks } from '../../src/tasks/plan-tasks.ts';
 import { eachTaskSet, set } from './each-task-set.ts';

@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import stringWidth from 'string-width';
 import { describe, expect, test } from 'vitest';
-import { ascii, showsUtf8 } from '../../src/text/ascii.ts';
 import { fittedLine, fittedName, fittedRows, flowed } from '../../src/text/fit.ts';
 import { Output, plainText } from '../../src/text/output.ts';
-import { ours, text } from '../../src/text/printable.ts';
+import { ascii, ours, showsUtf8, text } from '../../src/text/printable.ts';
 import { attacks, harmIn, hostileText } from '../hostile/hostile-text.ts';
 
 const foreign = fc.oneof(

@@ -5,11 +5,10 @@ import stringWidth from 'string-width';
 import { describe, expect, test } from 'vitest';
 import { printedText } from '../../src/bounds/anyone.ts';
 import { escaped, printableJson } from '../../src/text/escape.ts';
-import { logDestination } from '../../src/text/log-destination.ts';
+import { table } from '../../src/text/fit.ts';
 import { markdownCell } from '../../src/text/markdown.ts';
-import { Output, plainText } from '../../src/text/output.ts';
+import { logDestination, Output, plainText } from '../../src/text/output.ts';
 import { lines, ours, quoted, stack, styled, text, whole } from '../../src/text/printable.ts';
-import { table } from '../../src/text/table.ts';
 import { attacks, harmIn, hostileText } from '../hostile/hostile-text.ts';
 import { runs } from '../short-tests.ts';
 

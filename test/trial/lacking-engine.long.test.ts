@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import type { Capabilities } from '../../src/engine/port/capabilities.ts';
+import type { Capabilities } from '../../src/engine/port/engine-port.ts';
 import { testEngine, testSpec } from '../engine/engine-fixture.ts';
 import { openTrialBench } from './trial-bench.ts';
 

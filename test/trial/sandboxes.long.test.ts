@@ -9,7 +9,7 @@ import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { Runner } from '../../src/harness/runner.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
-import { KnownKeys } from '../../src/redaction/known-keys.ts';
+import { KnownKeys } from '../../src/redaction/redactor.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import { Sandboxes, type SandboxOptions } from '../../src/trial/sandboxes.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';

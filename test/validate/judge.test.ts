@@ -1,9 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { OffsiteError } from '../../src/base/offsite-error.ts';
-import type { RecordedAsk } from '../../src/validate/judge/ask-model.ts';
-import { judge, majority, median } from '../../src/validate/judge/judge.ts';
-import { JudgeRequest, readAsk } from '../../src/validate/judge/requests.ts';
+import {
+  JudgeRequest,
+  judge,
+  majority,
+  median,
+  type RecordedAsk,
+  readAsk,
+} from '../../src/validate/judge/judge.ts';
 import { chosen, scored, scriptedJudge } from './scripted-judge.ts';
 
 const signal = new AbortController().signal;

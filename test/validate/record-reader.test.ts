@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { RecordReader } from '../../src/validate/module-conversation.ts';
-import type { SandboxedRecord } from '../../src/validate/sandboxed/records.ts';
+import type { SandboxedRecord } from '../../src/validate/sandboxed/host.ts';
 
 function read(...lines: string[]): { records: SandboxedRecord[]; problem: string | undefined } {
   const records: SandboxedRecord[] = [];

@@ -1,5 +1,5 @@
 import type { ChatAnswer, ChatRequest } from '../../src/gateway/chat/chat.ts';
-import type { AskModel } from '../../src/validate/judge/ask-model.ts';
+import type { AskModel } from '../../src/validate/judge/judge.ts';
 
 /**
  * A model that gives what it is told to, one answer a request, and keeps the requests. An error is thrown.

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { validatorRecords } from '../../src/bounds/grading.ts';
 import { captured, matchManifest, withoutContent } from '../../src/validate/record.ts';
-import { verdictOf } from '../../src/validate/verdict.ts';
+import { verdictOf } from '../../src/validate/verify.ts';
 
 const validation = (exitCode?: number) => ({
   id: 'v',

@@ -1,4 +1,4 @@
-import { randomIndex } from '../../../src/stats/random.ts';
+import { randomIndex } from '../../../src/stats/repeats.ts';
 
 /** Draws from the distributions of a scenario; the same seed draws the same. */
 export interface Lottery {

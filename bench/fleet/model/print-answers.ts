@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { table } from '../../../src/text/fit.ts';
 import { plainText } from '../../../src/text/output.ts';
-import { table } from '../../../src/text/table.ts';
 import { answers, type Row } from './questions.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../../src/base/clock.ts';
 import { Ledger } from '../../../src/ledger/ledger.ts';
-import { type RandomIndex, randomIndex } from '../../../src/stats/random.ts';
+import { type RandomIndex, randomIndex } from '../../../src/stats/repeats.ts';
 import { countFinished } from '../../../test/daemon/sharing.ts';
 import { caseIds, type FleetHere } from './fleet-here.ts';
 import { capacity, startAll } from './overhead.ts';

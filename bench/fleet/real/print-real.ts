@@ -1,5 +1,5 @@
+import { table } from '../../../src/text/fit.ts';
 import { plainText } from '../../../src/text/output.ts';
-import { table } from '../../../src/text/table.ts';
 import type { Compared } from './model-check.ts';
 import type { Overhead } from './overhead.ts';
 import type { WorkerMemory } from './worker-memory.ts';

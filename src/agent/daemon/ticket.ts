@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, watch } from 'node:fs';
 import { open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { makeFolder } from '../../base/make-folder.ts';
+import { makeFolder } from '../../base/byte-store.ts';
 import { messageOf, OffsiteError, systemHint } from '../../base/offsite-error.ts';
 import { parseForeignJson } from '../../base/parse-json.ts';
 import { queueTickets } from '../../bounds/suite.ts';

@@ -1,5 +1,5 @@
-import { pause } from '../../base/abortable.ts';
 import type { Clock } from '../../base/clock.ts';
+import { pause } from '../../base/deadline.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import { type Circuit, type CircuitEvent, Circuits } from '../circuits.ts';

@@ -1,6 +1,5 @@
-import { pause } from '../../base/abortable.ts';
-import { type BackoffLimits, backoff } from '../../base/backoff.ts';
-import type { Clock } from '../../base/clock.ts';
+import { type BackoffLimits, backoff, type Clock } from '../../base/clock.ts';
+import { pause } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Engine } from '../../engine/engine.ts';
 

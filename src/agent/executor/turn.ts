@@ -1,5 +1,5 @@
-import { pause } from '../../base/abortable.ts';
 import type { Clock } from '../../base/clock.ts';
+import { pause } from '../../base/deadline.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { platformLock, servingLock } from '../../ledger/platform.ts';
 

@@ -1,5 +1,5 @@
-import { pause } from '../../base/abortable.ts';
 import type { Clock } from '../../base/clock.ts';
+import { pause } from '../../base/deadline.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { ConfigRevisions } from '../config-revision.ts';
 import type { SomeEngines } from '../engines/check.ts';

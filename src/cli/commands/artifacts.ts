@@ -1,11 +1,11 @@
 import { lstatSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { Command } from '@commander-js/extra-typings';
-import { makeFolder } from '../../base/make-folder.ts';
+import { makeFolder } from '../../base/byte-store.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { table } from '../../text/fit.ts';
 import { stack, text } from '../../text/printable.ts';
 import { plural, size } from '../../text/quantities.ts';
-import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
 import { withConfigAndData } from '../options.ts';
 import type { ShownArtifact } from '../output/summary.ts';

@@ -7,14 +7,13 @@ import { recordedModels } from '../../agent/ledger-cassette.ts';
 import { readPlan } from '../../agent/stored-plan.ts';
 import { auditBatch } from '../../audit/audit-batch.ts';
 import { type AuditedFile, openAuditedFile, readTrusted } from '../../audit/audited-file.ts';
-import { type Committed, committedBy } from '../../audit/committed.ts';
-import type { EvidenceProblem } from '../../audit/intact.ts';
+import { type Committed, committedBy, type EvidenceProblem } from '../../audit/intact.ts';
 import { type RegradedParts, regradedLevel } from '../../audit/regraded.ts';
 import { replayedLevel } from '../../audit/replayed.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { printedText } from '../../bounds/anyone.ts';
-import { unpackCommit } from '../../evidence/commits.ts';
 import { type LoadedImages, loadImages } from '../../evidence/load-images.ts';
+import { unpackCommit } from '../../evidence/statement.ts';
 import { openBudget } from '../../gateway/budget.ts';
 import { keepAudit } from '../../ledger/audits.ts';
 import { BlobStore } from '../../ledger/blobs.ts';
@@ -29,9 +28,9 @@ import {
   type TrialAudit,
 } from '../../record/audit.ts';
 import { SandboxConfig } from '../../suite/sandbox-config.ts';
+import { table } from '../../text/fit.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
-import { table } from '../../text/table.ts';
 import { noHostEnvironment } from '../../trial/host-environment.ts';
 import { Sandboxes } from '../../trial/sandboxes.ts';
 import { CommandContext } from '../context.ts';

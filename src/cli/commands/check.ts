@@ -4,13 +4,13 @@ import { requireScripts } from '../../api/models.ts';
 import { leftOutText, plannedSuite, type TaskOptions } from '../../api/plan-suite.ts';
 import { placedFailure } from '../../api/run.ts';
 import { checkCases } from '../../check/check-cases.ts';
-import { statesOf } from '../../check/check-spec.ts';
 import {
   type CheckedCase,
   type CheckedState,
   isUndecided,
   namesText,
   soundnessOf,
+  statesOf,
   summedUp,
 } from '../../check/checked-state.ts';
 import { keptChecks } from '../../check/kept-checks.ts';
@@ -18,9 +18,9 @@ import { openBudget } from '../../gateway/budget.ts';
 import { failureLines } from '../../record/failures.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { isUnwritten } from '../../suite/variables.ts';
+import { table } from '../../text/fit.ts';
 import { type Excerpt, excerpt, ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
-import { table } from '../../text/table.ts';
 import { checkSandboxes } from '../../trial/image/base-image.ts';
 import type { ObserveBuild } from '../../trial/image/build-event.ts';
 import { Sandboxes } from '../../trial/sandboxes.ts';

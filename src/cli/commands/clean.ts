@@ -3,9 +3,9 @@ import { enginesOf } from '../../agent/engines/check.ts';
 import { countsOf } from '../../api/swept-text.ts';
 import type { OwnedObject } from '../../engine/owned-objects.ts';
 import type { Swept } from '../../engine/sweep.ts';
+import { table } from '../../text/fit.ts';
 import type { Content } from '../../text/output.ts';
 import { lines, text } from '../../text/printable.ts';
-import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 

@@ -1,8 +1,8 @@
 import { Command } from '@commander-js/extra-typings';
 import { type DaemonStatus, nothingListed } from '../../agent/daemon/status.ts';
+import { shellWord } from '../../text/escape.ts';
 import { lines, ours, type Printable, stack, text, type Value } from '../../text/printable.ts';
 import { duration, plural } from '../../text/quantities.ts';
-import { shellWord } from '../../text/shell-word.ts';
 import { askDaemon } from '../daemon/ask-daemon.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
 import { buildStates } from '../output/activity-text.ts';

@@ -1,7 +1,7 @@
 import { Command } from '@commander-js/extra-typings';
 import { writeTicket } from '../../agent/daemon/ticket.ts';
-import { ciRun } from '../../api/ci-run.ts';
 import { sourcesOf, suiteOptions } from '../../api/plan-suite.ts';
+import { ciRun } from '../../api/types.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
 import { CommandContext } from '../context.ts';
 import { daemonListens } from '../daemon/ask-daemon.ts';

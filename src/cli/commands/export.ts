@@ -1,11 +1,18 @@
 import { mkdtempDisposable } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Command, Option } from '@commander-js/extra-typings';
-import { makeFolder } from '../../base/make-folder.ts';
+import { makeFolder } from '../../base/byte-store.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
-import { exportedTrials, type ReadOptions } from '../../export/read-trials.ts';
 import { otlpHeaders, receiverUrl, sendSpans, spanRequests } from '../../export/send-spans.ts';
-import { jsonForm, openExport, openFolder, type TrialForm, writeExport } from '../../export/write-export.ts';
+import {
+  exportedTrials,
+  jsonForm,
+  openExport,
+  openFolder,
+  type ReadOptions,
+  type TrialForm,
+  writeExport,
+} from '../../export/write-export.ts';
 import { findBatch, lastBatch } from '../../ledger/find.ts';
 import type { Verdict } from '../../ledger/trials.ts';
 import { plural } from '../../text/quantities.ts';

@@ -9,7 +9,7 @@ import { turnsInOrder } from '../../gateway/replay/turns-in-order.ts';
 import { findTarget, labelOf } from '../../ledger/find-target.ts';
 import { refuseForeign } from '../../ledger/foreign-batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import type { KnownKeys } from '../../redaction/known-keys.ts';
+import type { KnownKeys } from '../../redaction/redactor.ts';
 import type { Config } from '../../suite/config-file.ts';
 import type { PlannedVariant, SuitePlan } from '../../suite/plan.ts';
 import { findModel, type HarnessOffer, plannedVariant, unknownModel } from '../../suite/planned-variant.ts';

@@ -4,10 +4,10 @@ import type { Engine } from '../../engine/engine.ts';
 import { type EvictionRule, evictable, mostSnapshots } from '../../engine/snapshot/eviction.ts';
 import type { KeptSnapshot } from '../../engine/snapshot/kept-snapshots.ts';
 import type { Config } from '../../suite/config-file.ts';
+import { table } from '../../text/fit.ts';
 import type { Output } from '../../text/output.ts';
 import { type Printable, text } from '../../text/printable.ts';
 import { plural, size } from '../../text/quantities.ts';
-import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
 import { age, byteSize } from '../options.ts';
 

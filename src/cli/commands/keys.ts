@@ -1,12 +1,12 @@
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { localOrganization } from '../../api/service-access.ts';
 import type { Clock } from '../../base/clock.ts';
-import { isLoopback } from '../../base/loopback.ts';
+import { isLoopback } from '../../base/foreign-traffic.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { createClient } from '../../client/client.ts';
 import { type Permission, permissions } from '../../contract/identity.ts';
 import { openService, type Service } from '../../service/service.ts';
-import { table } from '../../text/table.ts';
+import { table } from '../../text/fit.ts';
 import { CommandContext } from '../context.ts';
 import { withConfigAndData } from '../options.ts';
 import { openTerminal } from '../terminal.ts';

@@ -1,9 +1,9 @@
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import type { Clock } from '../../base/clock.ts';
 import type { Bench } from '../../setup/models/bench-model.ts';
+import { table } from '../../text/fit.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { duration } from '../../text/quantities.ts';
-import { table } from '../../text/table.ts';
 import { CommandContext } from '../context.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
 import type { Terminal } from '../terminal.ts';

@@ -1,6 +1,5 @@
 import { type Logger, pino } from 'pino';
-import { logDestination } from '../../text/log-destination.ts';
-import type { Output } from '../../text/output.ts';
+import { logDestination, type Output } from '../../text/output.ts';
 import { joined, lines, ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 
 /** Fields of every line that a reader does not need on a terminal. */

@@ -5,7 +5,7 @@ import { controlSocketOf } from '../../agent/daemon/control-socket-path.ts';
 import { Daemon, type DaemonEnd } from '../../agent/daemon/daemon.ts';
 import { controlRoutes, statusRoutes } from '../../agent/daemon/routes.ts';
 import type { Workshop } from '../../api/context.ts';
-import { isLoopback } from '../../base/loopback.ts';
+import { isLoopback } from '../../base/foreign-traffic.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { daemonLock } from '../../ledger/queue.ts';
 import { listen } from '../../service/listen.ts';

@@ -1,6 +1,6 @@
 import { lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { makeFolder } from '../../base/make-folder.ts';
+import { makeFolder } from '../../base/byte-store.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 
 /** What happened to a unit's file. */

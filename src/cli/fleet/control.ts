@@ -1,12 +1,10 @@
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
-import { BatchHandle } from '../../fleet/batch-handle.ts';
+import { BatchHandle, PollHandle } from '../../fleet/batch-handle.ts';
 import { connectFleet, type FleetConnection } from '../../fleet/connect.ts';
-import { PollHandle } from '../../fleet/poll-handle.ts';
 import { fleetStatus } from '../../fleet/status.ts';
-import { folderStorage } from '../../fleet/storage/folder-storage.ts';
 import { s3Storage } from '../../fleet/storage/s3-storage.ts';
-import type { FleetStorage } from '../../fleet/storage/storage.ts';
+import { type FleetStorage, folderStorage } from '../../fleet/storage/storage.ts';
 import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';

@@ -1,7 +1,7 @@
 import { type OpenBatch, openBatch } from '../../agent/batch-run.ts';
 import { planParts } from '../../agent/plan-parts.ts';
-import { ciRun } from '../../api/ci-run.ts';
 import { leftOutText, plannedSuite, type TaskOptions } from '../../api/plan-suite.ts';
+import { ciRun } from '../../api/types.ts';
 import { refuseMachineParts } from '../../fleet/document.ts';
 import { rerun, voidCells } from '../../fleet/rerun.ts';
 import { startFleetBatch } from '../../fleet/start-fleet-batch.ts';

@@ -1,7 +1,7 @@
 import type { HeldTrial } from '../../fleet/batch-handle.ts';
-import { memoryText } from '../../fleet/placement/unmet.ts';
+import { memoryText } from '../../fleet/placement/needs.ts';
 import type { BatchStatus, FleetStatus, WorkerStatus } from '../../fleet/status.ts';
-import type { WaitingTrials } from '../../fleet/workflow/poll-messages.ts';
+import type { WaitingTrials } from '../../fleet/workflow/messages.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { elapsed, plural } from '../../text/quantities.ts';
 

@@ -1,9 +1,9 @@
 import type { ComparedBatches, Comparison, SideSummary } from '../../comparison/comparison.ts';
 import { unknownPartsText, variantChangesText } from '../../record/fingerprint.ts';
+import { table } from '../../text/fit.ts';
 import { plainText } from '../../text/output.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { percent, plural } from '../../text/quantities.ts';
-import { table } from '../../text/table.ts';
 import {
   differenceSentence,
   explained,

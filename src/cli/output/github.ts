@@ -2,9 +2,8 @@ import { appendFileSync } from 'node:fs';
 import { messageOf } from '../../base/offsite-error.ts';
 import { markdownCell } from '../../text/markdown.ts';
 import { type Content, type Output, plainText } from '../../text/output.ts';
-import { lines, type Printable, type Redact, stack, text } from '../../text/printable.ts';
+import { type Annotation, lines, type Printable, type Redact, stack, text } from '../../text/printable.ts';
 import { cost, duration, percent, plural } from '../../text/quantities.ts';
-import type { Annotation } from '../../text/safe-line.ts';
 import { type BatchSummary, type RunSummary, sumsOfVariants } from './summary.ts';
 import { replayedLines, timeOf } from './summary-table.ts';
 

@@ -1,11 +1,11 @@
 import type { Comparison, RateDifference, SideSummary } from '../../comparison/comparison.ts';
 import { type Measure, measures } from '../../comparison/side.ts';
 import { isOnlyByMcnemar, onlyByMcnemarText } from '../../stats/compare.ts';
-import { casesToShowWorse, trialsToShowWorse } from '../../stats/detectable.ts';
-import type { Interval } from '../../stats/interval.ts';
+import { casesToShowWorse, trialsToShowWorse } from '../../stats/further-trials.ts';
+import type { Interval } from '../../stats/pass-rate.ts';
+import { table } from '../../text/fit.ts';
 import { ours, type Printable, text } from '../../text/printable.ts';
 import { cost, count, duration, plural } from '../../text/quantities.ts';
-import { table } from '../../text/table.ts';
 
 const shownAs: Record<Measure, { name: string; shown: (value: number) => string }> = {
   durationMs: { name: 'time', shown: duration },

@@ -1,8 +1,8 @@
 import { shortBatchId } from '../../ledger/find.ts';
+import { shellWord } from '../../text/escape.ts';
+import { table } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { cost, count, percent, plural, took } from '../../text/quantities.ts';
-import { shellWord } from '../../text/shell-word.ts';
-import { table } from '../../text/table.ts';
 import { wordsFor } from '../show/layout.ts';
 import { type BatchSummary, type RunSummary, sumsOfVariants, type TrialNumbers } from './summary.ts';
 

@@ -15,10 +15,9 @@ import { batchMarks } from '../../record/batch-marks.ts';
 import { mixedTexts } from '../../record/fingerprint.ts';
 import { whyText } from '../../record/listing.ts';
 import { commitText } from '../../record/suite-commit.ts';
-import { fittedLine } from '../../text/fit.ts';
+import { fittedLine, table } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { duration, minute, plural } from '../../text/quantities.ts';
-import { table } from '../../text/table.ts';
 import { readTrial, storedBatch, summarizedRuns } from '../output/stored-batch.ts';
 import {
   type BatchSummary,

@@ -7,6 +7,7 @@ import { hasPassed, isJudgment, lowJudgments, reachesThreshold, scoreText } from
 import { type StepStanding, stepRewards, stepRewardText, stepStanding } from '../../record/step-standing.ts';
 import type { StepResult, TrialRecord } from '../../record/trial-record.ts';
 import { stepUsage } from '../../record/usage.ts';
+import { table } from '../../text/fit.ts';
 import {
   type Excerpt,
   excerpt,
@@ -19,7 +20,6 @@ import {
   type Value,
 } from '../../text/printable.ts';
 import { duration, minute, plural } from '../../text/quantities.ts';
-import { table } from '../../text/table.ts';
 import { firstLine, firstOf, inFull, inStory, mark, section } from './layout.ts';
 
 /** How many checks of a kind a story shows with their output, and how many without. */

@@ -1,7 +1,7 @@
 import { labelOf } from '../../ledger/find-target.ts';
 import { failureLines } from '../../record/failures.ts';
+import { shellWord } from '../../text/escape.ts';
 import { type Excerpt, ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
-import { shellWord } from '../../text/shell-word.ts';
 
 /** A part of what is shown: its title, what the title counts, and indented lines. */
 export function section(title: string, counts: string, body: readonly Value[]): Printable {

@@ -1,8 +1,8 @@
 import type { HostConnection, ModelExchange } from '../../record/model-account.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
+import { table } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { cost, count, duration, plural, size } from '../../text/quantities.ts';
-import { table } from '../../text/table.ts';
 import { section } from './layout.ts';
 import { afterStart } from './timeline.ts';
 

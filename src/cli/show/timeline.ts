@@ -1,5 +1,6 @@
 import { commandsOf, type TimelineEntry, timelineOf } from '../../record/timeline.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
+import { table } from '../../text/fit.ts';
 import {
   excerpt,
   lines,
@@ -11,7 +12,6 @@ import {
   type Value,
 } from '../../text/printable.ts';
 import { duration, plural, took } from '../../text/quantities.ts';
-import { table } from '../../text/table.ts';
 import type { ReadText } from './changes.ts';
 import { inFull, section } from './layout.ts';
 

@@ -9,7 +9,7 @@ import { serviceAnswers } from '../../bounds/service.ts';
 import { receiving } from '../../contract/receiving.ts';
 import { Costs, RunRecord, RunsResponse, type Setup, Trial } from '../../contract/record.ts';
 import { Judgment, Validation } from '../../contract/validation.ts';
-import type { Quote } from '../api-key.ts';
+import type { Quote } from '../options.ts';
 import { printIssues } from '../request.ts';
 
 /** A page of a case's runs, as far as it can be read. */

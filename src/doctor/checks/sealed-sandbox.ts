@@ -2,9 +2,9 @@ import { baseImageName, baseImageRecipe } from '../../base-image/recipe.ts';
 import { unmetWishes } from '../../engine/capabilities.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Engine } from '../../engine/engine.ts';
-import { plainRuntimes } from '../../engine/port/capabilities.ts';
+import { plainRuntimes } from '../../engine/port/engine-port.ts';
 import { type Check, engineCheck, type Finding } from '../check.ts';
-import type { SandboxRuntime } from '../runtimes.ts';
+import type { SandboxRuntime } from './engine-content.ts';
 
 /** A kernel of the sandbox's own needs memory and threads within these limits. */
 function limitsOf(isPlain: boolean) {

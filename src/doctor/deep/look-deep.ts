@@ -5,23 +5,31 @@ import type { Clock } from '../../base/clock.ts';
 import { unmetWishes } from '../../engine/capabilities.ts';
 import { conformanceChecks } from '../../engine/conformance/checks.ts';
 import type { Engine } from '../../engine/engine.ts';
-import { plainRuntimes } from '../../engine/port/capabilities.ts';
+import { plainRuntimes } from '../../engine/port/engine-port.ts';
 import { plural } from '../../text/quantities.ts';
-import type { UsedRuntime } from '../runtimes.ts';
-import { type Attack, attacksOf, type HostileSuite, hostileSuites } from './attacks.ts';
-import { type ConformanceReport, runConformance } from './conformance.ts';
+import type { UsedRuntime } from '../checks/engine-content.ts';
+import {
+  type Attack,
+  attacksOf,
+  type ConformanceReport,
+  type HostileSuite,
+  hostileSuites,
+  runConformance,
+} from './conformance.ts';
 import {
   type AttackRow,
   countsOf,
   filesWithKey,
   type HostileReport,
   holdsKey,
+  type NamedHost,
   newPlantedKey,
   rowOf,
   rowOfLeftOut,
+  runSuite,
   type Seen,
+  type SuiteRun,
 } from './outcome.ts';
-import { type NamedHost, runSuite, type SuiteRun } from './run-suite.ts';
 
 /** Hostile agents that were not run. This fails: nobody knows whether they are held. */
 export interface HostileNotRun {

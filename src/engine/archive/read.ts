@@ -6,10 +6,8 @@ import { PathRoom } from '../changes/path-room.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { connectionFailure, isEngineFailure } from '../port/failure.ts';
 import type { ArchiveCopy } from './archive-copy.ts';
-import type { ArchivedEntry, ArchivedType } from './entries.ts';
-import { nameText } from './names.ts';
-import { DeclaredBytes } from './raw-archive.ts';
-import { type MaybeSparse, tarInstead, watchHoles, withHoles } from './sparse.ts';
+import { type ArchivedEntry, type ArchivedType, nameText } from './entries.ts';
+import { DeclaredBytes, type MaybeSparse, tarInstead, watchHoles, withHoles } from './raw-archive.ts';
 import { type TarEntry, type TarHeader, tarEntries } from './tar-entries.ts';
 
 /** By type flag. `7` is a contiguous file; systems without these treat it as a plain file. */

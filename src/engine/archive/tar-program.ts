@@ -6,8 +6,7 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import { archives } from '../../bounds/sandbox.ts';
 import { ignoreRemovalFailure, removeContainer } from '../container/remove.ts';
 import { ownershipLabels } from '../owned-objects.ts';
-import { type Capabilities, otherPlainRuntime } from '../port/capabilities.ts';
-import type { EnginePort } from '../port/engine-port.ts';
+import { type Capabilities, type EnginePort, otherPlainRuntime } from '../port/engine-port.ts';
 import { connectionFailure, engineFailure } from '../port/failure.ts';
 
 /**

@@ -2,7 +2,7 @@ import type { Dirent } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { pathLists } from '../../bounds/sandbox.ts';
-import { nameText } from '../archive/names.ts';
+import { nameText } from '../archive/entries.ts';
 import { hostFactsOf, type RunningContainer } from '../container/running-container.ts';
 import { PathRoom } from './path-room.ts';
 

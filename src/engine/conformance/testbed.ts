@@ -1,12 +1,11 @@
 import type { Clock } from '../../base/clock.ts';
 import { startDeadline } from '../../base/deadline.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { removeContainer } from '../container/remove.ts';
 import type { Engine } from '../engine.ts';
 import { ownershipLabels } from '../owned-objects.ts';
-import { type Capabilities, plainRuntimes } from '../port/capabilities.ts';
-import type { ContainerRequest } from '../port/containers.ts';
-import type { EnginePort } from '../port/engine-port.ts';
-import type { ExecCommand } from '../port/exec.ts';
+import type { ContainerRequest, ExecCommand } from '../port/containers.ts';
+import { type Capabilities, type EnginePort, plainRuntimes } from '../port/engine-port.ts';
 import { type EngineFailureKind, isEngineFailure } from '../port/failure.ts';
 
 /** What a check works with: an engine, and an image for its containers. */
@@ -178,4 +177,56 @@ export async function failsAs(
 
 function short(json = 'nothing'): string {
   return json.length > 300 ? `${json.slice(0, 300)}…` : json;
+}
+
+/** One thing that an engine must do for Offsite. */
+export interface ConformanceCheck {
+  /** What the engine must do, in plain words: continues "The engine". */
+  name: string;
+  /** What goes wrong in trials if it does not. */
+  cost: string;
+  /** Checks a real container. Throws {@link Unmet} or {@link NotChecked}; leaves nothing behind. */
+  run(testbed: Testbed): Promise<void>;
+}
+
+export type Conformance = Pick<ConformanceCheck, 'name' | 'cost'> &
+  ({ state: 'held' } | { state: 'failed' | 'skipped'; found: string });
+
+interface ConformanceOptions {
+  /** The image of the containers: `offsite/base`, or one with the same programs. */
+  imageId: string;
+  clock: Clock;
+  /** The runtime of the containers, which the engine knows; default: the engine's. */
+  runtime?: string | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * Runs the checks one after the other, with containers of one runtime. Rejects if the caller aborts, or for a
+ * defect in Offsite.
+ */
+export async function examineConformance(
+  checks: readonly ConformanceCheck[],
+  engine: Engine,
+  options: ConformanceOptions,
+): Promise<Conformance[]> {
+  const seen: Conformance[] = [];
+  for (const { name, cost, run } of checks) {
+    options.signal?.throwIfAborted();
+    seen.push({ name, cost, ...(await outcomeOf(run(testbedOn(engine, options)))) });
+  }
+  return seen;
+}
+
+async function outcomeOf(run: Promise<void>) {
+  try {
+    await run;
+    return { state: 'held' } as const;
+  } catch (error) {
+    if (error instanceof NotChecked) return { state: 'skipped', found: error.message } as const;
+    if (error instanceof Unmet || error instanceof OffsiteError) {
+      return { state: 'failed', found: messageOf(error) } as const;
+    }
+    throw error;
+  }
 }

@@ -8,10 +8,15 @@ import { openDocker } from '../docker/open.ts';
 import { openPodman } from '../podman/open.ts';
 import type { EnginePort, OpenEngine } from '../port/engine-port.ts';
 import { isEngineFailure } from '../port/failure.ts';
-import type { EngineAddress, EngineCandidate } from './address.ts';
-import { configFolder, contextCandidate, currentContext, readTlsFolder } from './docker-context.ts';
-import { SshFailure } from './ssh-failure.ts';
-import { forwardOverSsh, type ReachOptions } from './ssh-forward.ts';
+import {
+  configFolder,
+  contextCandidate,
+  currentContext,
+  type EngineAddress,
+  type EngineCandidate,
+  readTlsFolder,
+} from './docker-context.ts';
+import { forwardOverSsh, type ReachOptions, SshFailure } from './ssh-forward.ts';
 
 export interface Connection {
   port: EnginePort;
@@ -88,8 +93,8 @@ async function connectTo(candidate: EngineCandidate, request: ConnectRequest): P
  * To add an engine with Docker's API: its socket in `candidates`, features that it reports in another
  * way in `engine/docker/facts.ts`, answers that differ beside their requests in `engine/docker/`, and
  * other requests by `engine/docker/negotiate.ts`, as for Podman. With another API: its address in
- * `address.ts`, `reach` and `candidates`; its choice here, before Docker's version is asked; its
- * name in `product` of `engine/port/capabilities.ts`; and a folder beside `engine/docker/` that makes an
+ * `docker-context.ts`, `reach` and `candidates`; its choice here, before Docker's version is asked; its
+ * name in `product` of `engine/port/engine-port.ts`; and a folder beside `engine/docker/` that makes an
  * `OpenEngine`, limits each answer, throws the failures of `engine/port/failure.ts` and ends requests
  * with `ending.ts`. It is complete when `offsite doctor --deep` and `npm test -- --engine NAME` pass.
  */

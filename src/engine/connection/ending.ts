@@ -1,4 +1,4 @@
-import type { Clock } from '../../base/clock.ts';
+import type { BackoffLimits, Clock } from '../../base/clock.ts';
 
 /**
  * Milliseconds without an answer after which an engine counts as gone, once the Offsite process is ending.
@@ -73,3 +73,6 @@ export class Ending implements Disposable {
     this.#gone.abort(new EngineSilent(`it gave no answer for ${silentMs / 1000} s, and Offsite is ending`));
   }
 }
+
+/** Milliseconds between two attempts to restore a broken connection to the engine. */
+export const connectionWaits: BackoffLimits = { first: 1_000, longest: 30_000 };

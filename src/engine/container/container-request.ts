@@ -1,5 +1,5 @@
-import { type Capabilities, otherPlainRuntime, plainRuntimes } from '../port/capabilities.ts';
 import type { ContainerRequest } from '../port/containers.ts';
+import { type Capabilities, otherPlainRuntime, plainRuntimes } from '../port/engine-port.ts';
 import type { ContainerSpec } from './container-spec.ts';
 import { hostName, ownAddress, writeHosts } from './hosts-file.ts';
 import { filterFor } from './seccomp/filter.ts';

@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import type { Clock } from '../../base/clock.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { diskMeasure } from '../../bounds/sandbox.ts';
-import type { Capabilities } from '../port/capabilities.ts';
+import type { Capabilities } from '../port/engine-port.ts';
 
 /**
  * What is free, and what of it stays free for the rest of the machine: no trial starts below that, and

@@ -3,7 +3,7 @@ import { type FileHandle, open, opendir, stat, statfs } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { archives, diskMeasure } from '../../bounds/sandbox.ts';
 import { type DiskSpace, diskSpace } from './disk-space.ts';
-import { readGroupFile } from './group-file.ts';
+import { readGroupFile } from './hosts-file.ts';
 import { hostFactsOf, type RunningContainer } from './running-container.ts';
 
 /** Linux's magic number for tmpfs, from statfs(2). Its files are in memory, which has its own limit. */

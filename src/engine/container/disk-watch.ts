@@ -2,7 +2,7 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import { diskMeasure } from '../../bounds/sandbox.ts';
 import { areFilesShort, type DiskSpace, diskReserveReached, isReserveReached } from './disk-space.ts';
 import { diskUse, fastKill, fileCount, isDiskVisible, processIds, spaceOf } from './disk-use.ts';
-import { freeze } from './group-file.ts';
+import { freeze } from './hosts-file.ts';
 import { hostFactsOf, type RunningContainer } from './running-container.ts';
 
 export interface DiskWatch extends Disposable {

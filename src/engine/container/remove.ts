@@ -1,4 +1,4 @@
-import { type BackoffLimits, backoff, noJitter } from '../../base/backoff.ts';
+import { type BackoffLimits, backoff, noJitter } from '../../base/clock.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { EngineSilent } from '../connection/ending.ts';
 import type { EnginePort } from '../port/engine-port.ts';

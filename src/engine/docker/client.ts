@@ -7,7 +7,7 @@ import { startDeadline } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { DocumentTooHeavy, longestDocument, parseForeignJson } from '../../base/parse-json.ts';
 import { engineAnswers } from '../../bounds/sandbox.ts';
-import type { EngineAddress } from '../connection/address.ts';
+import type { EngineAddress } from '../connection/docker-context.ts';
 import { Ending } from '../connection/ending.ts';
 import { engineMessage, engineStatus, type KindOf, requestFailure } from './failure.ts';
 

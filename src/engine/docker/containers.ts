@@ -2,8 +2,15 @@ import type { Duplex, Readable } from 'node:stream';
 import { listenTo } from '../../base/foreign-traffic.ts';
 import { parseForeignJson } from '../../base/parse-json.ts';
 import { engineAnswers } from '../../bounds/sandbox.ts';
-import type { ContainerEvent, ContainerPort, EngineProcess, FilesystemChange } from '../port/containers.ts';
-import type { OpenedTerminal, TerminalCommand, TerminalSize } from '../port/exec.ts';
+import type {
+  ContainerEvent,
+  ContainerPort,
+  EngineProcess,
+  FilesystemChange,
+  OpenedTerminal,
+  TerminalCommand,
+  TerminalSize,
+} from '../port/containers.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import { dockerArchives } from './archives.ts';
 import { attachProgram } from './attach.ts';

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { listenTo } from '../../base/foreign-traffic.ts';
-import type { ExecCommand, ExecState, OpenExec, OpenedExec } from '../port/exec.ts';
+import type { ExecCommand, ExecState, OpenExec, OpenedExec } from '../port/containers.ts';
 import { execLost } from '../port/failure.ts';
 import type { DockerClient } from './client.ts';
 import { engineMessage, engineStatus } from './failure.ts';

@@ -1,4 +1,4 @@
-import type { Capabilities } from '../port/capabilities.ts';
+import type { Capabilities } from '../port/engine-port.ts';
 import type { DockerClient } from './client.ts';
 
 interface Info {

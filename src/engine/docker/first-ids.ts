@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { rewritten } from '../archive/write-archive.ts';
-import type { Capabilities } from '../port/capabilities.ts';
+import type { Capabilities } from '../port/engine-port.ts';
 
 /**
  * The ids of the engine's machine that stand for root's in containers: 0, unless the engine runs with

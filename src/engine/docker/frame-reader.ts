@@ -1,4 +1,4 @@
-import type { OutputPiece, OutputStream } from '../port/exec.ts';
+import type { OutputPiece, OutputStream } from '../port/containers.ts';
 import { execLost } from '../port/failure.ts';
 
 const headerBytes = 8;

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import type { EngineAddress } from '../connection/address.ts';
+import type { EngineAddress } from '../connection/docker-context.ts';
 import type { EnginePort, OpenEngine } from '../port/engine-port.ts';
 import { type DockerClient, openClient } from './client.ts';
 import { dockerContainers } from './containers.ts';

@@ -1,5 +1,5 @@
-import { plainRuntimes } from '../port/capabilities.ts';
 import type { ContainerState } from '../port/containers.ts';
+import { plainRuntimes } from '../port/engine-port.ts';
 import { engineFailure } from '../port/failure.ts';
 import type { DockerClient } from './client.ts';
 

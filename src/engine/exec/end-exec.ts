@@ -3,7 +3,7 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
 import { killAll } from '../container/kill-all.ts';
 import type { RunningContainer } from '../container/running-container.ts';
-import type { OpenExec } from '../port/exec.ts';
+import type { OpenExec } from '../port/containers.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import { runQuietly } from './run-quietly.ts';
 

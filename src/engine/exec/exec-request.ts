@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { OutputStream } from '../port/exec.ts';
+import type { OutputStream } from '../port/containers.ts';
 import type { CapturedOutput } from './output-capture.ts';
 
 export interface ExecRequest {

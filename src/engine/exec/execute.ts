@@ -4,7 +4,7 @@ import { commandOutput } from '../../bounds/sandbox.ts';
 import { watchDisk } from '../container/disk-watch.ts';
 import { type CommandLife, withContainer } from '../container/own-end.ts';
 import type { RunningContainer } from '../container/running-container.ts';
-import type { ExecState, OpenExec, OutputStream } from '../port/exec.ts';
+import type { ExecState, OpenExec, OutputStream } from '../port/containers.ts';
 import { endExec, execTag, type TaggedExec, tagExec } from './end-exec.ts';
 import type { ExecFacts, ExecRequest, ExecResult } from './exec-request.ts';
 import { finalState, killedExitCode, knownExitCode, oomKilledSinceLastAsked } from './exit-code.ts';

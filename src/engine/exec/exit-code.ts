@@ -1,9 +1,9 @@
 import { startDeadline } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { processEnds } from '../../bounds/sandbox.ts';
-import { readGroupFile } from '../container/group-file.ts';
+import { readGroupFile } from '../container/hosts-file.ts';
 import type { RunningContainer } from '../container/running-container.ts';
-import type { ExecState, OpenExec } from '../port/exec.ts';
+import type { ExecState, OpenExec } from '../port/containers.ts';
 import { execLost } from '../port/failure.ts';
 import { execTag, type TaggedExec } from './end-exec.ts';
 import { outputOf, runQuietly } from './run-quietly.ts';

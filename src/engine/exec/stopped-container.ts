@@ -1,7 +1,7 @@
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { processEnds } from '../../bounds/sandbox.ts';
 import { isNotedAsEnded, type RunningContainer } from '../container/running-container.ts';
-import type { OpenedExec } from '../port/exec.ts';
+import type { OpenedExec } from '../port/containers.ts';
 import { engineFailure, execLost, isEngineFailure } from '../port/failure.ts';
 import { killedExitCode } from './exit-code.ts';
 import { runQuietly } from './run-quietly.ts';

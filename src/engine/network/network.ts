@@ -1,12 +1,11 @@
 import type { Duplex } from 'node:stream';
-import { abortable } from '../../base/abortable.ts';
 import type { Clock } from '../../base/clock.ts';
-import { startDeadline } from '../../base/deadline.ts';
+import { abortable, startDeadline } from '../../base/deadline.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { serviceNetworks } from '../../bounds/suite.ts';
 import type { ContainerSpec } from '../container/container-spec.ts';
 import type { Container } from '../container.ts';
-import { type Capabilities, plainRuntimes } from '../port/capabilities.ts';
+import { type Capabilities, plainRuntimes } from '../port/engine-port.ts';
 
 /** Makes a bridge. Then it adds to it each interface whose name it reads, and prints the name. */
 const hubScript = `set -e

@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { type StoredFile, storedFiles } from '../archive/stored-file.ts';
 import { ownedLabel, ownershipLabels } from '../owned-objects.ts';
-import type { Capabilities } from '../port/capabilities.ts';
 import type { Mount } from '../port/containers.ts';
-import type { EnginePort } from '../port/engine-port.ts';
+import type { Capabilities, EnginePort } from '../port/engine-port.ts';
 
 /** The machines that there are files for, by the kernel's names. `npm run compile` makes the files. */
 export const ownMachines = ['x86_64', 'aarch64'] as const;

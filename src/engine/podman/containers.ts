@@ -5,20 +5,20 @@ import { dockerContainers } from '../docker/containers.ts';
 import { openExec as openAsDocker } from '../docker/exec.ts';
 import { engineMessage, engineStatus } from '../docker/failure.ts';
 import { storageOf } from '../docker/state.ts';
-import { plainRuntimes } from '../port/capabilities.ts';
 import type {
   CommandColumn,
   ContainerEvent,
   ContainerPort,
   ContainerState,
   EngineProcess,
+  ExecCommand,
+  OpenedExec,
+  OutputPiece,
 } from '../port/containers.ts';
-import type { EnginePort } from '../port/engine-port.ts';
-import type { ExecCommand, OpenedExec, OutputPiece } from '../port/exec.ts';
+import { type EnginePort, plainRuntimes } from '../port/engine-port.ts';
 import { podmanArchives } from './archives.ts';
-import { createContainer, kernelMounts, type PodmanService } from './create.ts';
+import { createContainer, imageId, kernelMounts, type PodmanService } from './create.ts';
 import { filterFiles } from './filters.ts';
-import { imageId } from './names.ts';
 
 /** Containers by Podman's own API where its Docker API differs from Docker's. */
 export function podmanContainers(

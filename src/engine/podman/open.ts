@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
-import type { EngineAddress } from '../connection/address.ts';
+import type { EngineAddress } from '../connection/docker-context.ts';
 import { type DockerClient, openClient } from '../docker/client.ts';
 import { readFacts } from '../docker/facts.ts';
 import {
@@ -8,13 +8,11 @@ import {
   listObjects as listAsDocker,
   removeObject as removeAsDocker,
 } from '../docker/objects.ts';
-import type { Capabilities } from '../port/capabilities.ts';
-import type { EnginePort, ListedObject, ObjectKind, OpenEngine } from '../port/engine-port.ts';
+import type { Capabilities, EnginePort, ListedObject, ObjectKind, OpenEngine } from '../port/engine-port.ts';
 import { type EngineFailureKind, isEngineFailure } from '../port/failure.ts';
+import { podmanImages } from './archives.ts';
 import { podmanContainers } from './containers.ts';
-import type { PodmanService } from './create.ts';
-import { podmanImages } from './images.ts';
-import { imageId, machineName } from './names.ts';
+import { imageId, machineName, type PodmanService } from './create.ts';
 import { listedAgain } from './tried-again.ts';
 
 /** The version of Podman's own API that is used. Podman 5 understands it too. */

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
-import { abortable } from '../../base/abortable.ts';
+import { abortable } from '../../base/deadline.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { parseForeignJson } from '../../base/parse-json.ts';
 import { registryLogins } from '../../bounds/suite.ts';

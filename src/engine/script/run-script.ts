@@ -16,7 +16,7 @@ import {
   oomKilledSinceLastAsked,
 } from '../exec/exit-code.ts';
 import { assertContainerOutlived, assertContainerRuns, watchLoss } from '../exec/stopped-container.ts';
-import type { OpenExec } from '../port/exec.ts';
+import type { OpenExec } from '../port/containers.ts';
 import { execLost } from '../port/failure.ts';
 import type { ScriptRequest, ScriptResult } from './script-request.ts';
 import { MarkReader, type ScriptOver, StepRecorder } from './step-recorder.ts';

@@ -1,5 +1,4 @@
-import { type BackoffLimits, backoff } from '../../base/backoff.ts';
-import type { Clock } from '../../base/clock.ts';
+import { type BackoffLimits, backoff, type Clock } from '../../base/clock.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { ContainerSpec } from '../container/container-spec.ts';
 import type { CreateOptions } from '../container/create.ts';

@@ -17,12 +17,11 @@ import type { HarnessOffer } from '../../suite/planned-variant.ts';
 import type { FleetConnection } from '../connect.ts';
 import { documentContent, type FoundDocument } from '../document.ts';
 import { fleetFormat, workflowQueue } from '../format.ts';
-import { foundNeeds, type Needs, queueFor } from '../placement/needs.ts';
-import { unmet } from '../placement/unmet.ts';
+import { foundNeeds, type Needs, queueFor, unmet } from '../placement/needs.ts';
 import type { WorkerProfile } from '../placement/worker-profile.ts';
 import { isThere, seenWorkers } from '../seen-workers.ts';
 import { damaged, type FleetStorage, hashOf, rerunName, Sha256 } from '../storage/storage.ts';
-import { foundTrialWorkflow, type LookAnswer, type TargetAnswer } from '../workflow/poll-messages.ts';
+import { foundTrialWorkflow, type LookAnswer, type TargetAnswer } from '../workflow/messages.ts';
 import type { Documents } from './documents.ts';
 import type { LookOrder } from './orders.ts';
 

@@ -17,13 +17,12 @@ import { Contexts } from '../contexts.ts';
 import { profileOf, type WorkerProfile } from '../placement/worker-profile.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import { type TrialSummary, trialName } from '../workflow/messages.ts';
-import { Documents } from './documents.ts';
+import { Documents, storeRecord } from './documents.ts';
 import { FleetLook } from './fleet-look.ts';
 import { FollowedQueues } from './followed-queues.ts';
+import { Tasks } from './held-tasks.ts';
 import { Polls } from './polls.ts';
-import { storeRecord } from './store-record.ts';
 import { TaskRunner } from './task-runner.ts';
-import { Tasks } from './tasks.ts';
 
 export interface FleetWorkerParts
   extends Omit<

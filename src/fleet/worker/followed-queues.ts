@@ -3,12 +3,10 @@ import { z } from 'zod';
 import { fleetMessages } from '../../bounds/fleet.ts';
 import type { FleetConnection } from '../connect.ts';
 import { fleetFormat, otherFormat } from '../format.ts';
-import { Needs, queueFor } from '../placement/needs.ts';
-import { canRun } from '../placement/unmet.ts';
+import { canRun, Needs, queueFor } from '../placement/needs.ts';
 import type { WorkerProfile } from '../placement/worker-profile.ts';
 import { pollersOf, presenceMs, showPresence } from '../seen-workers.ts';
-import { batchWorkflow } from '../workflow/messages.ts';
-import { foundTrialWorkflow } from '../workflow/poll-messages.ts';
+import { batchWorkflow, foundTrialWorkflow } from '../workflow/messages.ts';
 import type { Polls } from './polls.ts';
 
 export interface FollowedQueuesParts {

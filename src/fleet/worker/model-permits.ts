@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { WithStartWorkflowOperation } from '@temporalio/client';
-import { pause } from '../../base/abortable.ts';
 import type { Clock } from '../../base/clock.ts';
+import { pause } from '../../base/deadline.ts';
 import { messageOf } from '../../base/offsite-error.ts';
 import { Semaphore } from '../../base/semaphore.ts';
 import type { Renewal } from '../../base/shares.ts';

@@ -6,13 +6,10 @@ import type { Contexts } from '../contexts.ts';
 import type { FleetDocument, TrialDocument } from '../document.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import type { FleetActivities, TrialSummary } from '../workflow/messages.ts';
-import { type Documents, placedTrials } from './documents.ts';
+import { type Documents, placedTrials, storeRecord } from './documents.ts';
 import { enterFoundTrial, enterTrial, type GivenTask } from './enter-trial.ts';
-import { HeldTasks, type HeldTasksParts, type TaskEnd } from './held-tasks.ts';
+import { HeldTasks, type HeldTasksParts, type TaskEnd, TaskHold, type Tasks } from './held-tasks.ts';
 import { LookOrder, PageOrder, shortestHeartbeatMs, TrialOrder } from './orders.ts';
-import { storeRecord } from './store-record.ts';
-import { TaskHold } from './task-hold.ts';
-import type { Tasks } from './tasks.ts';
 
 export interface TaskRunnerParts extends HeldTasksParts {
   storage: FleetStorage | undefined;

@@ -21,13 +21,12 @@ import {
   trialName,
   updates,
 } from './messages.ts';
-import { serve } from './slice.ts';
-import { Slices } from './slices.ts';
+import { Slices, serve } from './slices.ts';
 import { runTrial, type TrialSettings, Trials } from './trials.ts';
 
 // What a worker's bundle of workflows contains.
 export { offsitePoll } from './poll.ts';
-export { offsiteSlice } from './slice.ts';
+export { offsiteSlice } from './slices.ts';
 
 /** Renewals until the workflow continues as new: its history has five events for each. */
 const renewals = 1_000;

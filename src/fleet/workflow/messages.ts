@@ -1,8 +1,15 @@
 /** What goes over Temporal: references, numbers and short texts. The workflow's code shares these types. */
 
 import type { Holder } from '../../base/shares.ts';
-import type { LookOrder, PageOrder, TrialList, TrialOrder } from '../worker/orders.ts';
-import type { LookAnswer } from './poll-messages.ts';
+import type {
+  FoundTrialSettings,
+  KnownTarget,
+  LookOrder,
+  PageOrder,
+  Starting,
+  TrialList,
+  TrialOrder,
+} from '../worker/orders.ts';
 
 /** The name of the workflow that runs one batch. Its id is the batch's. */
 export const batchWorkflow = 'offsiteBatch';
@@ -160,3 +167,69 @@ export function trialName({ run, ordinal }: { run: string; ordinal: number }): s
 export const signals = { pause: 'pause', unpause: 'unpause', pass: 'pass', begun: 'begun' } as const;
 export const updates = { renew: 'renew' } as const;
 export const queries = { progress: 'progress', outcome: 'outcome', plan: 'plan' } as const;
+
+/** What the poll for queued runs and its workers send each other. */
+
+/** The name of the workflow that polls. Its id is {@link pollId}. */
+export const pollWorkflow = 'offsitePoll';
+
+/** The name of the workflow of one trial of a run that was found. */
+export const foundTrialWorkflow = 'offsiteFoundTrial';
+
+/** A fleet has one poll, because Temporal runs one workflow of an id at a time. */
+export function pollId(taskQueue: string): string {
+  return `${taskQueue}/poll`;
+}
+
+export interface PollInput {
+  /** The service's address. */
+  service: string;
+  suites: string[];
+  cases: string[];
+  /** Milliseconds between two polls of a target. */
+  every: { min: number; max: number };
+  trials: FoundTrialSettings;
+  /** Epoch milliseconds. */
+  since: number;
+  /** What earlier runs of this workflow know. */
+  before?: { targets: KnownTarget[]; started: number; starting: Starting[] };
+}
+
+/** What a look found, in the order of its targets. */
+export interface LookAnswer {
+  targets: TargetAnswer[];
+  /** Trials that are started and have not ended. */
+  open: number;
+}
+
+export type TargetAnswer =
+  | { kind: 'looked'; started: number; waiting: WaitingTrials[]; cases?: string[] | undefined }
+  | { kind: 'failed'; failure: string };
+
+/** Trials that do not start, and why. */
+export interface WaitingTrials {
+  reason: string;
+  trials: number;
+}
+
+/** The answer to the query `poll`. */
+export interface PollState {
+  service: string;
+  suites: string[];
+  cases: string[];
+  pool: string;
+  since: number;
+  /** How many cases and suites are polled. */
+  targets: number;
+  /** Trials started since the poll began. */
+  started: number;
+  open: number;
+  /** Epoch milliseconds. */
+  lookedAt: number | undefined;
+  waiting: WaitingTrials[];
+  /** The targets whose last poll failed. */
+  failures: { target: string; failure: string }[];
+}
+
+export const pollSignals = { stop: 'stop', starting: 'starting', started: 'started' } as const;
+export const pollQuery = 'poll';

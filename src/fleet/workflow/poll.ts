@@ -12,15 +12,15 @@ import {
 import { PollTargets } from '../../agent/daemon/poll-targets.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
 import type { KnownTarget, Starting } from '../worker/orders.ts';
-import type { FleetActivities } from './messages.ts';
 import {
+  type FleetActivities,
   type LookAnswer,
   type PollInput,
   type PollState,
   pollQuery,
   pollSignals,
   type WaitingTrials,
-} from './poll-messages.ts';
+} from './messages.ts';
 
 /** Events after which the workflow continues as new. */
 const longHistory = 4_000;

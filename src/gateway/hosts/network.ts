@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { connect, type Socket } from 'node:net';
-import { abortable } from '../../base/abortable.ts';
+import { abortable } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 
 /** Reaches named hosts. Passed in, so that tests send no packets off the machine. */

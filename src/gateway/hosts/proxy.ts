@@ -7,9 +7,8 @@ import {
 import { isIP, type Socket } from 'node:net';
 import type { Duplex, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { abortable } from '../../base/abortable.ts';
 import type { Clock } from '../../base/clock.ts';
-import { startDeadline } from '../../base/deadline.ts';
+import { abortable, startDeadline } from '../../base/deadline.ts';
 import { messageOf } from '../../base/offsite-error.ts';
 import { hostConnections } from '../../bounds/sandbox.ts';
 import {

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { ServerHttp2Session } from 'node:http2';
-import { abortable } from '../../base/abortable.ts';
 import type { Clock } from '../../base/clock.ts';
-import { startDeadline } from '../../base/deadline.ts';
+import { abortable, startDeadline } from '../../base/deadline.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { relayTraffic } from '../../bounds/sandbox.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';

@@ -1,5 +1,5 @@
-import { untilAborted } from '../../base/abortable.ts';
 import type { Clock } from '../../base/clock.ts';
+import { untilAborted } from '../../base/deadline.ts';
 import { messageOf } from '../../base/offsite-error.ts';
 import { parseForeignJson } from '../../base/parse-json.ts';
 import { modelRequests } from '../../bounds/sandbox.ts';

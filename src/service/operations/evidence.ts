@@ -6,16 +6,15 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
 import { sentEvidence } from '../../bounds/callers.ts';
-import type { AuditedTrial, EvidenceRequest, EvidenceResponse } from '../../contract/evidence.ts';
+import type { AuditedTrial, EvidenceRequest, EvidenceResponse } from '../../contract/report.ts';
 import { cut } from '../../text/cut.ts';
-import { ApiError, refuse, refuseBody } from '../api-error.ts';
-import type { AuditedEvidence, Auditor } from '../auditor.ts';
+import { ApiError, refuse, refuseBody } from '../json-response.ts';
+import type { AuditedEvidence, Auditor } from '../platform.ts';
 import { digestOfSetup } from '../record/digests.ts';
 import { isoTime } from '../record/run-record.ts';
 import { setupOf } from '../record/setup.ts';
-import type { ServiceRequest } from '../request/service-request.ts';
-import type { Stores } from '../store/stores.ts';
-import type { Writer } from '../store/writer.ts';
+import type { ServiceRequest } from '../request/read-body.ts';
+import type { Stores, Writer } from '../store/stores.ts';
 import type { Call } from './call.ts';
 
 /** The marks of a run's trials. */

@@ -12,19 +12,22 @@ import {
   type PromptRequest,
   type WritePromptRequest,
 } from '../../contract/catalog.ts';
-import type { ClaimRequest, ClaimResponse } from '../../contract/claim.ts';
 import { limits } from '../../contract/definition.ts';
-import type { OperationName, operations, ResponseOf } from '../../contract/operations.ts';
+import type {
+  ClaimRequest,
+  ClaimResponse,
+  OperationName,
+  operations,
+  ResponseOf,
+} from '../../contract/operations.ts';
 import type { RunsRequest, RunsResponse } from '../../contract/record.ts';
-import { usualConfidence } from '../../stats/interval.ts';
-import { wilsonInterval } from '../../stats/pass-rate.ts';
-import { type ApiError, refuse } from '../api-error.ts';
-import { distributionOf } from '../record/distribution.ts';
+import { usualConfidence, wilsonInterval } from '../../stats/pass-rate.ts';
+import { type ApiError, refuse } from '../json-response.ts';
+import { distributionOf } from '../record/costs.ts';
 import { isoTime, runRecordPieces, versionsOf } from '../record/run-record.ts';
-import type { BaselineCell, BaselineRunRow } from '../store/baselines.ts';
-import type { ListedCase } from '../store/cases.ts';
-import { holds, type Lease } from '../store/leases.ts';
-import { lastRead } from '../store/runs.ts';
+import type { ListedCase } from '../store/batches.ts';
+import type { BaselineCell, BaselineRunRow } from '../store/platform-runs.ts';
+import { holds, type Lease, lastRead } from '../store/runs.ts';
 import type { Call, Change, JsonPieces, Steps } from './call.ts';
 import { readMarks } from './evidence.ts';
 import { reportTrial } from './report-trial.ts';

@@ -3,10 +3,14 @@ import { serviceRequests } from '../../bounds/callers.ts';
 import type { RerunRequest, RerunResponse } from '../../contract/catalog.ts';
 import type { Case, StartRequest, StartResponse } from '../../contract/definition.ts';
 import type { RunVariant } from '../../contract/record.ts';
-import { refuse, refuseBody } from '../api-error.ts';
-import { type DefinitionHash, definitionHashInSteps } from '../record/definition-hash.ts';
-import { oversizedSetups } from '../record/setup.ts';
-import { requestedVariant, runVariants } from '../record/variant.ts';
+import { refuse, refuseBody } from '../json-response.ts';
+import {
+  type DefinitionHash,
+  definitionHashInSteps,
+  oversizedSetups,
+  requestedVariant,
+  runVariants,
+} from '../record/setup.ts';
 import type { AddedRun, Cell } from '../store/batches.ts';
 import type { Call, Change, Steps } from './call.ts';
 

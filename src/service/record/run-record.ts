@@ -4,8 +4,7 @@ import { type Piece, pieceSizes } from '../json-response.ts';
 import type { CompletedFacts } from '../store/platform-runs.ts';
 import type { Definitions, RunRow } from '../store/runs.ts';
 import type { Stores } from '../store/stores.ts';
-import { reportedCosts, sumOfCosts } from './costs.ts';
-import { distributionOf } from './distribution.ts';
+import { distributionOf, reportedCosts, sumOfCosts } from './costs.ts';
 import { setupPieces } from './setup.ts';
 
 /**

@@ -1,8 +1,16 @@
+import { createHash } from 'node:crypto';
+import { canonicalJson, canonicalPieces, sha256 } from '../../base/canonical-json.ts';
 import { serviceRequests } from '../../bounds/callers.ts';
 import { expandedTexts } from '../../bounds/suite.ts';
-import type { Case, StartRequest, Suite } from '../../contract/definition.ts';
+import {
+  type Case,
+  type StartRequest,
+  type Suite,
+  type Variant,
+  wholeCase,
+} from '../../contract/definition.ts';
 import type { Issue } from '../../contract/errors.ts';
-import type { Setup } from '../../contract/record.ts';
+import type { RunVariant, Setup } from '../../contract/record.ts';
 import {
   type CountedNames,
   countNamesInSteps,
@@ -120,4 +128,65 @@ function expandedTooLong(most: number): string {
 
 function issue(path: Issue['path'], message: string): Issue {
   return { _tag: 'Refinement', path, message };
+}
+
+/**
+ * The variants as run records carry them. The same model, harness and sandbox have the same id in every
+ * batch. If a request names a variant again, its id gets `-2`, `-3` and so on, so that cells stay separate.
+ * Fields that a request cannot have (profile, user model) are left out.
+ */
+export function runVariants(variants: Variant[]): RunVariant[] {
+  const seen = new Map<string, number>();
+  return variants.map(({ model, credentials }) => {
+    const named = {
+      model,
+      ...(credentials && {
+        harness: credentials.harnessConnectionId,
+        sandbox: credentials.sandboxConnectionId,
+      }),
+    };
+    const id = `v_${sha256(canonicalJson(named)).toString('hex').slice(0, 10)}`;
+    const times = (seen.get(id) ?? 0) + 1;
+    seen.set(id, times);
+    return { id: times === 1 ? id : `${id}-${times}`, ...named };
+  });
+}
+
+/** The variant of a run as a request names it. */
+export function requestedVariant({ model, harness, sandbox }: RunVariant): Variant {
+  if (harness === undefined || sandbox === undefined) return { model };
+  return { model, credentials: { harnessConnectionId: harness, sandboxConnectionId: sandbox } };
+}
+
+/** Characters of a piece after which others may be served. */
+const longPiece = 8 * 1024;
+
+/** The hash of a case for one variant. */
+export type DefinitionHash = (variant: Variant | undefined) => string;
+
+/**
+ * The hash of a prompt, a case and a variant, as canonical JSON. A missing field counts as its default, so a
+ * request that leaves it out has the same hash as one that writes it down. Prompt and case are hashed once
+ * for all variants, because they can be long.
+ */
+export function definitionHash(prompt: string, started: Case): DefinitionHash {
+  for (const steps = definitionHashInSteps(prompt, started); ; ) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
+
+/** The same, with places at which others may be served. */
+export function* definitionHashInSteps(prompt: string, started: Case): Generator<void, DefinitionHash> {
+  const hash = createHash('sha256').update('{"case":');
+  for (const piece of canonicalPieces(wholeCase(started))) {
+    hash.update(piece);
+    if (piece.length > longPiece) yield;
+  }
+  hash.update(`,"prompt":${JSON.stringify(prompt)},"variant":`);
+  return (variant) =>
+    hash
+      .copy()
+      .update(`${canonicalJson(variant)}}`)
+      .digest('hex');
 }

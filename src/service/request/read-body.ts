@@ -2,9 +2,8 @@ import { DocumentTooDeep, DocumentTooHeavy, parseForeignJson, TooManyValues } fr
 import { serviceRequests } from '../../bounds/callers.ts';
 import type { Issue } from '../../contract/errors.ts';
 import { cut } from '../../text/cut.ts';
-import { refuse, refuseBody } from '../api-error.ts';
+import { refuse, refuseBody } from '../json-response.ts';
 import type { Steps } from '../operations/call.ts';
-import type { ServiceRequest } from './service-request.ts';
 
 /**
  * The request's body. Refuses a body that is not uncompressed UTF-8 JSON (415), or has more than `limit`
@@ -162,4 +161,15 @@ function step(key: string | number, value: unknown, path: Path): void {
 
 function refusal(path: Path, _tag: Issue['_tag'], message: string) {
   return refuseBody([{ _tag, path, message }]);
+}
+
+/** What the service reads of a request: a `Request`, or what a client in this process sends. */
+export interface ServiceRequest extends Pick<Request, 'method' | 'url' | 'signal' | 'body' | 'arrayBuffer'> {
+  headers: Pick<Headers, 'get'>;
+}
+
+export interface ServiceAnswer {
+  status: number;
+  headers: Record<string, string>;
+  body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { serviceRequests } from '../../bounds/callers.ts';
-import { type ApiError, refuse } from '../api-error.ts';
+import { type ApiError, refuse } from '../json-response.ts';
 
 /**
  * Divides the service between its keys, so that no key's requests delay those of others. A key may have only

@@ -1,6 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Case, Suite } from '../../contract/definition.ts';
+import { claimLimits } from '../../contract/operations.ts';
 import { inCode } from '../../ledger/records.ts';
+import { pieceSizes } from '../json-response.ts';
+import type { EndedTrial } from '../record/costs.ts';
 
 /** A run with the texts that form its record. Times are epoch milliseconds; `...Json` are JSON texts. */
 export interface RunRow {
@@ -141,5 +144,125 @@ function createRunPages(database: DatabaseSync) {
     const newest = total - offset - 1;
     const rows = selectRuns.all(Number(list.key), newest - limit + 1, newest);
     return { total, keys: rows.map(({ run }) => Number(run)) };
+  };
+}
+
+interface NewTrial {
+  /** The run's key. */
+  run: number;
+  ordinal: number;
+  summary: EndedTrial;
+  /** JSON. */
+  leftovers: string;
+  /** JSON of the trial as run records carry it. */
+  record: string;
+}
+
+/** Columns of an {@link EndedTrial}. */
+const summaryColumns = 'verdict, commands, cost_usd, ended_at';
+
+/** The trials of a run are next to one another in the table. SQL for the range of their possible keys. */
+export const keysOfRun = (run: string) => `${run} * 16 AND ${run} * 16 + 15`;
+/** The key of a trial. */
+export const keyOf = (run: number, ordinal: number) => run * 16 + ordinal;
+
+/** Ended trials. A trial without a row is still queued. */
+export function createTrialStore(database: DatabaseSync) {
+  const selectTexts = database.prepare('SELECT record, leftovers FROM trials WHERE key = ?');
+  const selectSize = database.prepare('SELECT octet_length(record) AS size FROM trials WHERE key = ?');
+  const selectSlice = database.prepare(
+    'SELECT substr(CAST(record AS BLOB), ?, ?) AS slice FROM trials WHERE key = ?',
+  );
+  const insert = database.prepare(
+    `INSERT INTO trials (key, verdict, commands, cost_usd, ended_at, leftovers, record)
+     VALUES (?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const count = database.prepare(`SELECT count(*) AS ended FROM trials WHERE key BETWEEN ${keysOfRun('?1')}`);
+  const selectSummaries = database.prepare(
+    `SELECT key, ${summaryColumns} FROM trials WHERE key BETWEEN ${keysOfRun('?1')} ORDER BY key`,
+  );
+
+  return {
+    /** The stored texts of a trial; undefined if it has not been reported. */
+    read(run: number, ordinal: number): Pick<NewTrial, 'record' | 'leftovers'> | undefined {
+      const row = selectTexts.get(keyOf(run, ordinal));
+      return row && { record: String(row.record), leftovers: String(row.leftovers) };
+    },
+    add({ run, ordinal, summary, leftovers, record }: NewTrial): void {
+      const { verdict, commands, costUsd, endedAt } = summary;
+      insert.run(keyOf(run, ordinal), verdict, commands ?? null, costUsd ?? null, endedAt, leftovers, record);
+    },
+    /** How many trials of a run have ended. */
+    count: (run: number): number => Number(count.get(run)?.ended),
+    /** By ordinal. Cheap, because it does not read the trials' JSON. */
+    summaries(run: number): Map<number, EndedTrial> {
+      const rows = selectSummaries.all(run).map((row) => inCode<EndedTrial & { key: number }>(row));
+      return new Map(rows.map(({ key, ...summary }) => [key - keyOf(run, 0), summary]));
+    },
+    /**
+     * JSON of one trial, as bytes, because decoding a long text takes four times as long as reading it. In
+     * slices, so that a slow reader holds only one in memory. No slices if the trial has not ended.
+     */
+    *record(run: number, ordinal: number): Generator<Uint8Array> {
+      const key = keyOf(run, ordinal);
+      const size = Number(selectSize.get(key)?.size ?? 0);
+      for (let at = 0; at < size; at += pieceSizes.record)
+        yield selectSlice.get(at + 1, pieceSizes.record, key)?.slice as Uint8Array;
+    },
+  };
+}
+
+/** An agent's right to run a trial. */
+export interface Lease {
+  agent: string;
+  /** From 1. Each new lease of a trial has a larger number. */
+  attempt: number;
+  /** Epoch milliseconds. The row stays after that. */
+  expiresAt: number;
+}
+
+/** Milliseconds. */
+const longest = claimLimits.seconds * 1000;
+
+/**
+ * Whether a lease holds. A lease that ends later than any that is granted now does not hold: the clock was
+ * set back since it was granted, and its agent may be gone long before the clock reaches that time again.
+ */
+export function holds(expiresAt: number, now: number): boolean {
+  return expiresAt > now && expiresAt <= now + longest;
+}
+
+/** The newest lease of each trial that was claimed and has not ended. */
+export function createLeaseStore(database: DatabaseSync) {
+  const select = database.prepare('SELECT agent, attempt, expires_at FROM leases WHERE trial = ?');
+  const put = database.prepare(
+    `INSERT INTO leases (trial, agent, attempt, expires_at) VALUES (?, ?, ?, ?)
+     ON CONFLICT DO UPDATE
+     SET agent = excluded.agent, attempt = excluded.attempt, expires_at = excluded.expires_at`,
+  );
+  const remove = database.prepare('DELETE FROM leases WHERE trial = ?');
+  const selectHeld = database.prepare(
+    `SELECT trial FROM leases WHERE trial BETWEEN ${keysOfRun('?1')} AND expires_at > ?2 AND expires_at <= ?3`,
+  );
+
+  return {
+    read(run: number, ordinal: number): Lease | undefined {
+      const row = select.get(keyOf(run, ordinal));
+      return row && inCode<Lease>(row);
+    },
+    /** Stores a trial's newest lease. */
+    put(run: number, ordinal: number, { agent, attempt, expiresAt }: Lease): void {
+      put.run(keyOf(run, ordinal), agent, attempt, expiresAt);
+    },
+    /** Forgets the lease of a trial that has ended. */
+    remove(run: number, ordinal: number): void {
+      remove.run(keyOf(run, ordinal));
+    },
+    /** The ordinals of a run's trials whose lease has not expired. */
+    held(run: number, now: number): Set<number> {
+      return new Set(
+        selectHeld.all(run, now, now + longest).map(({ trial }) => Number(trial) - keyOf(run, 0)),
+      );
+    },
   };
 }

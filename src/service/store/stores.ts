@@ -1,18 +1,14 @@
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Prompt } from '../../contract/catalog.ts';
 import type { Trial } from '../../contract/record.ts';
 import { inCode } from '../../ledger/records.ts';
 import { recordPath } from '../../trial/artifacts.ts';
 import { digestOfKept } from '../record/digests.ts';
 import type { StoredTrial } from '../record/stored-trial.ts';
-import { createBaselineStore } from './baselines.ts';
-import { createBatchStore } from './batches.ts';
-import { createCaseStore } from './cases.ts';
+import { createBatchStore, createCaseStore } from './batches.ts';
 import { createKeyStore } from './keys.ts';
-import { createLeaseStore } from './leases.ts';
-import { createPlatformStore } from './platform-runs.ts';
-import { createRunStore } from './runs.ts';
-import { createTrialStore, keyOf, keysOfRun } from './trials.ts';
+import { createBaselineStore, createPlatformStore } from './platform-runs.ts';
+import { createLeaseStore, createRunStore, createTrialStore, keyOf, keysOfRun } from './runs.ts';
 
 export type Stores = ReturnType<typeof createStores>;
 
@@ -166,4 +162,81 @@ function createAuditStore(database: DatabaseSync) {
       return new Map(rows.map(({ key, ...mark }) => [key - keyOf(run, 0), mark]));
     },
   };
+}
+
+/**
+ * Group commit. A commit waits for the disk, so changes that arrive in one turn of the event loop share one
+ * transaction. Each change succeeds only after the commit. A change that throws is rolled back alone and does
+ * not affect the others.
+ */
+export interface Writer {
+  /**
+   * Runs `change` (synchronous, on the writer's database) and resolves to its result after the commit is on
+   * disk.
+   */
+  write<Result>(change: () => Result): Promise<Result>;
+  /** Commits the waiting changes at once. */
+  flush(): void;
+}
+
+interface Waiting {
+  /**
+   * Makes the change and returns a function to call after the commit. Throws if the whole transaction is
+   * lost.
+   */
+  apply(): () => void;
+  reject(error: unknown): void;
+}
+
+export function createWriter(database: DatabaseSync): Writer {
+  const savepoint = {
+    set: database.prepare('SAVEPOINT change'),
+    keep: database.prepare('RELEASE change'),
+    undo: database.prepare('ROLLBACK TO change'),
+  };
+  let waiting: Waiting[] = [];
+
+  function commitWaiting(): void {
+    const group = waiting;
+    if (group.length === 0) return;
+    waiting = [];
+    try {
+      database.exec('BEGIN IMMEDIATE');
+      const settlers = group.map((one) => one.apply());
+      database.exec('COMMIT');
+      for (const settle of settlers) settle();
+    } catch (error) {
+      // A full disk makes SQLite roll back by itself; a second ROLLBACK would hide the cause.
+      if (database.isTransaction) database.exec('ROLLBACK');
+      for (const one of group) one.reject(error);
+    }
+  }
+
+  return {
+    write: (change) =>
+      new Promise((resolve, reject) => {
+        if (waiting.length === 0) setImmediate(commitWaiting);
+        waiting.push({ apply: () => applyAlone(database, savepoint, change, { resolve, reject }), reject });
+      }),
+    flush: commitWaiting,
+  };
+}
+
+function applyAlone<Result>(
+  database: DatabaseSync,
+  savepoint: Record<'set' | 'keep' | 'undo', StatementSync>,
+  change: () => Result,
+  { resolve, reject }: { resolve: (result: Result) => void; reject: (error: unknown) => void },
+): () => void {
+  savepoint.set.run();
+  try {
+    const result = change();
+    savepoint.keep.run();
+    return () => resolve(result);
+  } catch (error) {
+    if (!database.isTransaction) throw error;
+    savepoint.undo.run();
+    savepoint.keep.run();
+    return () => reject(error);
+  }
 }

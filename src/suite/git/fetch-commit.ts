@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder } from '../../base/make-folder.ts';
+import { makeFolder } from '../../base/byte-store.ts';
 import { messageOf } from '../../base/offsite-error.ts';
 import { gitSources } from '../../bounds/suite.ts';
 import type { Repository } from './git-source.ts';

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import pLimit from 'p-limit';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { gitSources } from '../../bounds/suite.ts';
-import type { KnownKeys } from '../../redaction/known-keys.ts';
+import type { KnownKeys } from '../../redaction/redactor.ts';
 import { plural } from '../../text/quantities.ts';
 import { allowList, readAuthority } from '../hosts/host-pattern.ts';
 import { heldKey, type Reach, readFile, requireWithin } from '../read-file.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { rootCertificates } from 'node:tls';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { buildContexts } from '../../bounds/suite.ts';
-import type { ImageBuilder } from '../../engine/build/image-builder.ts';
+import type { ImageBuilder } from '../../engine/build/find-builder.ts';
 import { withinReserve } from '../../engine/container/disk-space.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { OutputCapture } from '../../engine/exec/output-capture.ts';

@@ -8,7 +8,7 @@ import { startDeadline } from '../../base/deadline.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { archives, keptWorkspaces } from '../../bounds/sandbox.ts';
 import type { ArchiveCopy } from '../../engine/archive/archive-copy.ts';
-import { type ChangedContent, changedContents } from '../../engine/changes/changed-contents.ts';
+import { type ChangedContent, changedContents } from '../../engine/changes/changed-paths.ts';
 import type { Container } from '../../engine/container.ts';
 import type { Workspaces } from '../../ledger/workspaces.ts';
 import type { LeftState } from '../../record/files.ts';

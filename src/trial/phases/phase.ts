@@ -3,7 +3,7 @@ import type { Kit } from '../../engine/changes/kit.ts';
 import type { Container } from '../../engine/container.ts';
 import type { PhaseName } from '../../record/cause.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
-import type { SandboxedAsk } from '../../validate/sandboxed/records.ts';
+import type { SandboxedAsk } from '../../validate/sandboxed/host.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
 import type { AgentUsers } from '../as-user.ts';
 import type { GradingSandboxes } from '../grading-sandboxes.ts';

@@ -8,7 +8,7 @@ import type { Sandbox } from '../../suite/plan.ts';
 import { variablesAsEnvironment } from '../../suite/variables.ts';
 import { runValidator } from '../../validate/validator.ts';
 import type { GradingFailure, ValidatorRun } from '../../validate/validator-request.ts';
-import { type IntegrityFinding, integrityValidation, verdictOf } from '../../validate/verdict.ts';
+import { type IntegrityFinding, integrityValidation, verdictOf } from '../../validate/verify.ts';
 import type { WorkSandbox } from '../../validate/work/work.ts';
 import { copyWorkspace } from '../../validate/workspace-copy.ts';
 import { gradingEnvironment } from '../environment.ts';

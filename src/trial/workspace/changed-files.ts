@@ -1,4 +1,4 @@
-import { manifestChanges } from '../../engine/archive/manifest.ts';
+import { manifestChanges } from '../../engine/archive/stored-file.ts';
 import { changedPaths } from '../../engine/changes/changed-paths.ts';
 import type { Container } from '../../engine/container.ts';
 import { isEngineFailure } from '../../engine/port/failure.ts';

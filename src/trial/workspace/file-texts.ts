@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { workspaceFiles } from '../../bounds/sandbox.ts';
 import type { ArchivedEntry } from '../../engine/archive/entries.ts';
-import type { FileFacts, Manifest } from '../../engine/archive/manifest.ts';
+import type { FileFacts, Manifest } from '../../engine/archive/stored-file.ts';
 import type { BlobStore } from '../../ledger/blobs.ts';
 import type { FileChange, FileVersion } from '../../record/files.ts';
 import type { TextPack } from './text-pack.ts';

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import type { ArchivedEntry } from '../../engine/archive/entries.ts';
-import { type Manifest, readManifest } from '../../engine/archive/manifest.ts';
+import { type Manifest, readManifest } from '../../engine/archive/stored-file.ts';
 import type { Container } from '../../engine/container.ts';
 import { isBelow, nodeCaches, pythonCaches } from '../../record/tool-files.ts';
 import { globMatcher } from './globs.ts';

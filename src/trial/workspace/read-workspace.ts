@@ -1,7 +1,7 @@
 import { workspaceFiles } from '../../bounds/sandbox.ts';
 import type { ArchiveCopy } from '../../engine/archive/archive-copy.ts';
 import type { ArchivedEntry } from '../../engine/archive/entries.ts';
-import { type Manifest, readManifest } from '../../engine/archive/manifest.ts';
+import { type Manifest, readManifest } from '../../engine/archive/stored-file.ts';
 import { PathRoom } from '../../engine/changes/path-room.ts';
 import type { Container } from '../../engine/container.ts';
 

@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import pLimit from 'p-limit';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { pathLists } from '../../bounds/sandbox.ts';
-import type { Manifest } from '../../engine/archive/manifest.ts';
+import type { Manifest } from '../../engine/archive/stored-file.ts';
 import type { Container } from '../../engine/container.ts';
 import { cachePaths, statePaths, stateRoots } from '../sandbox-paths.ts';
 

@@ -15,8 +15,7 @@ import type {
   TrajectoryCommand,
   ValidationContext,
 } from './api.ts';
-import { AskFailed, type Host } from './host.ts';
-import type { SandboxedText, SandboxedValidation } from './records.ts';
+import { AskFailed, type Host, type SandboxedText, type SandboxedValidation } from './host.ts';
 
 /** Runs one validation until it has a verdict or its deadline passes. */
 export async function attempt(

@@ -5,7 +5,7 @@ import type { SourceFile } from '../../contract/definition.ts';
 import { PathRoom } from '../../engine/changes/path-room.ts';
 import type { Container } from '../../engine/container.ts';
 import type { RunResult } from '../sandboxed/api.ts';
-import type { SandboxedEndWork, SandboxedLook, SandboxedReply, SandboxedRun } from '../sandboxed/records.ts';
+import type { SandboxedEndWork, SandboxedLook, SandboxedReply, SandboxedRun } from '../sandboxed/host.ts';
 import type { Work, WorkSandbox } from './work.ts';
 
 interface WorkRequestsContext {

@@ -6,7 +6,7 @@ import {
   type MeasureComparison,
   type RateComparison,
 } from '../../stats/compare.ts';
-import { usualConfidence } from '../../stats/interval.ts';
+import { usualConfidence } from '../../stats/pass-rate.ts';
 import { type Noise, noiseOf } from '../../stats/repeats.ts';
 import { type GridTrial, passRate, tallyOf, variantsOf } from './grid.ts';
 

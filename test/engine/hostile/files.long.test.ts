@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { readManifest } from '../../../src/engine/archive/manifest.ts';
+import { readManifest } from '../../../src/engine/archive/stored-file.ts';
 import type { Container } from '../../../src/engine/container.ts';
 import { shell, startedContainer } from '../engine-fixture.ts';
 import { engine, sharedEngine } from '../shared-engine.ts';

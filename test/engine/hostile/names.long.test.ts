@@ -1,7 +1,7 @@
 import { assert, property, uint8Array } from 'fast-check';
 import { expect, test } from 'vitest';
-import { manifestChanges, readManifest } from '../../../src/engine/archive/manifest.ts';
-import { nameText } from '../../../src/engine/archive/names.ts';
+import { nameText } from '../../../src/engine/archive/entries.ts';
+import { manifestChanges, readManifest } from '../../../src/engine/archive/stored-file.ts';
 import { startedContainer } from '../engine-fixture.ts';
 import { engine, sharedEngine } from '../shared-engine.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { innerCommand } from '../../../runners/codex/stream.ts';
+import { innerCommand } from '../../../runners/codex/runner.ts';
 
 const command = fc.string({ unit: 'grapheme', minLength: 1 });
 

@@ -16,7 +16,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { KnownKeys } from '../../../src/redaction/known-keys.ts';
+import { KnownKeys } from '../../../src/redaction/redactor.ts';
 import type { PlacedFile } from '../../../src/suite/environment.ts';
 import { BadFile } from '../../../src/suite/file-issues.ts';
 import { fetchSources, type SourceParts } from '../../../src/suite/git/fetch-sources.ts';

@@ -1,4 +1,4 @@
-import { type Capabilities, plainRuntimes } from '../../port/capabilities.ts';
+import { type Capabilities, plainRuntimes } from '../../port/engine-port.ts';
 import type { ContainerSpec } from '../container-spec.ts';
 
 /** One condition on an argument of a call, which the kernel compares as 64 bits without a sign. */
