@@ -47,8 +47,9 @@ describe('batches', () => {
     const page = await opened.open('/');
     const rows = page.getByRole('table', { name: 'Batches' }).getByRole('row');
     await expect.poll(() => rows.count()).toBe(3);
-    expect(await rows.nth(1).textContent()).toContain('batch_second');
-    expect(await rows.nth(1).textContent()).toContain('quickstart a, b');
+    const cells = rows.nth(1).getByRole('cell');
+    expect((await cells.allTextContents()).slice(1, 3)).toEqual(['quickstart a, b', 'second ']);
+    expect(await cells.nth(2).getAttribute('title')).toBe('batch_second');
     expect(await rows.nth(1).getByRole('img').getAttribute('aria-label')).toBe(
       '3 passed, 1 failed, 2 void, 2 unfinished',
     );
@@ -61,9 +62,9 @@ describe('batches', () => {
   test('are filtered, moved through and opened with keys', async () => {
     const page = await opened.open('/');
     await page.keyboard.press('/');
-    await page.keyboard.type('first');
-    await page.getByText('batch_second').waitFor({ state: 'detached' });
-    expect(page.url()).toContain('q=first');
+    await page.keyboard.type('batch_first');
+    await page.getByTitle('batch_second').waitFor({ state: 'detached' });
+    expect(page.url()).toContain('q=batch_first');
     await page.keyboard.press('Escape');
     await page.keyboard.press('j');
     await page.keyboard.press('Enter');
@@ -307,6 +308,22 @@ test('no page is wider than a phone', async () => {
     const wide = "['html', 'body', 'main'].map((name) => document.querySelector(name).scrollWidth)";
     expect([place, ...((await page.evaluate(wide)) as number[])]).toEqual([place, 360, 360, 360]);
   }
+});
+
+test('a phone shows all facts of a batch, and the whole names of its cases', async () => {
+  const page = await opened.open('/', { width: 390, height: 844 });
+  const row = page.getByRole('table', { name: 'Batches' }).getByRole('row').nth(2);
+  await row.waitFor();
+  const cut = `[...document.querySelectorAll('.virtual .row *')]
+    .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map(({ className }) => className)`;
+  const shown = (await row.innerText()).split(/\s*\n\s*/).join(' · ');
+  for (const fact of ['quickstart · a · first', '✓ 2', '100 %', '12.5k', '$0.0738', 'about', '202'])
+    expect(shown).toContain(fact);
+  expect(await page.evaluate(cut)).toEqual([]);
+  await page.evaluate(`location.hash = '/batch/${batch}'`);
+  await page.getByRole('rowheader', { name: 'ini-proto' }).waitFor();
+  expect(await page.evaluate(cut)).toEqual([]);
+  opened.calm();
 });
 
 test("the theme is the system's until one is chosen, which stays", async () => {

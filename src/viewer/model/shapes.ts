@@ -40,6 +40,8 @@ export interface BatchRow extends BatchName {
 
 /** A batch in the list of all. */
 export interface BatchInList extends BatchRow {
+  /** The beginning of its id that commands print and take. */
+  shortId: string;
   variants: string[];
   /** From the start of its first trial to its last result so far; absent before that. */
   elapsed?: Elapsed | undefined;

@@ -78,7 +78,9 @@ function Page({ route: { path, query } }: { route: Route }) {
   return (
     <>
       <Heading title="Not found">Not found</Heading>
-      <Notice>There is no page at this address.</Notice>
+      <Notice>
+        There is no page at this address. <a href={addressOf('/')}>All batches</a>
+      </Notice>
     </>
   );
 }

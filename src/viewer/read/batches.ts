@@ -5,6 +5,7 @@ import {
   type ListedTrial,
   listBatches,
   listTrials,
+  shortBatchIds,
   variantsOfBatches,
 } from '../../ledger/find.ts';
 import { fingerprintsOf } from '../../ledger/fingerprints.ts';
@@ -31,12 +32,13 @@ import type {
 export function readBatches({ records, sets }: Ledger): BatchInList[] {
   const parts = sets.partNumbers();
   const variants = variantsOfBatches(records);
+  const short = shortBatchIds(records);
   return listBatches(records).map((batch) => {
     const { key, elapsed } = batch;
     // Without the listings of all its trials, the sums are too small.
     const { tokens, costUsd } = batch.unlisted > 0 ? {} : batch;
     const ofRuns = { set: parts.get(key), variants: variants.get(key) ?? [] };
-    return { ...batchRow(batch), ...ofRuns, elapsed, tokens, costUsd };
+    return { ...batchRow(batch), shortId: short(batch.id), ...ofRuns, elapsed, tokens, costUsd };
   });
 }
 

@@ -43,7 +43,7 @@ export function createApplication(parts: ViewerParts): Hono {
 
   const answer = (value: unknown) =>
     value === undefined
-      ? failed(404, 'The ledger has nothing here.')
+      ? failed(404, 'This data folder has no such batch or trial. It may have been pruned.')
       : new Response(redactor.json(value), { headers: { 'content-type': 'application/json' } });
 
   application.get('/api/batches', () => answer(readBatches(ledger)));

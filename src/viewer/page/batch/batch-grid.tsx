@@ -2,6 +2,7 @@ import type { AuditStanding } from '../../../record/audit.ts';
 import { type GridTrial, gridOf, passRate, tallyOf } from '../../model/grid.ts';
 import { line } from '../parts/foreign.ts';
 import { percent } from '../parts/quantities.ts';
+import { narrow, useMedia } from '../parts/use-media.ts';
 import { standingText } from '../parts/verdict.tsx';
 import { VirtualList } from '../parts/virtual-list.tsx';
 import { Repeats } from './repeats.tsx';
@@ -21,12 +22,16 @@ export function BatchGrid({ trials, variants, at, addressOf }: BatchGridProps) {
   const { rows } = gridOf(trials, variants);
   const most = Math.max(1, ...rows.flatMap(({ cells }) => cells.map((cell) => cell.length)));
   const inLine = Math.min(most, repeatsInLine);
-  // A cell with a void trial has a line with its reason.
+  // A cell with a void trial has two lines with its reason.
   const hasReasons = trials.some(({ verdict, cause }) => verdict === 'void' && cause);
-  // And so has one with an audited trial, with the level that was reached.
+  // One with an audited trial has a line with the level that was reached.
   const hasLevels = trials.some(({ audit }) => audit);
-  const lines = [hasReasons, hasLevels].filter(Boolean).length;
-  const rowHeight = 0.9 + 1.75 * Math.ceil(most / repeatsInLine) + 1.3 * lines;
+  const isNarrow = useMedia(narrow);
+  const rowHeight =
+    (isNarrow ? 3 : 0.9) +
+    1.75 * Math.ceil(most / repeatsInLine) +
+    (hasReasons ? 2.3 : 0) +
+    (hasLevels ? 1.3 : 0);
   const columns = {
     '--variants': `${variants.length}`,
     '--cell': `${inLine * 1.75 + 3.8}rem`,

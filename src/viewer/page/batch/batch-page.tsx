@@ -8,7 +8,7 @@ import { type GridTrial, tallyOf, variantsOf } from '../../model/grid.ts';
 import { type BatchRow, type Exported, isPlatforms, partText } from '../../model/shapes.ts';
 import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';
-import { Heading, Notice } from '../parts/heading.tsx';
+import { Heading, Notice, Pending } from '../parts/heading.tsx';
 import { ago, cost, count, duration, percent, plural, when } from '../parts/quantities.ts';
 import { narrow, useMedia } from '../parts/use-media.ts';
 import { AuditChip, signOf, standingOf, TallyBar, tallyText, Verdict } from '../parts/verdict.tsx';
@@ -48,7 +48,7 @@ export function BatchPage({ batch, query }: { batch: number; query: URLSearchPar
     },
   ]);
 
-  if (!value) return <Waiting error={error} />;
+  if (!value) return <Pending title="Batch" error={error} />;
   return (
     <div class="page fill">
       <BatchHead
@@ -102,15 +102,6 @@ export function BatchPage({ batch, query }: { batch: number; query: URLSearchPar
         <TrialTable trials={shown} at={at} addressOf={address} />
       )}
     </div>
-  );
-}
-
-function Waiting({ error }: { error: Error | undefined }) {
-  return (
-    <>
-      <Heading title="Batch">Batch</Heading>
-      <Notice error={error} />
-    </>
   );
 }
 
@@ -233,12 +224,10 @@ interface BatchHeadProps {
 function BatchHead({ batch, exported, trials, isFiltered, variants }: BatchHeadProps) {
   const tally = tallyOf(trials);
   const rate = passRate(caseVerdicts(trials));
-  const sum = (numbers: (number | undefined)[]) => {
-    const known = numbers.filter((number) => number !== undefined);
-    return known.length === 0 ? undefined : known.reduce((total, number) => total + number, 0);
-  };
+  const summaries = trials.flatMap(({ summary }) => summary ?? []);
   // 0 if no model was used.
-  const tokens = sum(trials.map(({ summary }) => summary?.totalTokens));
+  const tokens = sumOf(summaries.map(({ totalTokens }) => totalTokens));
+  const costs = sumOf(summaries.map(({ costUsd }) => costUsd));
   const [left, right] = variants;
   return (
     <>
@@ -302,10 +291,8 @@ function BatchHead({ batch, exported, trials, isFiltered, variants }: BatchHeadP
           </dd>
         </div>
         <Figure name="Time, median" value={duration(median(trials.map(({ durationMs }) => durationMs)))} />
-        {tokens !== 0 && <Figure name="Tokens" value={count(tokens)} />}
-        {tokens !== 0 && (
-          <Figure name="Cost" value={cost(sum(trials.map(({ summary }) => summary?.costUsd)))} />
-        )}
+        {tokens.sum !== 0 && <Figure name={`Tokens${tokens.of}`} value={count(tokens.sum)} />}
+        {tokens.sum !== 0 && <Figure name={`Cost${costs.of}`} value={cost(costs.sum)} />}
       </dl>
     </>
   );
@@ -318,6 +305,14 @@ function Figure({ name, value }: { name: string; value: string }) {
       <dd>{value}</dd>
     </div>
   );
+}
+
+/** The sum of the known numbers, undefined if none is known, and of how many it is if that is not all. */
+function sumOf(numbers: (number | undefined)[]): { sum: number | undefined; of: string } {
+  const known = numbers.filter((number) => number !== undefined);
+  if (known.length === 0) return { sum: undefined, of: '' };
+  const of = known.length < numbers.length ? ` of ${known.length} of ${plural(numbers.length, 'trial')}` : '';
+  return { sum: known.reduce((total, number) => total + number, 0), of };
 }
 
 /** The median of the known numbers; undefined if none is known. */

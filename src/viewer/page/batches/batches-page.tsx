@@ -83,7 +83,7 @@ function Batches({ batches, query }: { batches: BatchInList[]; query: URLSearchP
           <span class="dim hint">Mark two batches to compare them</span>
         )}
       </div>
-      {suites.length > 0 && <RateChart suites={suites} chosen={suite} newest={shown[0]?.suite} />}
+      <RateChart suites={suites} chosen={suite} newest={shown[0]?.suite} />
       <FilterBox
         value={filter}
         onChange={(q) => setQuery({ q })}
@@ -110,7 +110,7 @@ function Batches({ batches, query }: { batches: BatchInList[]; query: URLSearchP
           }
           label="All batches that match"
           count={shown.length}
-          rowHeight={isNarrow ? 6.2 : 2.6}
+          rowHeight={isNarrow ? 8 : 2.8}
           shown={at}
           row={(index, attributes) => {
             const batch = shown[index];
@@ -142,10 +142,10 @@ interface RowProps {
 }
 
 function Row({ batch, index, attributes, isMarked, isCurrent, mark }: RowProps) {
-  const { key, id, suite, service, startedAt, commit, set, variants, elapsed, tokens, costUsd } = batch;
+  const { key, id, shortId, suite, service, startedAt, commit, set, variants, elapsed } = batch;
+  const { tokens, costUsd } = batch;
   const notes = [
     ...batch.marks,
-    ...(commit ? [`at ${line(commitText(commit))}`] : []),
     ...(isPlatforms(service) ? ['run by the platform'] : []),
     ...(set ? [partText(set)] : []),
   ].join(' · ');
@@ -173,7 +173,12 @@ function Row({ batch, index, attributes, isMarked, isCurrent, mark }: RowProps) 
         <span class="dim">{names}</span>
       </span>
       <span role="cell" class="id" title={line(id)}>
-        {line(id)}
+        <span>{line(shortId)}</span>{' '}
+        {commit && (
+          <span class="dim" title={`of commit ${line(commit.id)}`}>
+            at {line(commitText(commit))}
+          </span>
+        )}
       </span>
       <span role="cell" class="verdicts">
         <TallyBar tally={batch} />

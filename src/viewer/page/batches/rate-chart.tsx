@@ -20,6 +20,8 @@ export function RateChart({ suites, chosen, newest }: RateChartProps) {
   const shown = suites.find(({ suite }) => suite === (chosen ?? newest));
   const last = shown?.points.at(-1);
   const offered = suites.slice(0, suitesShown);
+  // One batch has no course, and nothing to choose from.
+  if (suites.length < 2 && (shown?.points.length ?? 0) < 2) return null;
   return (
     <section class="chart" aria-label="Pass rate over time">
       <div class="chips" role="group" aria-label="Suite">

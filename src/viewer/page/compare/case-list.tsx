@@ -83,7 +83,7 @@ export function CaseList({ cases, measures, query }: CaseListProps) {
           <VirtualList
             label="Cases that match"
             count={shown.length}
-            rowHeight={isNarrow ? 4.8 : 2.6}
+            rowHeight={isNarrow ? 6 : 2.6}
             shown={at}
             header={
               <div class="row header" role="row" aria-rowindex={1}>
@@ -152,7 +152,7 @@ function Row({ one, measures, index, attributes, address, isCurrent }: RowProps)
         </span>
       ))}
       {measures.map((measure) => (
-        <span key={measure} role="cell" class="number">
+        <span key={measure} role="cell" class="number" data-name={shownAs[measure].name}>
           {delta(one.deltas[measure], shownAs[measure].shown)}
         </span>
       ))}

@@ -13,7 +13,7 @@ import { type GridTrial, variantsOf } from '../../model/grid.ts';
 import { type LoadedBatch, useBatch } from '../batch/use-batch.ts';
 import { useLoaded } from '../data/source.tsx';
 import { line } from '../parts/foreign.ts';
-import { Heading, Notice } from '../parts/heading.tsx';
+import { Heading, Notice, Pending } from '../parts/heading.tsx';
 import { cost, count, duration, plural, when } from '../parts/quantities.ts';
 import { standingOf, Verdict } from '../parts/verdict.tsx';
 import { addressOf, setQuery } from '../router.ts';
@@ -56,12 +56,7 @@ export function ComparePage({ query }: { query: URLSearchParams }) {
   );
   const chosen = compared.cases.find(({ caseId }) => caseId === query.get('case'));
   if (!left.value || !right.value)
-    return (
-      <>
-        <Heading title="Compare">Compare</Heading>
-        <Notice error={left.error ?? right.error} />
-      </>
-    );
+    return <Pending title="Compare" error={left.error ?? right.error} />;
   return (
     <div class="page fill compare">
       <nav class="crumbs" aria-label="You are here">
@@ -197,7 +192,8 @@ interface ColumnProps {
 }
 
 function Column({ name, side, trials, query }: ColumnProps) {
-  const chosen = trials.find(({ key }) => String(key) === query.get(`${side}Trial`)) ?? trials[0];
+  const wanted = trials.find(({ key }) => String(key) === query.get(`${side}Trial`));
+  const chosen = wanted ?? trials.find(({ verdict }) => verdict === 'failed') ?? trials[0];
   return (
     <section class="column" aria-label={`Transcript of ${name}`}>
       {chosen ? (

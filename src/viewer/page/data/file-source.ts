@@ -47,6 +47,7 @@ export function fileSource(): DataSource {
     batches: async () =>
       (await all()).map(({ file: { batch }, above }) => ({
         ...raised(batch.batch, above),
+        shortId: batch.batch.id,
         variants: variantsOf(batch.trials),
       })),
     batch: async (key) => {

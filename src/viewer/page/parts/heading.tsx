@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import { addressOf } from '../router.ts';
 
 /** The page's heading. It takes the focus when the page changes, so that a screen reader reads it. */
 export function Heading({ title, children }: { title: string; children: ComponentChildren }) {
@@ -13,6 +14,19 @@ export function Heading({ title, children }: { title: string; children: Componen
     <h1 ref={element} tabIndex={-1}>
       {children}
     </h1>
+  );
+}
+
+/** A page whose data has not arrived, or does not exist, with the way back. */
+export function Pending({ title, error }: { title: string; error: Error | undefined }) {
+  return (
+    <>
+      <nav class="crumbs" aria-label="You are here">
+        <a href={addressOf('/')}>Batches</a>
+      </nav>
+      <Heading title={title}>{title}</Heading>
+      <Notice error={error} />
+    </>
   );
 }
 

@@ -42,7 +42,7 @@ export function standingText(standing: AuditStanding): string {
   return standing === 'none' ? 'not even intact' : standing;
 }
 
-/** Numbers of verdicts, as words for those who cannot see the bar. */
+/** Numbers of verdicts as words. */
 export function tallyText({ passed, failed, void: voided, unfinished }: Tally): string {
   const parts = [
     `${passed} passed`,
@@ -53,10 +53,10 @@ export function tallyText({ passed, failed, void: voided, unfinished }: Tally): 
   return parts.join(', ');
 }
 
-/** Numbers of verdicts with their signs, beside the bar, which says them in words. */
+/** Numbers of verdicts with their signs. */
 export function TallySigns({ tally }: { tally: Tally }) {
   return (
-    <span class="tally-signs" aria-hidden="true">
+    <span class="tally-signs" role="img" aria-label={tallyText(tally)} title={tallyText(tally)}>
       {partsOf(tally).map(
         ([name, count]) =>
           count > 0 && (
@@ -69,10 +69,10 @@ export function TallySigns({ tally }: { tally: Tally }) {
   );
 }
 
-/** Verdicts as a bar of four parts. */
+/** Verdicts as a bar of four parts, beside their numbers. */
 export function TallyBar({ tally }: { tally: Tally }) {
   return (
-    <span class="tally-bar" role="img" aria-label={tallyText(tally)} title={tallyText(tally)}>
+    <span class="tally-bar" aria-hidden="true">
       {partsOf(tally).map(
         ([name, count]) => count > 0 && <span key={name} class={name} style={{ flexGrow: `${count}` }} />,
       )}

@@ -229,7 +229,7 @@ function OverviewStrip({ record, entries, selected, onSelect }: OverviewStripPro
               width: `${(phase.durationMs / span) * 100}%`,
             }}
           >
-            {phase.name}
+            <i>{phase.name}</i>
           </span>
         ))}
       </div>

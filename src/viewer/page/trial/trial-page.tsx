@@ -10,7 +10,7 @@ import { filtered, isFailed, neighbour } from '../batch/neighbours.ts';
 import { useBatch } from '../batch/use-batch.ts';
 import { useLoaded } from '../data/source.tsx';
 import { line, lines } from '../parts/foreign.ts';
-import { Heading, Notice } from '../parts/heading.tsx';
+import { Heading, Notice, Pending } from '../parts/heading.tsx';
 import { cost, count, duration } from '../parts/quantities.ts';
 import { AuditChip, standingOf, Verdict } from '../parts/verdict.tsx';
 import { addressOf, go } from '../router.ts';
@@ -48,13 +48,7 @@ export function TrialPage({ trial, query }: { trial: number; query: URLSearchPar
     { keys: ['u'], does: 'Back to the batch', run: () => back && go(back) },
   ]);
 
-  if (!page)
-    return (
-      <>
-        <Heading title="Trial">Trial</Heading>
-        <Notice error={error} />
-      </>
-    );
+  if (!page) return <Pending title="Trial" error={error} />;
   const { caseName, variant, ordinal } = page.trial;
   const title = `${line(caseName)} · ${line(variant)} #${ordinal}`;
   return (
@@ -163,6 +157,7 @@ function Why({ attempts, audit }: { attempts: number } & Pick<TrialRow, 'audit'>
   // Many outputs are one line, which is the reason itself.
   const excerpt = reasons.some((reason) => said && reason.includes(said.text.trim())) ? undefined : said;
   const usage = usageOf(record);
+  const commands = commandsOf(record);
   return (
     <section class={`why ${record.verdict} ${excerpt ? 'with-excerpt' : ''}`} aria-label="Verdict">
       <div class="because">
@@ -189,7 +184,7 @@ function Why({ attempts, audit }: { attempts: number } & Pick<TrialRow, 'audit'>
               <Figure name="Cost" value={cost(usage?.costUsd)} />
             </>
           )}
-          <Figure name="Commands" value={count(commandsOf(record)?.length)} />
+          {commands && <Figure name="Commands" value={count(commands.length)} />}
           <Figure name="Attempts" value={count(attempts)} />
         </dl>
       </div>
