@@ -162,7 +162,7 @@ function TrialTable({ trials, at, addressOf }: TrialTableProps) {
         }
         label="Trials that match"
         count={trials.length}
-        rowHeight={isNarrow ? 4.4 : 2.2}
+        rowHeight={isNarrow ? 6.8 : 2.8}
         shown={at === undefined ? undefined : trials.findIndex(({ key }) => key === at)}
         row={(index, attributes) => {
           const trial = trials[index];
@@ -183,9 +183,9 @@ function TrialTable({ trials, at, addressOf }: TrialTableProps) {
               </span>
               <span role="cell" class="name">
                 <a class="cover" href={addressOf(trial)}>
-                  {line(caseName)}{' '}
+                  <span>{line(caseName)}</span>{' '}
                   <span class="dim">
-                    · {line(variant)} #{ordinal}
+                    {line(variant)} #{ordinal}
                   </span>
                 </a>
               </span>

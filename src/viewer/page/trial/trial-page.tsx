@@ -180,7 +180,9 @@ function Why({ attempts, audit }: { attempts: number } & Pick<TrialRow, 'audit'>
           {usage?.totalTokens !== 0 && (
             <>
               <Figure name="Tokens" value={count(usage?.totalTokens)} />
-              <Figure name="From cache" value={count(usage?.cacheReadTokens)} />
+              {usage?.cacheReadTokens !== undefined && (
+                <Figure name="From cache" value={count(usage.cacheReadTokens)} />
+              )}
               <Figure name="Cost" value={cost(usage?.costUsd)} />
             </>
           )}
