@@ -55,8 +55,7 @@ export function ComparePage({ query }: { query: URLSearchParams }) {
     [left.trials, right.trials, changed, variants.a, variants.b, variants.confidence],
   );
   const chosen = compared.cases.find(({ caseId }) => caseId === query.get('case'));
-  if (!left.value || !right.value)
-    return <Pending title="Compare" error={left.error ?? right.error} />;
+  if (!left.value || !right.value) return <Pending title="Compare" error={left.error ?? right.error} />;
   return (
     <div class="page fill compare">
       <nav class="crumbs" aria-label="You are here">

@@ -47,7 +47,7 @@ export function fileSource(): DataSource {
     batches: async () =>
       (await all()).map(({ file: { batch }, above }) => ({
         ...raised(batch.batch, above),
-        shortId: batch.batch.id,
+        shortId: batch.batch.id.replace(/^batch_/, '').slice(0, 8),
         variants: variantsOf(batch.trials),
       })),
     batch: async (key) => {

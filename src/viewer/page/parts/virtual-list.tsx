@@ -32,7 +32,7 @@ export interface RowAttributes {
 }
 
 /** In root font sizes; see `.row.header`. */
-const headerHeight = 2;
+const headerHeight = 2.4;
 
 type Options = VirtualizerOptions<HTMLElement, HTMLElement>;
 
