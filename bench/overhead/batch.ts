@@ -12,7 +12,7 @@ import { ConfigFile } from '../../src/suite/config-file.ts';
 import type { ModelConfig } from '../../src/suite/model-config.ts';
 import { noExtras, profileOf, type SuitePlan } from '../../src/suite/plan.ts';
 import { SandboxConfig } from '../../src/suite/sandbox-config.ts';
-import { noHostEnvironment } from '../../src/trial/host-environment.ts';
+import { noHostEnvironment } from '../../src/trial/prepare/environment.ts';
 
 /** A whole Offsite, including the embedded service, with one data folder. */
 export interface Agent extends AsyncDisposable {

@@ -1,7 +1,7 @@
 import type { Engine } from '../engine/engine.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { Config } from '../suite/config-file.ts';
-import type { HostEnvironment } from '../trial/host-environment.ts';
+import type { HostEnvironment } from '../trial/prepare/environment.ts';
 
 /** The configuration as read at one time, with what was made from it. */
 export interface ConfigRevision {

@@ -7,7 +7,7 @@ import type { CrashCount } from '../ledger/crashes.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Cause } from '../record/cause.ts';
 import { recordVersion, type TrialRecord } from '../record/trial-record.ts';
-import type { Sandboxes } from '../trial/sandboxes.ts';
+import type { Sandboxes } from '../trial/prepare/sandboxes.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 
 /**

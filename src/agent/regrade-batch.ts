@@ -19,9 +19,9 @@ import {
   type RegradeParts,
   regradeTrial,
   servicesObstacle,
-} from '../trial/left/regrade-trial.ts';
-import { obstacleOf } from '../trial/left/restore-left.ts';
-import type { Sandboxes } from '../trial/sandboxes.ts';
+} from '../trial/grade/regrade-trial.ts';
+import { obstacleOf } from '../trial/grade/restore-left.ts';
+import type { Sandboxes } from '../trial/prepare/sandboxes.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import { type OpenBatch, openBatch } from './batch-run.ts';
 import { type SpecParts, specify } from './specify.ts';

@@ -8,7 +8,7 @@ import { platformLock, platformService } from '../ledger/platform.ts';
 import type { PartKey } from '../ledger/starts.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import type { BuildEvent } from '../trial/image/build-event.ts';
+import type { BuildEvent } from '../trial/prepare/obtain-image.ts';
 import type { BatchRun, OpenBatch } from './batch-run.ts';
 import type { CircuitEvent } from './circuits.ts';
 import type { Claims } from './claims.ts';

@@ -15,7 +15,7 @@ import {
   type SuitePlan,
 } from '../suite/plan.ts';
 import { expandVariables } from '../suite/variables.ts';
-import { solutionOf } from '../trial/solution.ts';
+import { solutionOf } from '../trial/grade/solution.ts';
 import type { TrialSpec, TrialSteps } from '../trial/spec.ts';
 
 const ReceivedSetup = receiving(Setup);

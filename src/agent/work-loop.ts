@@ -5,7 +5,7 @@ import { foundRuns } from '../bounds/service.ts';
 import type { TrialKey } from '../ledger/batches.ts';
 import type { PendingReport } from '../ledger/outbox.ts';
 import type { QueuedTrial } from '../ledger/queue.ts';
-import type { BuildEvent } from '../trial/image/build-event.ts';
+import type { BuildEvent } from '../trial/prepare/obtain-image.ts';
 import type { Metrics } from './daemon/metrics.ts';
 import { Delivery, type DeliveryParts } from './delivery.ts';
 import { Loop, type Watchdog } from './loop.ts';

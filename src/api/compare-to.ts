@@ -6,7 +6,7 @@ import { type Reference, readReference, type Side, sideOf, variantsOf } from '..
 import { type ListedBatch, listBatches, listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import { sourcePart } from '../trial/fingerprint.ts';
+import { sourcePart } from '../trial/record.ts';
 import type { Context } from './context.ts';
 
 /** What the results of a run are compared with. */

@@ -19,8 +19,8 @@ import { type ModelConfig, whereOf } from '../suite/model-config.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { findModel } from '../suite/planned-variant.ts';
 import { type Printable, text } from '../text/printable.ts';
-import { passedEnvironment, refuseKeys } from '../trial/host-environment.ts';
-import { checkModels } from '../trial/models.ts';
+import { passedEnvironment, refuseKeys } from '../trial/prepare/environment.ts';
+import { checkModels } from '../trial/run/models.ts';
 
 /**
  * The batches and sets to resume, or to abandon. A batch that is named gets the trials back that were

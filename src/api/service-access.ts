@@ -18,7 +18,7 @@ import type { Platform, PlatformTrials } from '../service/platform.ts';
 import type { ServiceAnswer, ServiceRequest } from '../service/request/read-body.ts';
 import { openService, type Service } from '../service/service.ts';
 import type { Config } from '../suite/config-file.ts';
-import { type HostEnvironment, namedKeys } from '../trial/host-environment.ts';
+import { type HostEnvironment, namedKeys } from '../trial/prepare/environment.ts';
 
 export interface ServiceAccess extends AsyncDisposable {
   client: Client;

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { LoadedImages } from '../evidence/load-images.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import type { CaseEnvironment, NamedImage } from '../suite/environment.ts';
-import { ownImage } from '../trial/image/obtain-image.ts';
+import { ownImage } from '../trial/prepare/obtain-image.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 
 /** How a trial of somebody else is run here: with nothing of this machine but a sandbox. */

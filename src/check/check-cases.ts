@@ -12,10 +12,10 @@ import { failuresOf, reachesThreshold, scoreText } from '../record/failures.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { duration } from '../text/quantities.ts';
-import { mappedImages } from '../trial/image/mapped-images.ts';
+import type { TrialParts } from '../trial/phase.ts';
+import { wholeSearch } from '../trial/prepare/visible-answers.ts';
+import { mappedImages } from '../trial/record.ts';
 import { runTrial } from '../trial/run-trial.ts';
-import type { TrialParts } from '../trial/trial-parts.ts';
-import { wholeSearch } from '../trial/visible-answers.ts';
 import { type CheckedCase, type CheckedState, type StateToCheck, statesOf } from './checked-state.ts';
 import type { KeptChecks } from './kept-checks.ts';
 

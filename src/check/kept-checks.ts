@@ -18,7 +18,7 @@ import {
 import { type ModelConfig, whereOf } from '../suite/model-config.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { type Printable, text } from '../text/printable.ts';
-import { passedEnvironment } from '../trial/host-environment.ts';
+import { passedEnvironment } from '../trial/prepare/environment.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import { CheckedState, isUndecided, namesText, type StateToCheck, statesOf } from './checked-state.ts';
 

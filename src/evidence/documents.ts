@@ -5,7 +5,7 @@ import { evidenceBundles } from '../bounds/anyone.ts';
 import { namedBlobs } from '../record/named-blobs.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
-import { recordPath } from '../trial/artifacts.ts';
+import { recordPath } from '../trial/collect/artifacts.ts';
 import { type Content, entryOf, type NamedTrial, namedTrials, type Statement } from './statement.ts';
 
 /** What somebody did to the evidence, or what the owner no longer had. */

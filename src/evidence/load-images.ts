@@ -10,7 +10,7 @@ import type { Engine } from '../engine/engine.ts';
 import { parentLabel, volumeLabel } from '../engine/owned-objects.ts';
 import type { ListedImage } from '../engine/port/images.ts';
 import { snapshotRepository } from '../engine/snapshot/kept-snapshots.ts';
-import { relayImage } from '../trial/model-port.ts';
+import { relayImage } from '../trial/prepare/model-port.ts';
 import type { OpenedEvidence } from './open-evidence.ts';
 
 /** The images of opened evidence that the engine has now. Disposing removes those that it did not have. */

@@ -8,7 +8,7 @@ import { commandsOf } from '../record/timeline.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { usageOf } from '../record/usage.ts';
 import { captured, reportedForm } from '../validate/record.ts';
-import { recordPath } from './artifacts.ts';
+import { recordPath } from './collect/artifacts.ts';
 
 export interface ReportSubject {
   caseName: string;

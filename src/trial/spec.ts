@@ -3,7 +3,13 @@ import type { CaseAgent, CaseStep, CaseSteps } from '../suite/case-steps.ts';
 import type { Answer, CaseTests } from '../suite/case-tests.ts';
 import type { CaseEnvironment, PlacedFile } from '../suite/environment.ts';
 import type { ModelConfig } from '../suite/model-config.ts';
-import type { PlannedReplay, Profile, Sandbox, VerifyPlace } from '../suite/plan.ts';
+import {
+  type PlannedReplay,
+  type Profile,
+  profileOf,
+  type Sandbox,
+  type VerifyPlace,
+} from '../suite/plan.ts';
 import type { Variables } from '../suite/variables.ts';
 
 /** Everything that one trial needs to know. All texts are expanded. */
@@ -112,4 +118,21 @@ export interface ValidatorSpec {
   runsIn: 'fresh' | 'same';
   /** The trial's verdict if the validator cannot run. */
   onError: 'void' | 'failed';
+}
+
+/**
+ * A trial as its fresh tests see it. In an environment of their own there is no harness and no profile, and
+ * the prepare of the case is not run.
+ */
+export function testsSpec(spec: TrialSpec): TrialSpec {
+  if (!spec.testsIn) return spec;
+  return {
+    ...spec,
+    ...spec.testsIn,
+    harness: 'command',
+    profile: profileOf({}),
+    prepare: undefined,
+    prompt: '',
+    modelConfig: undefined,
+  };
 }

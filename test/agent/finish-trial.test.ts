@@ -16,7 +16,7 @@ import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
-import { Sandboxes } from '../../src/trial/sandboxes.ts';
+import { Sandboxes } from '../../src/trial/prepare/sandboxes.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
 import { openFlakyService } from '../cli/flaky-service.ts';
 import { openPlace } from '../cli/place.ts';

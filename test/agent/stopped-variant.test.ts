@@ -17,7 +17,7 @@ import { daemonLock } from '../../src/ledger/queue.ts';
 import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
-import { Sandboxes } from '../../src/trial/sandboxes.ts';
+import { Sandboxes } from '../../src/trial/prepare/sandboxes.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
 import { eachFolder, folder } from '../each-folder.ts';
 import { fixtureCli } from '../trial/fixture-cli.ts';

@@ -14,7 +14,7 @@ import { connectEngine } from '../../src/engine/connect.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import type { TransactionWatch } from '../../src/ledger/records.ts';
 import { ConfigFile } from '../../src/suite/config-file.ts';
-import { noHostEnvironment } from '../../src/trial/host-environment.ts';
+import { noHostEnvironment } from '../../src/trial/prepare/environment.ts';
 import { batchCases, planOf } from './fault-plan.ts';
 
 /**

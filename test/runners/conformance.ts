@@ -3,7 +3,7 @@ import { checkMembers } from '../../src/gateway/check-members.ts';
 import { readRequestBody } from '../../src/gateway/request-body.ts';
 import type { HarnessRun, Runner } from '../../src/harness/runner.ts';
 import { ModelConfig, type Wire } from '../../src/suite/model-config.ts';
-import { copySkills } from '../../src/trial/phases/harness.ts';
+import { copySkills } from '../../src/trial/run/harness.ts';
 import { usageOfAnswer } from './model-wires.ts';
 import {
   installPatience,

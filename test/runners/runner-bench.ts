@@ -6,9 +6,8 @@ import type { Engine } from '../../src/engine/engine.ts';
 import type { HarnessContext, HarnessSession, Runner, TurnLimits } from '../../src/harness/runner.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
-import { harnessEnvironment } from '../../src/trial/environment.ts';
-import { prepareContainer } from '../../src/trial/image/preparation.ts';
-import { sandboxPaths } from '../../src/trial/sandbox-paths.ts';
+import { harnessEnvironment, sandboxPaths } from '../../src/trial/prepare/environment.ts';
+import { prepareContainer } from '../../src/trial/prepare/image-parts.ts';
 import { testEngine, testSpec } from '../engine/engine-fixture.ts';
 import type { ModelTurn } from './model-server.ts';
 

@@ -12,7 +12,7 @@ import { Progress } from '../../src/cli/output/progress.ts';
 import { summarizedBatch, summaryOf } from '../../src/cli/output/summary.ts';
 import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { type Content, Output } from '../../src/text/output.ts';
-import { keptPaths } from '../../src/trial/record-of.ts';
+import { keptPaths } from '../../src/trial/record.ts';
 import { attacks, harmIn, hostileName, hostileText } from '../hostile/hostile-text.ts';
 
 /** A terminal of 80 columns that keeps what it is sent. */

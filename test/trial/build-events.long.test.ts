@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Semaphore } from '../../src/base/semaphore.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { profileOf } from '../../src/suite/plan.ts';
-import type { BuildEvent } from '../../src/trial/image/build-event.ts';
-import { Sandboxes } from '../../src/trial/sandboxes.ts';
+import type { BuildEvent } from '../../src/trial/prepare/obtain-image.ts';
+import { Sandboxes } from '../../src/trial/prepare/sandboxes.ts';
 import { removeRepository, testEngine } from '../engine/engine-fixture.ts';
 import { specOf } from './trial-bench.ts';
 

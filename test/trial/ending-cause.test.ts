@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { HarnessEnding } from '../../src/record/harness.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
-import { endingCause } from '../../src/trial/phases/ending-cause.ts';
-import type { PhaseInput } from '../../src/trial/phases/phase.ts';
+import type { PhaseInput } from '../../src/trial/phase.ts';
+import { endingCause } from '../../src/trial/run/ending-cause.ts';
 import { place, question } from '../gateway/gateway-fixture.ts';
 import { chatAnswer, json, type Step } from '../gateway/test-upstream.ts';
 import { fixtureCli } from './fixture-cli.ts';

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { ConfigFile } from '../../src/suite/config-file.ts';
-import { credentialNames } from '../../src/trial/credential-names.ts';
-import { hostEnvironmentOf, passedEnvironment } from '../../src/trial/host-environment.ts';
+import {
+  credentialNames,
+  hostEnvironmentOf,
+  passedEnvironment,
+} from '../../src/trial/prepare/environment.ts';
 
 const config = ConfigFile.parse({
   service: { url: 'https://evals.example', apiKeyEnv: 'SERVICE_KEY' },

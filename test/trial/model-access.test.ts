@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Relay } from '../../src/gateway/relay/relay.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';
 import type { PlannedService } from '../../src/suite/services.ts';
-import { reachThrough } from '../../src/trial/model-access.ts';
+import { reachThrough } from '../../src/trial/prepare/model-port.ts';
 import { specOf } from './trial-bench.ts';
 
 test('the services of a case are reached without the proxy that leads to named hosts', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { OncePerImage } from '../../src/trial/image/once-per-image.ts';
+import { OncePerImage } from '../../src/trial/prepare/sandboxes.ts';
 
 const never = new AbortController().signal;
 

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { PullPolicy } from '../../src/engine/pull/obtain-image.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';
-import type { BuildEvent } from '../../src/trial/image/build-event.ts';
+import type { BuildEvent } from '../../src/trial/prepare/obtain-image.ts';
 import { dockerOf } from '../engine/docker-of.ts';
 import { testEngine } from '../engine/engine-fixture.ts';
 import { type LocalRegistry, localRegistry } from '../engine/local-registry.ts';

@@ -15,10 +15,10 @@ import { Redactor } from '../../src/redaction/redactor.ts';
 import type { CaseTests } from '../../src/suite/case-tests.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';
 import type { PlannedService } from '../../src/suite/services.ts';
-import { placeObstacle, regradeTrial, servicesObstacle } from '../../src/trial/left/regrade-trial.ts';
-import { obstacleOf } from '../../src/trial/left/restore-left.ts';
+import { placeObstacle, regradeTrial, servicesObstacle } from '../../src/trial/grade/regrade-trial.ts';
+import { obstacleOf } from '../../src/trial/grade/restore-left.ts';
+import { Sandboxes } from '../../src/trial/prepare/sandboxes.ts';
 import { runTrial } from '../../src/trial/run-trial.ts';
-import { Sandboxes } from '../../src/trial/sandboxes.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
 import { specOf, validator } from './trial-bench.ts';
 

@@ -11,7 +11,7 @@ import type { Runner } from '../../src/harness/runner.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { KnownKeys } from '../../src/redaction/redactor.ts';
 import { profileOf } from '../../src/suite/plan.ts';
-import { Sandboxes, type SandboxOptions } from '../../src/trial/sandboxes.ts';
+import { Sandboxes, type SandboxOptions } from '../../src/trial/prepare/sandboxes.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
 import { dockerOf } from '../engine/docker-of.ts';
 import { markerRuns, removeRepository, testEngine, until } from '../engine/engine-fixture.ts';

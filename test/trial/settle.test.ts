@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Fault, settle } from '../../src/trial/settle.ts';
+import { type Fault, settle } from '../../src/trial/blame.ts';
 import type { JudgeAnswer } from '../../src/validate/model-calls.ts';
 
 interface Graded {

@@ -16,12 +16,12 @@ import { noEnvironment, sandboxIn } from '../../src/suite/environment.ts';
 import type { ModelConfig } from '../../src/suite/model-config.ts';
 import { freshVerify, profileOf } from '../../src/suite/plan.ts';
 import { SandboxConfig } from '../../src/suite/sandbox-config.ts';
-import type { HostEnvironment } from '../../src/trial/host-environment.ts';
-import type { ObserveBuild } from '../../src/trial/image/build-event.ts';
+import type { TrialParts } from '../../src/trial/phase.ts';
+import type { HostEnvironment } from '../../src/trial/prepare/environment.ts';
+import type { ObserveBuild } from '../../src/trial/prepare/obtain-image.ts';
+import { Sandboxes } from '../../src/trial/prepare/sandboxes.ts';
 import { runTrial } from '../../src/trial/run-trial.ts';
-import { Sandboxes } from '../../src/trial/sandboxes.ts';
 import type { TrialSpec, ValidatorSpec } from '../../src/trial/spec.ts';
-import type { TrialParts } from '../../src/trial/trial-parts.ts';
 
 /** Runs single trials on the real engine. */
 export interface TrialBench extends AsyncDisposable {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { unreachableHost, unreachableText } from '../../src/trial/image/preparation.ts';
+import { unreachableHost, unreachableText } from '../../src/trial/prepare/image-parts.ts';
 
 test.each([
   [

@@ -2,11 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { freshVerify } from '../../src/suite/plan.ts';
-import { GradingSandboxes } from '../../src/trial/grading-sandboxes.ts';
-import type { PhaseInput } from '../../src/trial/phases/phase.ts';
-import { validate } from '../../src/trial/phases/validate.ts';
-import { Sandboxes } from '../../src/trial/sandboxes.ts';
-import type { TrialParts } from '../../src/trial/trial-parts.ts';
+import { validate } from '../../src/trial/grade/validate.ts';
+import { GradingSandboxes, type PhaseInput, type TrialParts } from '../../src/trial/phase.ts';
+import { Sandboxes } from '../../src/trial/prepare/sandboxes.ts';
 import { bench, sharedBench } from './shared-bench.ts';
 import { specOf, validator } from './trial-bench.ts';
 

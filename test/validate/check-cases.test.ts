@@ -10,7 +10,7 @@ import { connectEngine } from '../../src/engine/connect.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';
 import type { Runner } from '../../src/harness/runner.ts';
 import { type CaseExtras, noExtras, type PlannedCase, type SuitePlan } from '../../src/suite/plan.ts';
-import { Sandboxes } from '../../src/trial/sandboxes.ts';
+import { Sandboxes } from '../../src/trial/prepare/sandboxes.ts';
 import { dockerOf } from '../engine/docker-of.ts';
 import { specOf } from '../trial/trial-bench.ts';
 

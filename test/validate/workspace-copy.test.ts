@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ArchiveCopy } from '../../src/engine/archive/archive-copy.ts';
 import type { Container } from '../../src/engine/container.ts';
-import { readWorkspace } from '../../src/trial/workspace/read-workspace.ts';
+import { readWorkspace } from '../../src/trial/collect/read-workspace.ts';
 import { copyWorkspace } from '../../src/validate/workspace-copy.ts';
 import { openValidatorBench, type ValidatorBench } from './validator-bench.ts';
 

@@ -9,7 +9,7 @@ import type { Gateway } from '../../gateway/gateway.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
-import { checkModels } from '../../trial/models.ts';
+import { checkModels } from '../../trial/run/models.ts';
 import { type OpenBatch, openBatch } from '../batch-run.ts';
 import { checkOnEngines, type SomeEngines } from '../engines/check.ts';
 import { pullSetups } from '../pull.ts';

@@ -1,5 +1,5 @@
 import type { PhaseName } from '../../record/cause.ts';
-import type { OpenBuildState } from '../../trial/image/build-event.ts';
+import type { OpenBuildState } from '../../trial/prepare/obtain-image.ts';
 import type { EngineStatus } from '../engines/engines.ts';
 import type { WaitingRun } from '../worker/waiting-runs.ts';
 import type { RefusedTicket } from './ticket.ts';

@@ -16,7 +16,7 @@ import type {
 } from '../../service/platform.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { type SuitePlan, startRequest } from '../../suite/plan.ts';
-import type { HostEnvironment } from '../../trial/host-environment.ts';
+import type { HostEnvironment } from '../../trial/prepare/environment.ts';
 import { Metrics } from '../daemon/metrics.ts';
 import type { Delivery } from '../delivery.ts';
 import { addressesOf } from '../engines/check.ts';

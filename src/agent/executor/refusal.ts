@@ -8,8 +8,8 @@ import type { PlatformRefusal, PlatformRequest } from '../../service/platform.ts
 import type { Config } from '../../suite/config-file.ts';
 import { noExtras, type PlannedVariant, type SuitePlan } from '../../suite/plan.ts';
 import { findModel, type HarnessOffer } from '../../suite/planned-variant.ts';
-import { type HostEnvironment, passedEnvironment, refuseKeys } from '../../trial/host-environment.ts';
-import { checkModels } from '../../trial/models.ts';
+import { type HostEnvironment, passedEnvironment, refuseKeys } from '../../trial/prepare/environment.ts';
+import { checkModels } from '../../trial/run/models.ts';
 import { openBatch } from '../batch-run.ts';
 import { checkOnEngines } from '../engines/check.ts';
 import { noUserModel } from '../specify.ts';

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Runner } from '../../harness/runner.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { QueuedTrial, QueueScope } from '../../ledger/queue.ts';
-import type { BuildEvent } from '../../trial/image/build-event.ts';
+import type { BuildEvent } from '../../trial/prepare/obtain-image.ts';
 import type { CircuitEvent } from '../circuits.ts';
 import type { Claims } from '../claims.ts';
 import type { ConfigRevisions } from '../config-revision.ts';

@@ -4,7 +4,7 @@ import { requireEngineRoom } from '../../engine/container/disk-space.ts';
 import type { Spent } from '../../gateway/budget.ts';
 import type { BatchKey, TrialKey } from '../../ledger/batches.ts';
 import type { ExcludedTrials, QueuedTrial } from '../../ledger/queue.ts';
-import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/image/build-event.ts';
+import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/prepare/obtain-image.ts';
 import { Admission, requireRoomForResults } from '../admission.ts';
 import { BatchContexts } from '../batch-contexts.ts';
 import type { CircuitEvent } from '../circuits.ts';

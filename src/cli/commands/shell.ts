@@ -19,10 +19,14 @@ import { shellWord } from '../../text/escape.ts';
 import type { Output } from '../../text/output.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
-import { containerSpec, defaultContext } from '../../trial/container-spec.ts';
-import { type StartSpec, startOf } from '../../trial/image/start-image.ts';
-import { obstacleOf, restoreArchive } from '../../trial/left/restore-left.ts';
-import { restoreWorkspace, type Unrestored } from '../../trial/workspace/restore-workspace.ts';
+import {
+  obstacleOf,
+  restoreArchive,
+  restoreWorkspace,
+  type Unrestored,
+} from '../../trial/grade/restore-left.ts';
+import { containerSpec, defaultContext } from '../../trial/prepare/environment.ts';
+import { type StartSpec, startOf } from '../../trial/prepare/start-image.ts';
 import { CommandContext } from '../context.ts';
 import { withConfigAndData } from '../options.ts';
 import type { CommonOptions } from '../settings.ts';

@@ -21,7 +21,7 @@ import type { TaskFormat } from '../../tasks/task.ts';
 import { fittedRows } from '../../text/fit.ts';
 import { ours, type Printable, stack, text, type Value } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
-import { laterIn, searchVisible } from '../../trial/visible-answers.ts';
+import { laterIn, searchVisible } from '../../trial/prepare/visible-answers.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { seed, wholeNumber } from '../options.ts';

@@ -1,7 +1,7 @@
 import { fittedName, flowed } from '../../text/fit.ts';
 import { ours, type Printable, styled, text, type Value } from '../../text/printable.ts';
 import { cost, count, elapsed, plural, timeLeft } from '../../text/quantities.ts';
-import type { OpenBuildState } from '../../trial/image/build-event.ts';
+import type { OpenBuildState } from '../../trial/prepare/obtain-image.ts';
 import type { ActivityState } from './activity.ts';
 
 /** What the verdicts of trials are called. */

@@ -5,7 +5,7 @@ import type { Spent } from '../../gateway/budget.ts';
 import type { QueuedTrial } from '../../ledger/queue.ts';
 import type { PhaseName } from '../../record/cause.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
-import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/image/build-event.ts';
+import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/prepare/obtain-image.ts';
 
 /** A trial as a display names it. The texts are foreign. */
 export interface NamedTrial {

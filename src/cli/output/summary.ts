@@ -6,7 +6,7 @@ import { failedOutputOf, failuresOf } from '../../record/failures.ts';
 import { listingOf, type TrialListing } from '../../record/listing.ts';
 import type { SuiteCommit } from '../../record/suite-commit.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
-import type { SystemChanges } from '../../trial/workspace/system-changes.ts';
+import type { SystemChanges } from '../../trial/collect/system-changes.ts';
 
 /** The results of a batch, run by run. Tables need only the numbers of its trials. */
 export interface BatchSummary<Trial extends TrialNumbers = TrialSummary> {

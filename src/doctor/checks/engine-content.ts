@@ -8,7 +8,7 @@ import { exceeds, mostSnapshots } from '../../engine/snapshot/eviction.ts';
 import { listedSnapshots, snapshotRepository } from '../../engine/snapshot/kept-snapshots.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { duration, plural } from '../../text/quantities.ts';
-import { containerSpec, defaultContext, engineNetwork } from '../../trial/container-spec.ts';
+import { containerSpec, defaultContext, engineNetwork } from '../../trial/prepare/environment.ts';
 import { byteSize, type Check, engineCheck, type Finding } from '../check.ts';
 import { attempt, failureOf } from '../examine.ts';
 

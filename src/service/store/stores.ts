@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Prompt } from '../../contract/catalog.ts';
 import type { Trial } from '../../contract/record.ts';
 import { inCode } from '../../ledger/records.ts';
-import { recordPath } from '../../trial/artifacts.ts';
+import { recordPath } from '../../trial/collect/artifacts.ts';
 import { digestOfKept } from '../record/digests.ts';
 import type { StoredTrial } from '../record/stored-trial.ts';
 import { createBatchStore, createCaseStore } from './batches.ts';

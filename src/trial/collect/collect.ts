@@ -1,0 +1,248 @@
+import { startDeadline } from '../../base/deadline.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
+import { printedText } from '../../bounds/anyone.ts';
+import { diskMeasure, workspaceFiles } from '../../bounds/sandbox.ts';
+import { ArchiveCopy } from '../../engine/archive/archive-copy.ts';
+import { pathMax } from '../../engine/archive/entries.ts';
+import type { Manifest } from '../../engine/archive/stored-file.ts';
+import type { Container } from '../../engine/container.ts';
+import { howItEnded, isSuccess } from '../../engine/exec/exec-request.ts';
+import type { FileChange } from '../../record/files.ts';
+import type { HarnessEvent } from '../../record/harness.ts';
+import type { CollectCommand } from '../../suite/case-tests.ts';
+import type { Carry } from '../../validate/workspace-copy.ts';
+import { type Found, FreshSandbox, type Phase, type PhaseInput, type TrialParts } from '../phase.ts';
+import { gradingEnvironment } from '../prepare/environment.ts';
+import { type ArtifactCollection, artifactCollection, trajectoryArtifact } from './artifacts.ts';
+import { ChangedTexts } from './file-texts.ts';
+import { needsWholeSandbox } from './keep-left.ts';
+import { changedFiles, readWorkspace, reportedFiles } from './read-workspace.ts';
+import {
+  cachesAmong,
+  protectedChanges,
+  protectedPart,
+  protectedState,
+  protectionOf,
+  shownPaths,
+  unmatchedGlobs,
+} from './system-changes.ts';
+
+/** Collects the harness's changes and artifacts before grading adds to them. */
+export const collect: Phase = { name: 'collect', run };
+
+async function run(input: PhaseInput): Promise<Found> {
+  const { parts, signal, found } = input;
+  const ms = workspaceFiles.time.reading;
+  // For a later grading, these commands ran before the state was kept.
+  const commands = input.restored ? [] : (input.spec.tests?.collect ?? []);
+  const notes = await runCollectCommands(input.container, commands, parts, signal);
+  using deadline = startDeadline(parts.clock, ms, signal);
+  const { filesChanged, changes, collection, carry, packed, protectedChanged, paths } = await read(
+    input,
+    deadline.signal,
+  );
+  signal.throwIfAborted();
+  const newNotes = [
+    ...notes,
+    ...cacheNote(input, filesChanged),
+    ...(await unmatchedNote(input)),
+    ...deepNote(input, paths ?? filesChanged),
+  ];
+  const trajectory = await trajectoryArtifact(found.trajectory ?? [], parts.blobs);
+  return {
+    ...(newNotes.length > 0 && { events: [...(found.events ?? []), ...newNotes] }),
+    filesChanged,
+    changes,
+    carry,
+    packed,
+    protectedChanged,
+    artifacts: [...(collection?.artifacts ?? []), trajectory],
+    artifactsOmitted: [...(collection?.omitted ?? [])],
+  };
+}
+
+/** Notes that protected folders have caches that do not count. */
+function cacheNote({ spec, parts }: PhaseInput, filesChanged: readonly string[]): HarnessEvent[] {
+  const caches = cachesAmong(protectionOf(spec), filesChanged);
+  if (caches.length === 0) return [];
+  const left = spec.verifyPlace.in === 'fresh' ? ', and are left out of grading' : '';
+  const text = `caches of tools among the protected files do not count${left}: ${shownPaths(caches)}`;
+  return [{ kind: 'note', at: parts.clock.now(), text }];
+}
+
+/**
+ * Notes which patterns match no file of the prepared workspace. Such a pattern may be misspelled, or name
+ * files that must not be added.
+ */
+async function unmatchedNote({ spec, parts, prepared }: PhaseInput): Promise<HarnessEvent[]> {
+  if (spec.protected.length === 0) return [];
+  const { state } = await prepared();
+  if (state === 'large') return [];
+  const unmatched = unmatchedGlobs(spec.protected, state.keys());
+  if (unmatched.length === 0) return [];
+  const text = `protected: no file of the prepared workspace matches ${unmatched.join(', ')}`;
+  return [{ kind: 'note', at: parts.clock.now(), text }];
+}
+
+/**
+ * Notes paths so long that those below them may be longer than a system call takes: engines leave these out
+ * of their archives without a word.
+ */
+function deepNote({ container, parts }: PhaseInput, paths: Iterable<string>): HarnessEvent[] {
+  let longest = 0;
+  for (const path of paths) longest = Math.max(longest, Buffer.byteLength(path));
+  if (container.workingDir.length + longest < deepPath) return [];
+  const text = `the workspace has a path of ${longest} bytes: what is beyond ${pathMax} may be missing in a copy that is graded`;
+  return [{ kind: 'note', at: parts.clock.now(), text }];
+}
+
+/** In bytes. The list of a large workspace ends a few names before the longest path. */
+const deepPath = pathMax - 4 * 255;
+
+interface Reading {
+  filesChanged: string[];
+  changes?: FileChange[] | undefined;
+  carry: Carry;
+  packed?: ArchiveCopy | undefined;
+  protectedChanged: readonly string[];
+  /** All paths of the workspace, if they are known. */
+  paths?: Iterable<string>;
+  collection?: ArtifactCollection;
+}
+
+async function read(input: PhaseInput, deadline: AbortSignal): Promise<Reading> {
+  const { spec, container, restored } = input;
+  try {
+    // Many agents only answer and change no files. A restored sandbox looks untouched, because its image
+    // already has what changed.
+    if (
+      !restored &&
+      spec.artifacts.length === 0 &&
+      (await container.isUntouched(container.workingDir, deadline))
+    )
+      return { filesChanged: [], changes: [], carry: 'nothing', protectedChanged: [] };
+    return (await readWhole(input, deadline)) ?? (await readLarge(input, deadline));
+  } catch (error) {
+    if (!(error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND')) throw error;
+    // The harness removed its workspace. Create an empty one, so that its absence is graded and is not an
+    // error.
+    await container.put([{ path: container.workingDir, folder: true }], '/', input.signal);
+    return { filesChanged: ['.'], carry: 'all', protectedChanged: spec.protected.length > 0 ? ['.'] : [] };
+  }
+}
+
+/**
+ * Reads changes and artifacts in one pass over the workspace. Undefined if the workspace is too large for
+ * that.
+ */
+async function readWhole(
+  { spec, parts, container, prepared }: PhaseInput,
+  deadline: AbortSignal,
+): Promise<Reading | undefined> {
+  const { state: before } = await prepared();
+  if (before === 'large') return undefined;
+  const collection = artifactCollection(container, spec, parts.blobs);
+  const texts = new ChangedTexts(before, parts.sandboxes.texts);
+  const visitor = texts.visitor((entry) => collection.visit(entry));
+  const packed = needsWholeSandbox(spec) ? undefined : new ArchiveCopy(workspaceFiles.bytes.again);
+  const after = await readWorkspace(container, deadline, visitor, packed);
+  if (after === 'large') return undefined;
+  await collection.finish(deadline);
+  const filesChanged = changedFiles(before, after);
+  const protectedChanged = protectedChanges(protectionOf(spec), filesChanged);
+  const changes = await texts.changes(filesChanged, after, parts.blobs);
+  const isFolder = after.get('')?.type === 'folder';
+  return {
+    filesChanged,
+    changes,
+    carry: carryOf(before, after),
+    protectedChanged,
+    collection,
+    packed: isFolder ? packed : undefined,
+    paths: after.keys(),
+  };
+}
+
+function carryOf(before: Manifest, after: Manifest): Carry {
+  return [...before.keys()].every((path) => after.has(path)) ? 'additions' : 'all';
+}
+
+async function readLarge(input: PhaseInput, deadline: AbortSignal): Promise<Reading> {
+  const { spec, parts, container, restored } = input;
+  const filesChanged = restored ? [...restored.filesChanged] : await reportedFiles(container, deadline);
+  const collection = artifactCollection(container, spec, parts.blobs);
+  await collection.readAll(deadline, await largestWorkspace(input));
+  const protectedChanged = await protectedInLarge(input, deadline);
+  return { filesChanged, carry: 'all', protectedChanged, collection };
+}
+
+/**
+ * The engine's list relies on sizes and times, which any program can set. So protected files are compared by
+ * content.
+ */
+async function protectedInLarge(input: PhaseInput, deadline: AbortSignal): Promise<string[]> {
+  const { spec, container } = input;
+  if (spec.protected.length === 0) return [];
+  const before = await protectedBefore(input, deadline);
+  const after = await protectedState(container, protectionOf(spec), await largestWorkspace(input), deadline);
+  return changedFiles(before, after);
+}
+
+/** The protected files as prepare left them. */
+export async function protectedBefore(
+  { spec, whole, parts, prepared, imageId, ...input }: PhaseInput,
+  deadline: AbortSignal,
+): Promise<Manifest> {
+  const { state } = await prepared();
+  if (state !== 'large') return protectedPart(state, protectionOf(spec));
+  const key = JSON.stringify([imageId, spec.protected, spec.verifyPlace.in]);
+  return parts.sandboxes.protectedFiles.of(key, deadline, async () => {
+    const { signal, services } = input;
+    using fresh = new FreshSandbox({ spec: whole, parts, signal, services });
+    // Prepare may make files of any size.
+    const container = await fresh.container();
+    return await protectedState(container, protectionOf(spec), Number.POSITIVE_INFINITY, deadline);
+  });
+}
+
+/**
+ * Runs the commands of a case that write down what would be lost otherwise, and ends the processes that they
+ * left. Nothing else may run in the sandbox. A command that fails does not end the trial; the failure is
+ * noted.
+ */
+async function runCollectCommands(
+  container: Container,
+  commands: readonly CollectCommand[],
+  { clock }: Pick<TrialParts, 'clock'>,
+  signal: AbortSignal,
+): Promise<HarnessEvent[]> {
+  const notes: HarnessEvent[] = [];
+  for (const { command, timeoutMs, user } of commands) {
+    const result = await container.exec({
+      argv: ['bash', '-c', `{ ${command}\n} 2>&1`],
+      env: gradingEnvironment({}, container),
+      ...(user !== undefined && { user }),
+      timeoutMs,
+      signal,
+    });
+    signal.throwIfAborted();
+    if (isSuccess(result)) continue;
+    const how = howItEnded(result, timeoutMs);
+    const output = result.stdout.text.slice(0, printedText.bytes.line);
+    notes.push({ kind: 'note', at: clock.now(), text: `the collect command ${how}: ${command}\n${output}` });
+  }
+  if (commands.length > 0) await container.killAll(signal);
+  return notes;
+}
+
+/**
+ * The maximum total length in bytes of the workspace's files. What prepare made is not the agent's fault. If
+ * the harness exceeded its disk limit, what it really took of the disk counts too, up to what it can take
+ * before it is ended.
+ */
+export async function largestWorkspace(input: PhaseInput): Promise<number> {
+  const { spec, container, prepared, signal, found } = input;
+  const { disk } = spec.sandbox;
+  const taken = found.harness?.ended === 'out-of-disk' ? await container.diskUse(signal) : 0;
+  return (await prepared()).bytes + disk + Math.min(taken, disk + diskMeasure.bytes.margin);
+}

@@ -1,0 +1,236 @@
+import type { Clock } from '../base/clock.ts';
+import type { ArchiveCopy } from '../engine/archive/archive-copy.ts';
+import type { Kit } from '../engine/changes/kit.ts';
+import type { Container } from '../engine/container.ts';
+import type { BudgetAccount, Gateway } from '../gateway/gateway.ts';
+import type { Cassette } from '../gateway/replay/cassette.ts';
+import type { Runner } from '../harness/runner.ts';
+import type { BlobStore } from '../ledger/blobs.ts';
+import type { PhaseName } from '../record/cause.ts';
+import type { PhaseTiming, TrialRecord } from '../record/trial-record.ts';
+import type { Budget } from '../suite/model-config.ts';
+import type { PlannedReplay } from '../suite/plan.ts';
+import type { SandboxedAsk } from '../validate/sandboxed/host.ts';
+import type { Carry } from '../validate/workspace-copy.ts';
+import type { Keeping, KeepParts } from './collect/keep-left.ts';
+import type { ModelPort } from './prepare/model-port.ts';
+import type { Sandboxes } from './prepare/sandboxes.ts';
+import type { AgentUsers, PreparedWorkspace, StartedSandbox } from './prepare/started-sandbox.ts';
+import type { TrialServices } from './prepare/trial-services.ts';
+import type { TrialModels } from './run/models.ts';
+import { type TrialSolution, type TrialSpec, testsSpec } from './spec.ts';
+
+/** What a trial's phases have found so far: the growing result, and values that only later phases need. */
+export interface Found extends Partial<TrialRecord> {
+  /** What to copy from the workspace to a fresh sandbox. */
+  carry?: Carry;
+  /**
+   * The workspace as it was collected. Only if nothing that grades changes the sandbox, and the workspace is
+   * small.
+   */
+  packed?: ArchiveCopy | undefined;
+  /** Protected files that differ from what prepare made. */
+  protectedChanged?: readonly string[];
+  /** Whether something changed outside the workspace that verify's result depends on. */
+  verifyTampered?: boolean;
+  /** The validator's question to a model that got no answer, if that is why there is no verdict. */
+  failedAsk?: SandboxedAsk;
+}
+
+/** A phase's input: the trial, its sandbox, and what earlier phases found. */
+export interface PhaseInput {
+  /** The spec of the step that runs. A trial without steps is one step. */
+  spec: TrialSpec;
+  /** The whole trial. */
+  whole: TrialSpec;
+  step: CurrentStep;
+  users: AgentUsers;
+  parts: TrialParts;
+  container: Container;
+  /** The image that the container was made from. */
+  imageId: string;
+  /** The workspace as prepare left it. */
+  prepared: () => Promise<PreparedWorkspace>;
+  /** Other sandboxes, in which no harness ran. */
+  sandboxes: GradingSandboxes;
+  kit: Kit | undefined;
+  /** The containers beside the sandbox. Undefined if the case has none. */
+  services: TrialServices | undefined;
+  /** The program that the environment starts. Undefined for none. */
+  startUp: readonly string[] | undefined;
+  /** The sandbox's way to models and named hosts. Undefined if it may reach none. */
+  port: ModelPort | undefined;
+  /** Undefined if the trial has no model, not even a judge. */
+  models: TrialModels | undefined;
+  signal: AbortSignal;
+  found: Found;
+  /** Whether an image of the container has all that is in it. */
+  isCommittable: boolean;
+  /** Keeps what the harness left, to grade it again. Undefined for a control, and for what was kept. */
+  keeping?: Keeping | undefined;
+  /** What the trial itself had found, if this is a later grading. */
+  restored?: Restored | undefined;
+}
+
+/** What a restored sandbox no longer shows of a trial whose left state is graded again. */
+export interface Restored {
+  /** Workspace-relative paths, for workspaces that are too large to compare. */
+  filesChanged: readonly string[];
+  /** Paths outside the workspace that had changed. */
+  systemPaths: readonly string[];
+}
+
+export interface CurrentStep {
+  /** From 0. */
+  index: number;
+  isLast: boolean;
+  /** Brings an untouched sandbox to where this step's harness began, without the work of earlier steps. */
+  reach(container: Container): Promise<void>;
+  /**
+   * The same, with the author's solution of each step until the end of this one, which `run` runs. Undefined
+   * if one has no solution.
+   */
+  solve:
+    | ((
+        container: Container,
+        run: (solution: TrialSolution, spec: TrialSpec) => Promise<void>,
+      ) => Promise<void>)
+    | undefined;
+}
+
+export interface Phase {
+  name: PhaseName;
+  /**
+   * What the phase finds if it has nothing to do; then `run` is not called. Undefined if it has something to
+   * do.
+   */
+  idle?(input: PhaseInput): Found | undefined;
+  /**
+   * Returns what the phase found, which is added to the result. A verdict ends the trial. Throws if the phase
+   * fails.
+   */
+  run(input: PhaseInput): Promise<Found>;
+}
+
+interface GradingContext {
+  spec: TrialSpec;
+  parts: Pick<TrialParts, 'sandboxes'>;
+  signal: AbortSignal;
+  /** The services that its sandboxes reach. Undefined: each sandbox gets new ones, if the case has some. */
+  services: TrialServices | undefined;
+}
+
+/**
+ * A sandbox of the trial's image in which no harness ran. It starts on first use or with `start`.
+ * Disposing releases it.
+ */
+export class FreshSandbox implements Disposable {
+  readonly #context: GradingContext;
+  #started: Promise<StartedSandbox> | undefined;
+
+  constructor(context: GradingContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Starts the sandbox before it is needed. An error is thrown to the code that asks for the sandbox later.
+   */
+  start(): void {
+    this.sandbox().catch(() => undefined);
+  }
+
+  sandbox(): Promise<StartedSandbox> {
+    const { spec, parts, signal, services } = this.#context;
+    this.#started ??= parts.sandboxes.takeForGrading(spec, signal, services);
+    return this.#started;
+  }
+
+  async container(): Promise<Container> {
+    return (await this.sandbox()).container;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#started) this.#context.parts.sandboxes.giveBack(this.#started);
+  }
+}
+
+/**
+ * The fresh sandboxes that grade one trial. Verify and the validator never share one: what the work does to
+ * verify's sandbox must not reach the validator's.
+ */
+export class GradingSandboxes implements Disposable {
+  readonly verify: FreshSandbox;
+  readonly validator: FreshSandbox;
+  /** For tests that do not run in the agent's own sandbox. */
+  readonly tests: FreshSandbox;
+  readonly #spec: TrialSpec;
+
+  constructor(context: GradingContext) {
+    this.#spec = context.spec;
+    this.verify = new FreshSandbox(context);
+    this.validator = new FreshSandbox(context);
+    // With services that no agent has used.
+    this.tests = new FreshSandbox({ ...context, spec: testsSpec(context.spec), services: undefined });
+  }
+
+  /** Starts the sandboxes that the case is graded in. */
+  start(): void {
+    const { verify, verifyPlace, validator, tests } = this.#spec;
+    if (verify !== undefined && verifyPlace.in === 'fresh') this.verify.start();
+    if (validator) this.validator.start();
+    if (tests?.fresh) this.tests.start();
+  }
+
+  [Symbol.dispose](): void {
+    this.verify[Symbol.dispose]();
+    this.validator[Symbol.dispose]();
+    this.tests[Symbol.dispose]();
+  }
+}
+
+/** What a trial works with. All trials of a batch share it. */
+export interface TrialParts {
+  sandboxes: Sandboxes;
+  runners: readonly Runner[];
+  blobs: BlobStore;
+  clock: Clock;
+  gateway: Gateway;
+  /** Opens a recording of the ledger. If not given, no trial is replayed. */
+  cassette?: ((replay: PlannedReplay) => Cassette) | undefined;
+  /** Where to keep what trials leave. If not given, nothing is kept. */
+  keep?: KeepParts | undefined;
+  /** The budgets of one trial's models, and of the whole batch. */
+  budgets: { trial: Budget; batch: BudgetAccount | undefined };
+}
+
+/** Runs the phases of a trial, and keeps how long each one took. */
+export class PhaseTimer {
+  readonly timings: PhaseTiming[] = [];
+  readonly #clock: Clock;
+  readonly #onPhase: (phase: PhaseName) => void;
+  #current: PhaseName = 'sandbox';
+
+  /** @param onPhase called when a phase begins */
+  constructor(clock: Clock, onPhase: (phase: PhaseName) => void) {
+    this.#clock = clock;
+    this.#onPhase = onPhase;
+  }
+
+  /** The phase that began last. */
+  get current(): PhaseName {
+    return this.#current;
+  }
+
+  /** @param step the step of the trial that the phase is part of, if the trial has several */
+  async run<Result>(name: PhaseName, work: () => Promise<Result>, step?: string): Promise<Result> {
+    this.#current = name;
+    this.#onPhase(name);
+    const startedAt = this.#clock.now();
+    try {
+      return await work();
+    } finally {
+      const durationMs = this.#clock.now() - startedAt;
+      this.timings.push({ name, ...(step !== undefined && { step }), startedAt, durationMs });
+    }
+  }
+}

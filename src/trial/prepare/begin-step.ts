@@ -1,0 +1,187 @@
+import { posix } from 'node:path';
+import { OffsiteError } from '../../base/offsite-error.ts';
+import type { NewEntry } from '../../engine/archive/entries.ts';
+import type { Container } from '../../engine/container.ts';
+import { howItEnded, isSuccess, printedBy } from '../../engine/exec/exec-request.ts';
+import type { Cause } from '../../record/cause.ts';
+import { type Blamed, type Fault, settle } from '../blame.ts';
+import { causeOf, TrialFailure } from '../failure.ts';
+import { inSolved, inUntouched } from '../grade/grade.ts';
+import { foldersAbove } from '../grade/tests.ts';
+import type { Phase, PhaseInput } from '../phase.ts';
+import { gradingEnvironment, sandboxPaths } from '../prepare/environment.ts';
+import { asUser, requireHealth, startProgram } from '../prepare/started-sandbox.ts';
+import { agentWhoLeft } from '../run/ending-cause.ts';
+import type { TrialStep } from '../spec.ts';
+
+/**
+ * Makes the sandbox ready for a step: puts its files, runs its setup and waits for its healthcheck. Nothing
+ * may run in the sandbox when this phase begins.
+ *
+ * A step after the first one begins with what the agent left. If it cannot begin, it is tried in sandboxes
+ * without an agent too, as a grading without a verdict is: a setup may always fail.
+ */
+export function beginStep(step: TrialStep, isFirst: boolean): Phase {
+  return {
+    name: 'sandbox',
+    async run(input) {
+      if (isFirst) {
+        await begin(step, input, true);
+        return {};
+      }
+      const { solve } = input.step;
+      const again = () => begun(step, input);
+      const { graded, blamed } = await settle<Begun>(await again(), await agentWhoLeft(input), {
+        again,
+        untouched: () => inUntouched(input, (at) => begun(step, at)),
+        solved: solve && (() => inSolved(input, solve, (at) => begun(step, at))),
+        askJudge: async () => 'answers',
+      });
+      if (blamed && graded.fault) throw failureOf(step, graded, blamed);
+      return {};
+    },
+  };
+}
+
+interface Begun {
+  fault: Fault | undefined;
+  error?: OffsiteError;
+}
+
+async function begun(step: TrialStep, input: PhaseInput): Promise<Begun> {
+  try {
+    await begin(step, input, false);
+    return { fault: undefined };
+  } catch (error) {
+    input.signal.throwIfAborted();
+    if (!(error instanceof OffsiteError)) throw error;
+    const from = causeOf(error, 'sandbox').kind === 'task' ? 'checks' : 'machine';
+    return { fault: { from, name: error.code }, error };
+  }
+}
+
+function failureOf(step: TrialStep, { error }: Begun, { blame, why }: Blamed<Begun>): TrialFailure {
+  const { message, output } = causeOf(error, 'sandbox');
+  const fails = (kind: Cause['kind'], text: string) =>
+    new TrialFailure({ kind, phase: 'sandbox', message: text, output }, error);
+  switch (blame) {
+    case 'agent':
+      return fails('agent', `step ${step.name} cannot begin in what the agent left: ${message}`);
+    case 'suite':
+      return fails('task', `step ${step.name} cannot begin: ${message}`);
+    case 'machine':
+      return fails('infrastructure', `step ${step.name} cannot begin: ${message}`);
+    default:
+      return fails(
+        'unknown',
+        `step ${step.name} cannot begin: ${message}; it is not known whose fault that is: ${why}`,
+      );
+  }
+}
+
+/**
+ * Puts the files of these steps into an untouched sandbox and runs their setups, without any work of an
+ * agent. A setup may fail because it needs such work; its failure is ignored.
+ *
+ * @param work called after each step's setup, to do what an agent would do
+ */
+export async function reachSteps(
+  steps: readonly TrialStep[],
+  container: Container,
+  { users, spec, signal }: Pick<PhaseInput, 'users' | 'spec' | 'signal'>,
+  work?: (step: TrialStep) => Promise<void>,
+): Promise<void> {
+  for (const step of steps) {
+    const user = step.agent.user === undefined ? undefined : users.get(step.agent.user);
+    await putStep(step, container, user, signal);
+    const worker = user ? asUser(container, user) : container;
+    try {
+      await runSetup(step, worker, spec.sandbox.timeouts.prepare, signal);
+    } catch (error) {
+      if (!(error instanceof TrialFailure)) throw error;
+    }
+    await work?.(step);
+  }
+  await container.killAll(signal);
+}
+
+async function begin(
+  step: TrialStep,
+  { container, users, spec, parts, startUp, signal }: PhaseInput,
+  isFirst: boolean,
+): Promise<void> {
+  // The program ended with the processes of the step before.
+  if (!isFirst) await startProgram(container, startUp, spec, signal);
+  const user = step.agent.user === undefined ? undefined : users.get(step.agent.user);
+  await putStep(step, container, user, signal);
+  const worker = user ? asUser(container, user) : container;
+  await runSetup(step, worker, spec.sandbox.timeouts.prepare, signal);
+  const { healthcheck } = step;
+  const environment = { ...spec.environment, healthcheck };
+  await requireHealth(worker, { ...spec, environment }, parts.clock, signal);
+}
+
+/** Puts the files of a step into a sandbox, and its prompt. The engine does it, without any program there. */
+async function putStep(
+  { files, emptied, prompt }: Pick<TrialStep, 'files' | 'emptied' | 'prompt'>,
+  container: Container,
+  owner: { uid: number; gid: number } | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const { workingDir } = container;
+  if ((await container.kindOf(workingDir, signal)) === 'other')
+    throw new TrialFailure({ kind: 'task', phase: 'sandbox', message: `${workingDir} is not a folder` });
+  const placed = files.map((file) => ({ ...file, path: posix.resolve(workingDir, file.path) }));
+  const folders: NewEntry[] = [];
+  // A folder replaces a file or a link in its place.
+  for (const path of [workingDir, sandboxPaths.own, ...foldersOf(placed, workingDir)])
+    if ((await container.kindOf(path, signal)) !== 'folder') folders.push({ path, folder: true });
+  // An agent may have put a link in the path of a folder that is emptied. Then another folder would be
+  // emptied.
+  const above: NewEntry[] = [];
+  for (const path of new Set(emptied.flatMap(foldersAbove)))
+    if ((await container.kindOf(path, signal)) !== 'folder') above.push({ path, folder: true });
+  const { uid = 0, gid = 0 } = owner ?? {};
+  await container.put(
+    [
+      ...above,
+      // A file replaces the folder and all that is in it, and a new folder replaces the file.
+      ...emptied.flatMap((path) => [
+        { path, content: '' },
+        { path, folder: true as const, mode: 0o777 },
+      ]),
+      ...[...folders, ...placed].map((entry) => ({ ...entry, uid, gid })),
+      { path: sandboxPaths.prompt, content: prompt },
+    ],
+    '/',
+    signal,
+  );
+}
+
+/** The folders of files below a folder, parents first. */
+function foldersOf(files: readonly { path: string }[], below: string): string[] {
+  const folders = new Set<string>();
+  for (const { path } of files)
+    for (let folder = posix.dirname(path); folder.startsWith(`${below}/`); folder = posix.dirname(folder))
+      folders.add(folder);
+  return [...folders].toSorted();
+}
+
+async function runSetup(
+  { setup, variables }: TrialStep,
+  container: Container,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  if (setup === undefined) return;
+  const result = await container.exec({
+    argv: ['/bin/sh', '-c', 'exec bash "$0" 2>&1 < /dev/null', posix.resolve(container.workingDir, setup)],
+    env: gradingEnvironment(variables, container),
+    timeoutMs,
+    signal,
+  });
+  signal.throwIfAborted();
+  if (isSuccess(result)) return;
+  const message = `${setup} ${howItEnded(result, timeoutMs)}`;
+  throw new TrialFailure({ kind: 'task', phase: 'sandbox', message, output: printedBy(result) });
+}

@@ -1,0 +1,314 @@
+import { createHash } from 'node:crypto';
+import { OffsiteError } from '../../base/offsite-error.ts';
+import type { ContainerSpec } from '../../engine/container/container-spec.ts';
+import type { Container } from '../../engine/container.ts';
+import type { Engine } from '../../engine/engine.ts';
+import { type ExecResult, isSuccess } from '../../engine/exec/exec-request.ts';
+import type { Mount } from '../../engine/port/containers.ts';
+import type { Capabilities } from '../../engine/port/engine-port.ts';
+import type { Image } from '../../engine/port/images.ts';
+import { harnessFolder, harnessNode } from '../../harness/npm-cli.ts';
+import type { EnvironmentStep } from '../../record/environment.ts';
+import type { Sandbox } from '../../suite/plan.ts';
+import { TrialFailure } from '../failure.ts';
+import { baseEnvironment, containerSpec, defaultContext, sandboxPaths } from '../prepare/environment.ts';
+import { relayImage } from '../prepare/model-port.ts';
+import { obtainImage, whyMissing } from '../prepare/obtain-image.ts';
+import type { StartImage } from '../prepare/start-image.ts';
+import type { TrialSpec } from '../spec.ts';
+import {
+  type ImageParts,
+  type Preparation,
+  type PreparationOptions,
+  prepareContainer,
+  sharedStep,
+} from './image-parts.ts';
+
+/** Programs that are installed beside the images that they run in. */
+export interface InstalledVolume {
+  /** For the sandboxes that they run in. */
+  mount: Mount;
+  /** The image that they were installed in. */
+  imageId: string;
+  step: EnvironmentStep;
+}
+
+/** What to install into a volume. */
+export interface VolumeInstall {
+  description: string;
+  script: string;
+  /** Absolute; the only folder that the script need write to. */
+  path: string;
+}
+
+/** An install of a CLI does not depend on the limits of the sandbox that the CLI runs in later. */
+const installLimits = { memoryBytes: 2 * 1024 ** 3, cpus: 2, pids: 512, diskBytes: 10 * 1024 ** 3 };
+
+/** A user that no image has, and that can write only to folders that it is given. */
+const strictUser = '65532:65532';
+
+/**
+ * Installs a trial's harness into a volume, once on this engine for all images. Undefined if the harness
+ * needs no install. Throws a `TrialFailure` of kind `task` if the install fails, and `IMAGE_MISSING`.
+ *
+ * @param passed the variables that the host passes into the sandbox
+ */
+export async function installedHarness(
+  parts: ImageParts,
+  spec: TrialSpec,
+  passed: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+  options: PreparationOptions,
+): Promise<InstalledVolume | undefined> {
+  const { harness, profile } = spec;
+  const script = parts.runners.find(({ name }) => name === harness)?.install?.(profile);
+  if (script === undefined) return undefined;
+  const install = { description: `install of ${harness}`, script, path: harnessFolder };
+  return installedVolume(parts, spec, install, passed, signal, options);
+}
+
+/** Runs an install once on this engine for all images. Throws as {@link installedHarness} does. */
+export async function installedVolume(
+  parts: ImageParts,
+  { sandbox, batchId }: Pick<TrialSpec, 'sandbox' | 'batchId'>,
+  { description, script, path }: VolumeInstall,
+  passed: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+  { building }: PreparationOptions,
+): Promise<InstalledVolume> {
+  const { engine, known, extraCertificates, buildLogs } = parts;
+  const image = await installImage(parts, sandbox, signal);
+  const { security } = sandbox;
+  const user = security === 'strict' ? strictUser : undefined;
+  const preparation: Preparation = {
+    phase: 'install',
+    files: [],
+    script,
+    variables: {},
+    user,
+    ownFolders: [path],
+    timeoutMs: sandbox.timeouts.install,
+    extraCertificates,
+  };
+  const certificates = extraCertificates?.toString('latin1');
+  const key = JSON.stringify({ script, security, env: passed, certificates });
+  const hash = createHash('sha256').update(`volume ${image.id} ${key}`).digest('hex');
+  const installed = (volume: string): InstalledVolume => ({
+    mount: { volume, path, readOnly: true },
+    imageId: image.id,
+    step: { phase: 'install', description, volume, ...buildLogs?.of(hash) },
+  });
+  const knownName = known.get(hash);
+  if (knownName !== undefined) return installed(knownName);
+  return sharedStep(parts, { hash, description, building }, async ({ waits, run }) => {
+    const request = {
+      key,
+      description,
+      waits,
+      path,
+      parentImageId: image.id,
+      container: installSpec(image, sandbox, engine.capabilities, { user, passed, batchId }),
+      build: (container: Container) => run(() => prepareContainer(container, preparation, signal)),
+    };
+    const { name } = await engine.volume(request, signal);
+    known.set(hash, name);
+    return installed(name);
+  });
+}
+
+function installSpec(
+  image: Pick<Image, 'env'>,
+  { security, seccomp, runtime }: Sandbox,
+  { memoryBytes, cpus }: Capabilities,
+  given: { user: string | undefined; passed: Readonly<Record<string, string>>; batchId: string },
+): Omit<ContainerSpec, 'imageId'> {
+  const home = given.user === undefined ? '/root' : '/tmp';
+  return {
+    ...installLimits,
+    memoryBytes: Math.min(installLimits.memoryBytes, memoryBytes),
+    cpus: Math.min(installLimits.cpus, cpus),
+    network: 'open',
+    labels: { 'offsite.batch': given.batchId },
+    security,
+    filter: seccomp,
+    workingDir: defaultContext.workspace,
+    user: given.user,
+    env: { ...given.passed, ...baseEnvironment(image), HOME: home },
+    runtime,
+  };
+}
+
+/**
+ * The image that harnesses are installed in: one with npm, and a C library like that of the sandbox's image.
+ */
+async function installImage(
+  parts: ImageParts,
+  { name: sandbox, harnessImage = relayImage }: Sandbox,
+  signal: AbortSignal,
+): Promise<Image> {
+  const { known, images } = parts;
+  const cached = images.get(known.get(harnessImage) ?? '');
+  if (cached) return cached;
+  const obtained = await obtainImage(parts, harnessImage, signal);
+  if (obtained.kind === 'found') {
+    const { image } = obtained;
+    known.set(harnessImage, image.id);
+    images.set(image.id, image);
+    return image;
+  }
+  throw new OffsiteError(
+    `the engine has no image ${harnessImage}, in which the sandbox "${sandbox}" installs harnesses${whyMissing(obtained)}`,
+    {
+      code: 'IMAGE_MISSING',
+      kind: 'infrastructure',
+      hint:
+        harnessImage === relayImage
+          ? 'Build it: offsite engine base-image'
+          : `Pull it: docker pull ${harnessImage}`,
+    },
+  );
+}
+
+/** Only a program that hangs takes this long. */
+const startMs = 60_000;
+
+/** What runs with a Node that is installed beside the images. */
+interface InstalledProgram {
+  /** In messages. */
+  name: string;
+  /** The absolute path of its Node. */
+  node: string;
+}
+
+/**
+ * Throws a {@link TrialFailure} of kind `task` if a program that is installed beside an image cannot run in
+ * it. Starts its Node there, once for each image and program.
+ *
+ * @param program default: the harness
+ */
+export async function requireRunnable(
+  { engine, known, failures, observeBuild }: ImageParts,
+  spec: TrialSpec,
+  start: StartImage,
+  installed: InstalledVolume,
+  signal: AbortSignal,
+  program: InstalledProgram = { name: spec.harness, node: harnessNode },
+): Promise<void> {
+  if (start.id === installed.imageId) return;
+  const key = `${installed.mount.volume} runs in ${start.id}`;
+  const refuseKnown = () => {
+    const failure = failures.get(key);
+    if (failure) throw failure;
+  };
+  refuseKnown();
+  if (known.has(key)) return;
+  const { node } = program;
+  // An install without a Node of its own brings a program that needs none.
+  const argv = ['sh', '-c', `[ ! -e ${node} ] || exec ${node} --version`];
+  const result = await ranIn(engine, spec, start, { argv, mounts: [installed.mount] }, signal);
+  const obstacle = isSuccess(result) ? undefined : obstacleOf(result);
+  known.set(key, '');
+  if (obstacle === undefined) return;
+  // Another trial may have told it meanwhile.
+  refuseKnown();
+  const { place } = spec.environment.image ?? spec.environment.build ?? {};
+  const where = place ?? `sandbox ${spec.sandbox.name}`;
+  const { harnessImage = relayImage } = spec.sandbox;
+  const message =
+    `${where}: ${program.name} does not run in the image ${spec.sandbox.image}: ${obstacle}. ` +
+    `It is installed in ${harnessImage}; set harnessImage of the sandbox to an image with npm and the same ` +
+    'C library, or use another image';
+  const thrown = new TrialFailure({ kind: 'task', phase: 'sandbox', message });
+  failures.set(key, thrown);
+  const what = `${program.name} in the image of ${spec.caseName}`;
+  observeBuild({ id: key, what, state: { kind: 'failed', cause: thrown.failure } });
+  throw thrown;
+}
+
+/** Runs a command in a container of the image, beside nothing else. */
+export async function ranIn(
+  engine: Engine,
+  { sandbox, batchId }: TrialSpec,
+  start: StartImage,
+  { argv, mounts }: { argv: string[]; mounts?: Mount[] },
+  signal: AbortSignal,
+): Promise<ExecResult> {
+  const labels = { 'offsite.batch': batchId };
+  const made = containerSpec(sandbox, start, { network: 'none', labels });
+  await using container = await engine.createContainer({ ...made, imageId: start.id, mounts }, signal);
+  await container.start(signal);
+  return await container.exec({ argv, timeoutMs: startMs, signal });
+}
+
+/** Why a Node did not start, from what the shell and the loader of libraries print. */
+function obstacleOf(result: ExecResult): string {
+  const printed = result.stderr.text.trim();
+  const versions = [...printed.matchAll(/`?(GLIBC|GLIBCXX|CXXABI)_([\d.]+)'? not found/g)];
+  const [, library, version] = versions.at(-1) ?? [];
+  if (library === 'GLIBC') return `its C library is older than glibc ${version}`;
+  if (library !== undefined) return `its libstdc++ is older than ${library} ${version}`;
+  const [, missing] = /error while loading shared libraries: (\S+):/.exec(printed) ?? [];
+  if (missing !== undefined) return `it has no ${missing}`;
+  if (result.ended === 'exited' && (result.exitCode === 127 || result.exitCode === 126))
+    return 'it has no glibc (images of Alpine have musl), or is for another kind of processor';
+  return `its Node does not start there (${result.ended}): ${printed.slice(0, 200)}`;
+}
+
+/** What the Node of a validator must be able to do: it runs TypeScript as it is. */
+const isEnough = 'process.exit(process.features.typescript ? 0 : 1)';
+
+/** Copies the Node of the image that harnesses are installed in. */
+const copyNode = `#!/bin/sh
+set -eu
+node=$(command -v node) || { echo 'this image has no node, which runs validators' >&2; exit 1; }
+mkdir -p ${sandboxPaths.validatorNode}/bin
+cp -L "$node" ${sandboxPaths.validatorNode}/bin/node
+`;
+
+/** The absolute path of the Node in the sandboxes that have this mount. */
+export function nodeOf({ path }: Mount): string {
+  return `${path}/bin/node`;
+}
+
+/**
+ * The Node for a validator that is a module, if the image of the trial has no Node that runs TypeScript. It
+ * is installed into a volume once on this engine. Throws a `TrialFailure` of kind `task` if it does not start
+ * in the image.
+ *
+ * @param passed the variables that the host passes into the sandbox
+ */
+export async function validatorNode(
+  parts: ImageParts,
+  spec: TrialSpec,
+  start: StartImage,
+  passed: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+  options: PreparationOptions,
+): Promise<InstalledVolume | undefined> {
+  const { validator, environment } = spec;
+  const isModule = validator !== undefined && !validator.source.startsWith('#!');
+  const hasOwnImage = environment.image !== undefined || environment.build !== undefined;
+  if (!isModule || !hasOwnImage || (await runsModules(parts, spec, start, signal))) return undefined;
+  const path = sandboxPaths.validatorNode;
+  const install = { description: 'install of Node for validators', script: copyNode, path };
+  const installed = await installedVolume(parts, spec, install, passed, signal, options);
+  const program = { name: 'the Node of the validator', node: nodeOf(installed.mount) };
+  await requireRunnable(parts, spec, start, installed, signal, program);
+  return installed;
+}
+
+/** Whether an image has a Node that is new enough. Starts it, once for each image. */
+async function runsModules(
+  { engine, known }: ImageParts,
+  spec: TrialSpec,
+  start: StartImage,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (!start.hasNode) return false;
+  const key = `validators run in ${start.id}`;
+  const runs =
+    known.get(key) ??
+    String(isSuccess(await ranIn(engine, spec, start, { argv: ['node', '-e', isEnough] }, signal)));
+  known.set(key, runs);
+  return runs === 'true';
+}

@@ -1,0 +1,254 @@
+import { createHash } from 'node:crypto';
+import { canonicalJson } from '../../base/canonical-json.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
+import type { Container } from '../../engine/container.ts';
+import type { Mount } from '../../engine/port/containers.ts';
+import type { SnapshotResult } from '../../engine/snapshot.ts';
+import { harnessFolder } from '../../harness/npm-cli.ts';
+import type { EnvironmentStep, UsedImage } from '../../record/environment.ts';
+import { TrialFailure } from '../failure.ts';
+import { builtImage } from '../prepare/built-image.ts';
+import { containerSpec, defaultContext, sandboxPaths } from '../prepare/environment.ts';
+import { installedHarness, requireRunnable, validatorNode } from '../prepare/harness-volume.ts';
+import {
+  type ImageParts,
+  type Preparation,
+  type PreparationOptions,
+  prepareContainer,
+  sharedStep,
+} from '../prepare/image-parts.ts';
+import { isEmptied, type StartImage, startImage } from '../prepare/start-image.ts';
+import type { TrialSpec } from '../spec.ts';
+
+interface PreparedImage {
+  imageId: string;
+  /** The image that it was made from. */
+  start: StartImage;
+  /** The images that it is based on: the named image, or those that the Dockerfile names. */
+  images: UsedImage[];
+  /** The harness, for the sandbox that it runs in. Undefined if it needs no install. */
+  mount: Mount | undefined;
+  /** The Node of the validator, for the sandbox that it runs in. Undefined if the image has it, or none. */
+  node: Mount | undefined;
+  /**
+   * Prepares the trial's container, which needs the network for it. Set if no image can keep what prepare
+   * makes: processes, or files in volumes of the image. Undefined if the image is already prepared.
+   */
+  prepare: ((container: Container) => Promise<EnvironmentStep[]>) | undefined;
+  /** Whether `prepare` runs a script, and does not only put files into the container. */
+  preparesWithScript: boolean;
+  /** The steps that made the image, in order. */
+  steps: EnvironmentStep[];
+}
+
+/**
+ * The image that a trial's sandbox starts from: the sandbox's image, then the profile's install, and the
+ * case's prepare. Each step is committed once, under the hash of all its inputs. The harness is installed
+ * beside the image, so the steps are shared by all harnesses. Throws a {@link TrialFailure} of kind `task` if
+ * a script fails, and `IMAGE_MISSING`.
+ *
+ * @param env the variables that the host passes into the sandbox
+ */
+export async function preparedImage(
+  parts: ImageParts,
+  spec: TrialSpec,
+  env: Record<string, string>,
+  signal: AbortSignal,
+  { building }: PreparationOptions = {},
+): Promise<PreparedImage> {
+  const built = await builtImage(parts, spec, env, signal, { building });
+  const start = await knownStart(parts, spec, built?.step.image, signal);
+  const node = await validatorNode(parts, spec, start, env, signal, { building });
+  const harness = await installedHarness(parts, spec, env, signal, { building });
+  if (harness) await requireRunnable(parts, spec, start, harness, signal);
+  let imageId = start.id;
+  const steps: EnvironmentStep[] = [...[built, harness, node].flatMap((one) => one?.step ?? [])];
+  const mount = harness?.mount;
+  const images = built?.bases ?? [start.used];
+  for (const step of scriptsOf(spec, start, mount, parts)) {
+    const { phase, description } = step;
+    const made = { step, start, building };
+    const { hash, result } = await snapshot(parts, imageId, made, spec, env, signal);
+    if (result.kind === 'snapshot') {
+      imageId = result.imageId;
+      steps.push({ phase, description, image: imageId, ...parts.buildLogs?.of(hash) });
+      continue;
+    }
+    if (phase === 'install') throw leftRunning(result.processes);
+    const prepare = async (container: Container) => {
+      const ran = await prepareContainer(container, step, signal);
+      return [{ phase, description, ...(ran && (await parts.buildLogs?.add(hash, ran))) }];
+    };
+    const preparesWithScript = step.script !== undefined;
+    return { imageId, start, images, mount, node: node?.mount, prepare, preparesWithScript, steps };
+  }
+  const none = { prepare: undefined, preparesWithScript: false };
+  return { imageId, start, images, mount, node: node?.mount, ...none, steps };
+}
+
+/** What prepare writes into a volume of the image is not in the container that would be committed. */
+const notKept: SnapshotResult = { kind: 'not-snapshotable', processes: [] };
+
+async function snapshot(
+  parts: ImageParts,
+  parentImageId: string,
+  { step, start, building }: { step: EnvironmentScript; start: StartImage } & PreparationOptions,
+  { sandbox, batchId }: TrialSpec,
+  passed: Record<string, string>,
+  signal: AbortSignal,
+): Promise<{ hash: string; result: SnapshotResult }> {
+  const { engine, known } = parts;
+  const { description, mount } = step;
+  const labels = { 'offsite.batch': batchId };
+  const env = { ...passed, ...step.env };
+  const key = keyOf(step, start.workspace, sandbox.security, env);
+  const hash = createHash('sha256').update(`${parentImageId} ${key}`).digest('hex');
+  if (step.phase === 'prepare' && start.hasVolumes) return { hash, result: notKept };
+  const imageId = known.get(hash);
+  if (imageId !== undefined) return { hash, result: { kind: 'snapshot', imageId, built: false } };
+  return sharedStep(parts, { hash, description, building }, async ({ waits, run }) => {
+    const container = containerSpec(sandbox, start, { network: 'open', labels }, env);
+    const request = {
+      parentImageId,
+      key,
+      description,
+      waits,
+      container: { ...container, ...(mount && { mounts: [mount] }) },
+      build: (container: Container) => run(() => prepareContainer(container, step, signal)),
+    };
+    const result = await engine.snapshot(request, signal).catch((error: unknown) => {
+      if (!(error instanceof OffsiteError && error.code === 'IMAGE_TOO_LARGE')) throw error;
+      const message = `what ${step.phase} made cannot be kept: ${error.message}`;
+      throw new TrialFailure({ kind: 'task', phase: step.phase, message }, error);
+    });
+    if (result.kind === 'snapshot') known.set(hash, result.imageId);
+    return { hash, result };
+  });
+}
+
+function leftRunning(processes: readonly string[]): TrialFailure {
+  const names = processes.join(', ');
+  return new TrialFailure({
+    kind: 'task',
+    phase: 'install',
+    message: `install left processes running, which a snapshot cannot keep: ${names}; start them in prepare`,
+  });
+}
+
+/** The image that the environment begins with. Each is looked up once, and fails once. */
+async function knownStart(
+  parts: ImageParts,
+  spec: TrialSpec,
+  built: string | undefined,
+  signal: AbortSignal,
+): Promise<StartImage> {
+  const { starts, failures, observeBuild } = parts;
+  const { image, user, cpus, memory } = spec.sandbox;
+  const { workdir, image: named } = spec.environment;
+  const key = JSON.stringify([built ?? image, user, cpus, memory, workdir, named?.name, isEmptied(spec)]);
+  const failure = failures.get(key);
+  if (failure) throw failure;
+  const known = starts.get(key);
+  if (known) return known;
+  try {
+    const start = await startImage(parts, spec, built, signal);
+    starts.set(key, start);
+    return start;
+  } catch (error) {
+    if (error instanceof TrialFailure) {
+      const { kind } = error.failure;
+      // A registry that did not answer may do so later.
+      if (kind === 'task') failures.set(key, error);
+      const reportKey = `reported ${key}`;
+      if (!failures.has(reportKey)) {
+        failures.set(reportKey, error);
+        const state = { kind: 'failed' as const, cause: error.failure };
+        const missing = built === undefined ? named?.name : undefined;
+        const what = missing === undefined ? `image of ${spec.caseName}` : `image ${missing}`;
+        observeBuild({ id: key, what, image: missing, state });
+      }
+    }
+    throw error;
+  }
+}
+
+/** A script or files that are put into an environment and committed once. */
+interface EnvironmentScript extends Preparation {
+  description: string;
+  /** The variables of the case's environment, if the script belongs to the case. */
+  env: Readonly<Record<string, string>>;
+  /** The harness, if the script names its folder. */
+  mount: Mount | undefined;
+}
+
+/** What is run in the start image, in order: the install of the profile, and the prepare of the case. */
+function scriptsOf(
+  spec: TrialSpec,
+  start: StartImage,
+  mount: Mount | undefined,
+  { extraCertificates, env }: ImageParts,
+): EnvironmentScript[] {
+  const { profile, prompt, prepare, variables, sandbox, caseName } = spec;
+  const { timeouts } = sandbox;
+  const shared = { user: start.user, extraCertificates };
+  // All other scripts give the same result with every harness.
+  const mountFor = (script: string | undefined) => (script?.includes(harnessFolder) ? mount : undefined);
+  const steps: EnvironmentScript[] = [
+    {
+      ...shared,
+      phase: 'install',
+      description: `install of profile ${profile.name ?? 'default'}`,
+      files: profile.files,
+      script: profile.install,
+      variables: {},
+      env: {},
+      mount: mountFor(profile.install),
+      timeoutMs: timeouts.install,
+    },
+    {
+      ...shared,
+      phase: 'prepare',
+      description: `prepare of ${caseName}`,
+      files: [{ path: sandboxPaths.prompt, content: prompt }],
+      script: prepare,
+      variables,
+      env: spec.environment.env,
+      placed: spec.environment.files,
+      source: spec.environment.source && { planned: spec.environment.source, env },
+      mount: mountFor(prepare),
+      timeoutMs: timeouts.prepare,
+    },
+  ];
+  return steps.filter(({ files, script }) => files.length > 0 || script !== undefined);
+}
+
+/**
+ * All inputs of a step's result. The order of members does not matter: it is different in a plan from the
+ * ledger.
+ */
+function keyOf(
+  { phase, files, placed, source, script, variables, user, extraCertificates, mount }: EnvironmentScript,
+  workspace: string,
+  security: string,
+  env: Record<string, string>,
+): string {
+  return canonicalJson({
+    phase,
+    files: files.map(({ path, content, mode }) => [path, Buffer.from(content).toString('base64'), mode]),
+    placed: placed?.map((file) => ('content' in file ? { ...file, content: sha256Of(file.content) } : file)),
+    // The commit stands for all contents of the source, wherever it was fetched from.
+    source: source && [source.planned.rebuilt ?? source.planned.commit, source.planned.history],
+    script,
+    variables,
+    workspace: workspace === defaultContext.workspace ? undefined : workspace,
+    security,
+    user,
+    harness: mount?.volume,
+    env: script === undefined || Object.keys(env).length === 0 ? undefined : env,
+    certificates: script === undefined ? undefined : extraCertificates?.toString('latin1'),
+  });
+}
+
+function sha256Of(content: Buffer): string {
+  return createHash('sha256').update(content).digest('hex');
+}

@@ -1,0 +1,386 @@
+import { posix } from 'node:path';
+import type { Clock } from '../../base/clock.ts';
+import { serviceOutput } from '../../bounds/sandbox.ts';
+import type { Artifact } from '../../contract/report.ts';
+import type { ContainerSpec } from '../../engine/container/container-spec.ts';
+import type { Engine } from '../../engine/engine.ts';
+import type { Network, NetworkMember } from '../../engine/network/network.ts';
+import type { Checked, Service } from '../../engine/service.ts';
+import type { BlobStore } from '../../ledger/blobs.ts';
+import type { ServiceRecord } from '../../record/environment.ts';
+import type { PlannedService } from '../../suite/services.ts';
+import { serviceLogPath } from '../collect/artifacts.ts';
+import { TrialFailure, unusable } from '../failure.ts';
+import type { ServiceImage } from './service-image.ts';
+import { hasUser } from './start-image.ts';
+
+/** A sandbox's part of the network of services. */
+export interface ServiceAccess extends AsyncDisposable {
+  network: ContainerSpec['network'];
+  /** The services, for the sandbox's `/etc/hosts`. */
+  hosts: Readonly<Record<string, string>>;
+}
+
+/**
+ * The services of one trial, on a network of its own. They run until the trial has been graded, so what the
+ * agent did to them is graded too. Disposing removes them with their network.
+ */
+export interface TrialServices extends AsyncDisposable {
+  /**
+   * Resolves once all have started in the order in which they need each other, and all that have a health
+   * check are healthy. Rejects with a `TrialFailure` of kind `task`.
+   */
+  readonly ready: Promise<void>;
+  /** Lets a sandbox reach them. The services can reach only the agent's own sandbox, by its name. */
+  join(whose: 'agent' | 'grading', network: 'none' | 'open', signal: AbortSignal): Promise<ServiceAccess>;
+  /** What became of them until now, with their logs as artifacts. */
+  found(blobs: BlobStore): Promise<{ services: ServiceRecord[]; artifacts: Artifact[] }>;
+}
+
+export interface ServicesRequest {
+  engine: Engine;
+  clock: Clock;
+  images: readonly ServiceImage[];
+  /** The id of the image with Offsite's own programs. */
+  baseImageId: string;
+  /** The name that services reach the agent's sandbox by, besides `sandbox`. */
+  sandboxName: string | undefined;
+  labels: Readonly<Record<string, string>>;
+}
+
+/** Opens the network of a trial's services, and begins to start them. */
+export async function startServices(request: ServicesRequest, parent: AbortSignal): Promise<TrialServices> {
+  const { engine, images, baseImageId, labels } = request;
+  const disposed = new AbortController();
+  const signal = AbortSignal.any([parent, disposed.signal]);
+  const network = await engine.openNetwork({ imageId: baseImageId, labels }, signal);
+  const running = images.map((image, index) => new RunningService(request, image, index));
+  const ready = startInOrder(running, network, signal);
+  // A caller may dispose of them without waiting.
+  ready.catch(() => undefined);
+  let graders = 0;
+  return {
+    ready,
+    join: (whose, own, joining) => {
+      const address = whose === 'agent' ? sandboxAddress : graderAddress(graders++);
+      return join(network, request, { address, own }, joining);
+    },
+    async found(blobs) {
+      const all = await Promise.all(running.map((each) => each.found(blobs)));
+      return {
+        services: all.map(({ record }) => record),
+        artifacts: all.flatMap(({ artifact }) => artifact),
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      disposed.abort(new Error('the trial has ended'));
+      await ready.catch(() => undefined);
+      await Promise.all([network, ...running].map((each) => each[Symbol.asyncDispose]()));
+    },
+  };
+}
+
+async function join(
+  network: Network,
+  { images, sandboxName }: ServicesRequest,
+  { address, own }: { address: string; own: 'none' | 'open' },
+  signal: AbortSignal,
+): Promise<ServiceAccess> {
+  const named = sandboxName === undefined ? {} : { [sandboxName]: address };
+  const hosts = { ...namesOf(images.map(({ planned }) => planned)), ...named };
+  const member = await network.join({ address, hostName: 'sandbox', network: own, hosts }, signal);
+  return { network: member.network, hosts, [Symbol.asyncDispose]: () => member[Symbol.asyncDispose]() };
+}
+
+/** Rejects with the first failure, once nothing is being started any more. */
+async function startInOrder(
+  running: readonly RunningService[],
+  network: Network,
+  signal: AbortSignal,
+): Promise<void> {
+  const failed = new AbortController();
+  const either = AbortSignal.any([signal, failed.signal]);
+  const started = new Map<string, Promise<void>>();
+  const begin = (service: RunningService): Promise<void> => {
+    const { name, dependsOn } = service.planned;
+    const known = started.get(name);
+    if (known) return known;
+    const needed = dependsOn.map(({ service: other, until }) => {
+      const found = running.find(({ planned }) => planned.name === other);
+      return { found, until, begun: found ? begin(found) : Promise.resolve() };
+    });
+    const starting = (async () => {
+      for (const { found, until, begun } of needed) {
+        await begun;
+        if (until === 'healthy') await found?.healthy(either);
+        if (until === 'ended') await found?.ended(either);
+      }
+      await service.start(network, either);
+    })();
+    started.set(name, starting);
+    return starting;
+  };
+  const each = running.map(async (service) => {
+    try {
+      await begin(service);
+      await service.healthy(either);
+    } catch (error) {
+      failed.abort(error);
+      throw error;
+    }
+  });
+  const settled = await Promise.allSettled(each);
+  signal.throwIfAborted();
+  failed.signal.throwIfAborted();
+  for (const one of settled) if (one.status === 'rejected') throw one.reason;
+  for (const service of running) await service.requireNotFailed(signal);
+}
+
+class RunningService implements AsyncDisposable {
+  readonly planned: PlannedService;
+  readonly #request: ServicesRequest;
+  readonly #image: ServiceImage;
+  readonly #index: number;
+  readonly #stop = new AbortController();
+  #member: NetworkMember | undefined;
+  #service: Service | undefined;
+  #healthy: Promise<void> | undefined;
+  #startedAt: number | undefined;
+  #healthyAt: number | undefined;
+  #isOutOfDisk = false;
+
+  constructor(request: ServicesRequest, image: ServiceImage, index: number) {
+    this.#request = request;
+    this.#image = image;
+    this.#index = index;
+    this.planned = image.planned;
+  }
+
+  async start(network: Network, signal: AbortSignal): Promise<void> {
+    const { engine, images, sandboxName, labels, clock } = this.#request;
+    const { name, files = [], volumes = [], hosts } = this.planned;
+    const address = addressOf(this.#index);
+    this.#member = await network.join({ address, hostName: name, network: 'none', hosts: {} }, signal);
+    const service = await engine.createService(
+      {
+        ...this.#image.container,
+        network: this.#member.network,
+        hosts: { ...hosts, ...namesOf(images.map(({ planned }) => planned)), ...sandboxNames(sandboxName) },
+        labels: { ...labels, 'offsite.service': name },
+      },
+      signal,
+    );
+    this.#service = service;
+    if (files.length > 0) await service.put(files, '/', signal);
+    for (const path of volumes)
+      if ((await service.kindOf(path, signal)) === 'nothing')
+        await service.put([{ path, folder: true, mode: 0o777 }], '/', signal);
+    try {
+      await service.start(signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      await this.#requireProgram(service, signal);
+      await this.#requireUser(service, signal);
+      throw error;
+    }
+    this.#startedAt = clock.now();
+    this.#watchDisk(service);
+  }
+
+  /** Throws a {@link TrialFailure} of kind `task` if the container does not have what it is to start. */
+  async #requireProgram(service: Service, signal: AbortSignal): Promise<void> {
+    const { container, path, planned } = this.#image;
+    const [program = ''] = container.service.command;
+    const places = program.includes('/')
+      ? [posix.resolve(container.workingDir ?? '/', program)]
+      : path.map((folder) => posix.join(folder, program));
+    for (const place of places) if ((await service.kindOf(place, signal)) === 'other') return;
+    throw unusable(`${planned.place}: the service ${planned.name} has no program ${JSON.stringify(program)}`);
+  }
+
+  /** The same for the user that it runs as. */
+  async #requireUser(service: Service, signal: AbortSignal): Promise<void> {
+    const { container, planned } = this.#image;
+    const { user = '' } = container;
+    if (await hasUser(service, user, signal)) return;
+    throw unusable(`${planned.place}: the image of the service ${planned.name} has no user ${user}`);
+  }
+
+  healthy(signal: AbortSignal): Promise<void> {
+    const service = this.#service;
+    if (!service || !this.#image.healthcheck) return Promise.resolve();
+    const { clock } = this.#request;
+    this.#healthy ??= untilHealthy(service, this.#image, clock, signal).then(() => {
+      this.#healthyAt = clock.now();
+    });
+    return this.#healthy;
+  }
+
+  async ended(signal: AbortSignal): Promise<void> {
+    if (this.#service) await untilEnded(this.#service, this.#image, this.#request.clock, signal);
+  }
+
+  async requireNotFailed(signal: AbortSignal): Promise<void> {
+    if (this.#service) await requireNotFailed(this.#service, this.#image, signal);
+  }
+
+  async found(blobs: BlobStore): Promise<{ record: ServiceRecord; artifact: Artifact[] }> {
+    const { name, image, build } = this.planned;
+    const { bytes, truncated } = this.#service?.log() ?? { bytes: Buffer.alloc(0), truncated: false };
+    const kept = bytes.length === 0 ? undefined : await blobs.put(bytes);
+    const exitCode = await this.#service?.exitCode().catch(() => undefined);
+    const [startedAt, healthyAt] = [this.#startedAt, this.#healthyAt];
+    const record: ServiceRecord = {
+      name,
+      image: image?.mappedTo ?? image?.name ?? `built from ${build?.name}`,
+      imageId: this.#image.container.imageId,
+      ...(startedAt !== undefined && { startedAt }),
+      ...(startedAt !== undefined && healthyAt !== undefined && { healthyAfterMs: healthyAt - startedAt }),
+      ...(exitCode !== undefined && { exitCode }),
+      ...(this.#isOutOfDisk && { outOfDisk: true as const }),
+      ...(kept && { log: kept.sha256 }),
+      ...(truncated && { logTruncated: true as const }),
+    };
+    const path = serviceLogPath(name);
+    return { record, artifact: kept ? [{ path, byteSize: kept.byteSize, sha256: kept.sha256 }] : [] };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort(new Error('the service is removed'));
+    await this.#service?.[Symbol.asyncDispose]();
+    await this.#member?.[Symbol.asyncDispose]();
+  }
+
+  /** Ends the service when it has written more than it may. */
+  #watchDisk(service: Service): void {
+    const disk = service.watchDisk(this.#image.container.diskBytes ?? Number.POSITIVE_INFINITY);
+    this.#stop.signal.addEventListener('abort', () => disk[Symbol.dispose](), { once: true });
+    const watch = async () => {
+      await disk.exceeded;
+      this.#isOutOfDisk = true;
+      await service.kill();
+    };
+    // If the engine does not answer, the trial's own requests fail too.
+    watch().catch(() => undefined);
+  }
+}
+
+function sandboxNames(name: string | undefined): Record<string, string> {
+  return { sandbox: sandboxAddress, ...(name !== undefined && { [name]: sandboxAddress }) };
+}
+
+/**
+ * Addresses on the network of a trial's services. Every trial has the same ones, because no two networks are
+ * connected.
+ */
+const network = '10.213.0';
+
+/** The addresses of sandboxes are above those of services, of which there are few. */
+const firstSandbox = 100;
+
+/** The agent's sandbox. */
+const sandboxAddress = `${network}.${firstSandbox}`;
+
+/** The address of the service at an index. */
+function addressOf(index: number): string {
+  return `${network}.${2 + index}`;
+}
+
+/** The address of the fresh sandbox of this number, from 0. A trial is graded a few times. */
+function graderAddress(count: number): string {
+  return `${network}.${firstSandbox + 1 + (count % 100)}`;
+}
+
+/** The addresses of services by all their names. */
+function namesOf(services: readonly Pick<PlannedService, 'name' | 'aliases'>[]): Record<string, string> {
+  return Object.fromEntries(
+    services.flatMap(({ name, aliases }, index) =>
+      [name, ...aliases].map((each) => [each, addressOf(index)]),
+    ),
+  );
+}
+
+/**
+ * Waits until the health check of a service succeeds. The check runs more often than its interval says, so
+ * that trials wait less. It gets as much time as with its own interval, and at least as many attempts. Throws
+ * a {@link TrialFailure} of kind `task` if that was not enough, or if the service ended.
+ */
+async function untilHealthy(
+  service: Service,
+  { planned, healthcheck }: ServiceImage,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!healthcheck) return;
+  const { command, interval, timeout, startPeriod, retries } = healthcheck;
+  const argv = typeof command === 'string' ? ['/bin/sh', '-c', command] : command;
+  const begun = clock.now();
+  const patience = Math.min(startPeriod + retries * interval, serviceOutput.time.health);
+  for (let attempts = 1; ; attempts++) {
+    const checked = await service.check(argv, timeout, signal);
+    if (checked.exitCode === 0) return;
+    const ended = await service.exitCode(signal);
+    if (ended !== undefined) throw endedEarly(service, planned.name, planned.place, ended);
+    const waited = clock.now() - begun;
+    if ((waited >= patience && attempts >= retries) || waited >= serviceOutput.time.health)
+      throw neverHealthy(service, planned.name, planned.place, checked, waited);
+    await clock.sleep(Math.min(interval, serviceOutput.time.poll), signal);
+  }
+}
+
+/**
+ * Waits until a service has ended with exit code 0, because another service needs that. Throws as
+ * {@link untilHealthy} does.
+ */
+async function untilEnded(
+  service: Service,
+  { planned: { name, place } }: ServiceImage,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const begun = clock.now();
+  while (clock.now() - begun < serviceOutput.time.health) {
+    const exitCode = await service.exitCode(signal);
+    if (exitCode === 0) return;
+    if (exitCode !== undefined) throw endedEarly(service, name, place, exitCode);
+    await clock.sleep(serviceOutput.time.poll, signal);
+  }
+  const message = `${place}: the service ${name} did not end in ${serviceOutput.time.health / 1000} s`;
+  throw failed(service, message);
+}
+
+/** Throws as {@link untilHealthy} does if a service has failed. One round trip. */
+async function requireNotFailed(
+  service: Service,
+  { planned: { name, place } }: ServiceImage,
+  signal: AbortSignal,
+): Promise<void> {
+  const exitCode = await service.exitCode(signal);
+  if (exitCode !== undefined && exitCode !== 0) throw endedEarly(service, name, place, exitCode);
+}
+
+function endedEarly(service: Service, name: string, place: string, exitCode: number): TrialFailure {
+  return failed(service, `${place}: the service ${name} ended with ${exitCode}`);
+}
+
+function neverHealthy(
+  service: Service,
+  name: string,
+  place: string,
+  { exitCode, detail }: Checked,
+  waited: number,
+): TrialFailure {
+  const how = exitCode === undefined ? 'did not finish' : `exited with ${exitCode}`;
+  const seconds = Math.round(waited / 1000);
+  // Most programs say in their last line what is wrong, such as Python after its traceback.
+  const lines = detail.split('\n');
+  const printed = detail === '' ? '' : `: ${lines.at(-1)}`;
+  const message = `${place}: the service ${name} was not healthy after ${seconds} s; its check ${how}${printed}`;
+  return failed(service, message, lines.length > 1 ? `${detail}\n` : '');
+}
+
+function failed(service: Service, message: string, checked = ''): TrialFailure {
+  const { text } = service.log();
+  const output = checked + text.slice(-serviceOutput.bytes.shown);
+  return new TrialFailure({ kind: 'task', phase: 'sandbox', message, ...(output !== '' && { output }) });
+}
