@@ -2,7 +2,6 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -13,86 +12,21 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { KnownKeys } from '../../../src/redaction/redactor.ts';
-import type { PlacedFile } from '../../../src/suite/environment.ts';
-import { BadFile } from '../../../src/suite/file-issues.ts';
-import { fetchSources, type SourceParts } from '../../../src/suite/git/fetch-sources.ts';
-import type { PlannedSource } from '../../../src/suite/git/git-source.ts';
-import { sourceEntries } from '../../../src/suite/git/source-entries.ts';
+import { fetchSources } from '../../../src/suite/git/fetch-sources.ts';
 import { loadConfig } from '../../../src/suite/load-config.ts';
 import { loadSuite } from '../../../src/suite/load-suite.ts';
-import { makeRepository, type TestRepository } from './repository.ts';
+import { makeRepository } from './repository.ts';
+import { entriesOf, filesOf, suitePlaces } from './suite-sources.ts';
 
-let folder: string;
-let suiteFolder: string;
-let notes: string[];
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-git-'));
-  suiteFolder = join(folder, 'suite');
-  mkdirSync(suiteFolder);
-  notes = [];
-});
-afterEach(() => rmSync(folder, { recursive: true }));
-
+const { place, sourcesOf, problemOf, gitIn } = suitePlaces();
 const { signal } = new AbortController();
-
-/** The suite's planned sources, case by case. */
-async function sourcesOf(sources: string[], parts: Partial<SourceParts> = {}) {
-  const file = join(suiteFolder, 'suite.yaml');
-  writeFileSync(join(suiteFolder, 'offsite.yaml'), 'profiles:\n  p: { run: "true" }\n');
-  const cases = sources.map((source, index) => `  - { id: c${index}, source: ${source}, verify: "true" }`);
-  const variants = 'variants: [{ model: none, harness: command, profile: p }]';
-  writeFileSync(file, ['suite: { id: s, prompt: go }', variants, 'cases:', ...cases, ''].join('\n'));
-  const fetched = await fetchSources(file, {
-    dataFolder: join(folder, 'data'),
-    env: { PATH: process.env.PATH, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1', ...parts.env },
-    signal,
-    note: (message) => notes.push(message),
-    onProgress: () => undefined,
-    ...(parts.keys && { keys: parts.keys }),
-    ...(parts.allowOutside && { allowOutside: parts.allowOutside }),
-    ...(parts.credentialsFor && { credentialsFor: parts.credentialsFor }),
-  });
-  const config = loadConfig({ suiteFolder, env: {} });
-  const harnesses = [
-    { name: 'command', wires: [], runsScript: true, continues: false, mcp: [], limits: [] },
-  ] as const;
-  const plan = loadSuite(file, config, [...harnesses], { sources: fetched });
-  return plan.cases.map(({ local }) => local.environment.source as PlannedSource);
-}
-
-/** All problems that a suite with this source is refused with. */
-async function problemOf(source: string, parts?: Partial<SourceParts>): Promise<string> {
-  try {
-    await sourcesOf([source], parts);
-  } catch (error) {
-    if (error instanceof BadFile) return error.message.replaceAll(`${suiteFolder}/`, '');
-    throw error;
-  }
-  throw new Error('the source was accepted');
-}
-
-async function entriesOf(source: PlannedSource | undefined): Promise<PlacedFile[]> {
-  if (!source) throw new Error('no source');
-  return Array.fromAsync(sourceEntries(source, { PATH: process.env.PATH }, signal));
-}
-
-async function filesOf(source: PlannedSource | undefined): Promise<Record<string, string>> {
-  const files = (await entriesOf(source)).filter(({ path }) => !path.startsWith('.git'));
-  return Object.fromEntries(
-    files.map((file) => [
-      file.path,
-      'content' in file ? file.content.toString() : 'linkTarget' in file ? `-> ${file.linkTarget}` : 'folder',
-    ]),
-  );
-}
 
 describe('a source', () => {
   test('is the commit of a branch, a tag, an id or HEAD, and nothing of other commits comes with it', async () => {
-    const repository = makeRepository(join(suiteFolder, 'repo'));
+    const repository = makeRepository(join(place.suiteFolder, 'repo'));
     const first = repository.commit({ 'a.txt': 'one\n' });
     repository.git('tag', '--annotate', '--message', 'first', 'v1');
     repository.git('branch', 'old/line');
@@ -109,36 +43,26 @@ describe('a source', () => {
       'b/c.sh': '#!/bin/sh\n',
     });
 
-    // As the sandbox gets it.
-    const place = join(folder, 'workspace');
-    for (const entry of await entriesOf(planned[2])) {
-      if ('folder' in entry) mkdirSync(join(place, entry.path), { recursive: true });
-      else if ('content' in entry) {
-        mkdirSync(join(place, entry.path, '..'), { recursive: true });
-        writeFileSync(join(place, entry.path), entry.content);
-      }
-    }
-    const inside = makeRepository(join(folder, 'other'));
-    const git = (...args: string[]) => inside.git('-C', place, ...args);
+    const { path, git } = await gitIn(planned[2]);
     expect(git('status', '--porcelain', '--branch')).toBe('## main');
     expect(git('log', '--format=%H', '--all')).toBe(first);
     expect(git('remote')).toBe('');
     expect(git('fsck', '--connectivity-only')).toBe('');
     const objects = git('cat-file', '--batch-all-objects', '--batch-check=%(objectname)');
     expect(objects).not.toContain(second);
-    const everything = readdirSync(place, { recursive: true, withFileTypes: true });
+    const everything = readdirSync(path, { recursive: true, withFileTypes: true });
     for (const entry of everything.filter((each) => each.isFile()))
-      expect(readFileSync(join(entry.parentPath, entry.name), 'latin1')).not.toContain(suiteFolder);
-    expect(existsSync(join(place, '.git', 'FETCH_HEAD'))).toBe(false);
+      expect(readFileSync(join(entry.parentPath, entry.name), 'latin1')).not.toContain(place.suiteFolder);
+    expect(existsSync(join(path, '.git', 'FETCH_HEAD'))).toBe(false);
   });
 
   test('is fetched once, and stays when its repository is gone', async () => {
-    const repository = makeRepository(join(suiteFolder, 'repo'));
+    const repository = makeRepository(join(place.suiteFolder, 'repo'));
     const commit = repository.commit({ a: '1' });
     const [one] = await sourcesOf([`{ git: repo, ref: ${commit} }`]);
-    const kept = join(folder, 'data', 'sources');
+    const kept = join(place.folder, 'data', 'sources');
     const before = readdirSync(kept);
-    renameSync(join(repository.path, '.git', 'objects', 'pack'), join(folder, 'away'));
+    renameSync(join(repository.path, '.git', 'objects', 'pack'), join(place.folder, 'away'));
     // One that was used a moment ago stays, and one that nobody used for months goes.
     const old = new Date('2001-01-01');
     utimesSync(join(kept, before[0] ?? ''), old, old);
@@ -146,7 +70,7 @@ describe('a source', () => {
     expect(two).toEqual(one);
     mkdirSync(join(kept, 'unused'));
     utimesSync(join(kept, 'unused'), old, old);
-    makeRepository(join(suiteFolder, 'other')).commit({ a: '1' });
+    makeRepository(join(place.suiteFolder, 'other')).commit({ a: '1' });
     await sourcesOf(['{ git: other }']);
     expect(existsSync(join(kept, 'unused'))).toBe(false);
     expect(readdirSync(kept)).toHaveLength(2);
@@ -158,7 +82,7 @@ describe('a source', () => {
   });
 
   test('may leave out .git, and keeps modes and links', async () => {
-    const repository = makeRepository(join(suiteFolder, 'repo'));
+    const repository = makeRepository(join(place.suiteFolder, 'repo'));
     writeFileSync(join(repository.path, 'run'), '#!/bin/sh\n');
     chmodSync(join(repository.path, 'run'), 0o755);
     symlinkSync('/etc/passwd', join(repository.path, 'link'));
@@ -171,26 +95,28 @@ describe('a source', () => {
   });
 
   test('of the suite holds for cases that have none of their own', async () => {
-    makeRepository(join(suiteFolder, 'repo')).commit({ a: '1' });
+    makeRepository(join(place.suiteFolder, 'repo')).commit({ a: '1' });
+    const file = join(place.suiteFolder, 'suite.yaml');
     writeFileSync(
-      join(suiteFolder, 'suite.yaml'),
+      file,
       'suite: { id: s, prompt: go }\nsource: { git: repo }\nvariants: [{ model: m, harness: any }]\n' +
         'cases:\n  - { id: a, verify: "true" }\n  - { id: b, verify: "true", source: { kind: empty } }\n',
     );
-    const parts = { dataFolder: join(folder, 'data'), env: process.env, signal, onProgress: () => undefined };
-    const sources = await fetchSources(join(suiteFolder, 'suite.yaml'), { ...parts, note: () => undefined });
-    const config = loadConfig({ suiteFolder, env: {} });
+    const quiet = { note: () => undefined, onProgress: () => undefined };
+    const dataFolder = join(place.folder, 'data');
+    const sources = await fetchSources(file, { dataFolder, env: process.env, signal, ...quiet });
+    const config = loadConfig({ suiteFolder: place.suiteFolder, env: {} });
     const harnesses = [{ name: 'any', wires: [], continues: false, mcp: [], limits: [] as [] }];
-    const { cases } = loadSuite(join(suiteFolder, 'suite.yaml'), config, harnesses, { sources });
+    const { cases } = loadSuite(file, config, harnesses, { sources });
     expect(cases.map(({ local }) => local.environment.source !== undefined)).toEqual([true, false]);
   });
 });
 
 describe('a source is refused, with its place', () => {
   test('if git cannot find or read it', async () => {
-    const repository = makeRepository(join(suiteFolder, 'repo'));
+    const repository = makeRepository(join(place.suiteFolder, 'repo'));
     repository.commit({ a: '1' });
-    mkdirSync(join(suiteFolder, 'plain'));
+    mkdirSync(join(place.suiteFolder, 'plain'));
     const start = /^suite\.yaml:4:\d+: cases\[0\]\.source\.ref: /;
     const noRef = await problemOf('{ git: repo, ref: nope }');
     expect(noRef).toMatch(start);
@@ -199,22 +125,22 @@ describe('a source is refused, with its place', () => {
     expect(await problemOf(`{ git: repo, ref: "${'0'.repeat(40)}" }`)).toMatch(
       /git said: .*(not our ref|0{40})/,
     );
-    makeRepository(join(suiteFolder, 'bare'));
+    makeRepository(join(place.suiteFolder, 'bare'));
     expect(await problemOf('{ git: bare }')).toContain('the repository has no commit at its HEAD');
   });
 
   test('if a shallow clone lacks it, with what to do', async () => {
-    const repository = makeRepository(join(folder, 'whole'));
+    const repository = makeRepository(join(place.folder, 'whole'));
     const first = repository.commit({ a: '1' });
     repository.commit({ a: '2' });
-    const clone = join(suiteFolder, 'clone');
+    const clone = join(place.suiteFolder, 'clone');
     repository.git('clone', '--quiet', '--depth=1', `file://${repository.path}`, clone);
     const fetching = sourcesOf([`{ git: clone, ref: ${first} }`]);
     await expect(fetching).rejects.toThrow(/git said: .*clone: it is a shallow clone.*fetch-depth: 0/);
   });
 
   test('if there is no git', async () => {
-    makeRepository(join(suiteFolder, 'repo')).commit({ a: '1' });
+    makeRepository(join(place.suiteFolder, 'repo')).commit({ a: '1' });
     expect(await problemOf('{ git: repo }', { env: { PATH: '/nowhere' } })).toContain(
       'git is not on the PATH',
     );
@@ -231,13 +157,13 @@ describe('a source is refused, with its place', () => {
     expect(await problemOf('{ git: "file://elsewhere/x" }')).toContain('names no path of this machine');
     expect(await problemOf('{ git: "file:///a%00b" }')).toContain('cannot read /a');
     expect(await problemOf('{ git: "a\\0b" }')).toContain('has the character NUL');
-    mkdirSync(join(suiteFolder, 'gitfile'));
-    writeFileSync(join(suiteFolder, 'gitfile', '.git'), 'gitdir: a\0b\n');
+    mkdirSync(join(place.suiteFolder, 'gitfile'));
+    writeFileSync(join(place.suiteFolder, 'gitfile', '.git'), 'gitdir: a\0b\n');
     expect(await problemOf('{ git: gitfile }')).toContain('cannot read');
   });
 
   test('if it is outside of the suite, or borrows from a repository that is', async () => {
-    const outside = makeRepository(join(folder, 'private'));
+    const outside = makeRepository(join(place.folder, 'private'));
     const commit = outside.commit({ secret: 'x' });
     const refused = /it is \S*private\S*, outside the suite's folder .*permit it with --allow-outside/;
     expect(await problemOf('{ git: ../private }')).toMatch(
@@ -246,25 +172,25 @@ describe('a source is refused, with its place', () => {
     const [allowed] = await sourcesOf(['{ git: ../private }'], { allowOutside: [outside.path] });
     expect(allowed?.commit).toBe(commit);
 
-    mkdirSync(join(suiteFolder, 'gitfile'));
-    writeFileSync(join(suiteFolder, 'gitfile', '.git'), `gitdir: ${outside.path}/.git\n`);
+    mkdirSync(join(place.suiteFolder, 'gitfile'));
+    writeFileSync(join(place.suiteFolder, 'gitfile', '.git'), `gitdir: ${outside.path}/.git\n`);
     expect(await problemOf('{ git: gitfile }')).toMatch(refused);
     // Nothing of such a folder is looked at: this one would take minutes.
-    writeFileSync(join(suiteFolder, 'gitfile', '.git'), 'gitdir: /\n');
+    writeFileSync(join(place.suiteFolder, 'gitfile', '.git'), 'gitdir: /\n');
     expect(await problemOf('{ git: gitfile }')).toContain("it is /, outside the suite's folder");
-    const borrowing = makeRepository(join(suiteFolder, 'borrowing'));
+    const borrowing = makeRepository(join(place.suiteFolder, 'borrowing'));
     writeFileSync(join(borrowing.path, '.git/objects/info/alternates'), '/\n');
     expect(await problemOf('{ git: borrowing }')).toContain("it is /, outside the suite's folder");
     writeFileSync(join(borrowing.path, '.git/objects/info/alternates'), `${outside.path}/.git/objects\n`);
     expect(await problemOf(`{ git: borrowing, ref: ${commit} }`)).toMatch(refused);
-    const linked = makeRepository(join(suiteFolder, 'linked'));
+    const linked = makeRepository(join(place.suiteFolder, 'linked'));
     rmSync(join(linked.path, '.git/objects/pack'), { recursive: true });
     symlinkSync(join(outside.path, '.git/objects/pack'), join(linked.path, '.git/objects/pack'));
     expect(await problemOf('{ git: linked }')).toMatch(refused);
   });
 
   test('if a file of it holds a key of this machine', async () => {
-    makeRepository(join(suiteFolder, 'repo')).commit({ 'a/env': 'x\nKEY=sk-known-to-this-machine\n' });
+    makeRepository(join(place.suiteFolder, 'repo')).commit({ 'a/env': 'x\nKEY=sk-known-to-this-machine\n' });
     const keys = new KnownKeys([['API_KEY', 'sk-known-to-this-machine']]);
     const problem = await problemOf('{ git: repo }', { keys });
     expect(problem).toContain('a/env:2:5: holds the key in API_KEY');
@@ -317,7 +243,7 @@ describe("the user's credentials", () => {
   test.each(Object.entries(logins))(
     'in %s are used only at hosts that the configuration names',
     async (_, files) => {
-      const home = join(folder, 'home');
+      const home = join(place.folder, 'home');
       mkdirSync(home);
       for (const [name, content] of Object.entries(files())) writeFileSync(join(home, name), content);
       const env = { HOME: home, GIT_CONFIG_GLOBAL: join(home, '.gitconfig') };
@@ -343,8 +269,8 @@ describe("the user's credentials", () => {
 
 describe('a hostile repository', () => {
   test('runs nothing on this machine: no hook, no filter, no setting of it', async () => {
-    const repository = makeRepository(join(suiteFolder, 'repo'));
-    const trace = join(folder, 'ran');
+    const repository = makeRepository(join(place.suiteFolder, 'repo'));
+    const trace = join(place.folder, 'ran');
     repository.commit({ '.gitattributes': '* filter=evil\n', a: '1\n', '.lfsconfig': '[lfs]\nurl = x\n' });
     for (const [key, value] of [
       ['filter.evil.smudge', `touch ${trace}`],
@@ -369,7 +295,7 @@ describe('a hostile repository', () => {
   });
 
   test('has submodules and files of Git LFS told, and fetches neither', async () => {
-    const repository = makeRepository(join(suiteFolder, 'repo'));
+    const repository = makeRepository(join(place.suiteFolder, 'repo'));
     const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n';
     const url = 'ext::sh -c touch% /tmp/offsite-never';
     const commit = repository.commit({
@@ -380,158 +306,31 @@ describe('a hostile repository', () => {
     repository.git('commit', '--quiet', '--message', 'module');
     const [source] = await sourcesOf(['{ git: repo }']);
     expect(await filesOf(source)).toMatchObject({ m: 'folder', big: pointer });
-    expect(notes.join('\n')).toContain('submodules are not fetched: m');
-    expect(notes.join('\n')).toContain('only their pointers: 1, such as big');
+    expect(place.notes.join('\n')).toContain('submodules are not fetched: m');
+    expect(place.notes.join('\n')).toContain('only their pointers: 1, such as big');
   });
 
   test('with a tree that git never writes is refused', async () => {
-    const repository = makeRepository(join(suiteFolder, 'repo'));
+    const repository = makeRepository(join(place.suiteFolder, 'repo'));
     const blob = repository.commit({ a: '1' }) && repository.git('rev-parse', 'HEAD:a');
     const raw = Buffer.concat([Buffer.from('100644 ..\0'), Buffer.from(blob, 'hex')]);
-    writeFileSync(join(folder, 'tree'), raw);
-    const tree = repository.git('hash-object', '-t', 'tree', '-w', '--literally', join(folder, 'tree'));
+    writeFileSync(join(place.folder, 'tree'), raw);
+    const tree = repository.git('hash-object', '-t', 'tree', '-w', '--literally', join(place.folder, 'tree'));
     const commit = repository.git('commit-tree', '-m', 'x', tree);
     repository.git('update-ref', 'refs/heads/evil', commit);
     expect(await problemOf('{ git: repo, ref: evil }')).toMatch(/honest name|invalid path/);
   });
 });
 
-describe("the suite's own files are left out of its repository", () => {
-  const names = ['app.js', 'docs/answers/a.md', 'docs/guide.md'];
-  const files = Object.fromEntries(names.map((name) => [name, `of ${name}\n`]));
-
-  /** Writes a suite into a repository, and returns the sources of its cases. */
-  async function sourcesIn(path: string, cases: string[], parts: Partial<SourceParts> = {}) {
-    const file = join(path, 'suite.yaml');
-    mkdirSync(path, { recursive: true });
-    writeFileSync(
-      file,
-      [
-        'suite: { id: s, prompt: go }',
-        'variants: [{ model: n, harness: command }]',
-        'cases:',
-        ...cases,
-        '',
-      ].join('\n'),
-    );
-    const fetched = await fetchSources(file, {
-      dataFolder: join(folder, 'data'),
-      env: { PATH: process.env.PATH, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' },
-      signal,
-      note: (message) => notes.push(message),
-      onProgress: () => undefined,
-      allowOutside: [folder],
-      ...parts,
-    });
-    return [...fetched.values()];
-  }
-
-  const planned = (source: Awaited<ReturnType<typeof sourcesIn>>[number] | undefined): PlannedSource => {
-    if (!source || 'problem' in source) throw new Error(source?.problem ?? 'no source');
-    return source;
-  };
-
-  /** Writes what the sandbox gets, and returns git there. */
-  async function gitIn(source: PlannedSource) {
-    const place = mkdtempSync(join(folder, 'workspace-'));
-    for (const entry of await entriesOf(source)) {
-      if ('folder' in entry) mkdirSync(join(place, entry.path), { recursive: true });
-      else if ('content' in entry) {
-        mkdirSync(join(place, entry.path, '..'), { recursive: true });
-        writeFileSync(join(place, entry.path), entry.content);
-      }
-    }
-    return (...args: string[]) => makeRepository(join(folder, 'other')).git('-C', place, ...args);
-  }
-
-  let repository: TestRepository;
-  beforeEach(() => {
-    repository = makeRepository(join(folder, 'repo'));
-  });
-
-  test('with their folder, from its commit too, and a commit without them has an id of its own', async () => {
-    const original = repository.commit({
-      ...files,
-      'evals/suite.yaml': 'old\n',
-      'evals/solve.sh': 'THE ANSWER\n',
-      'evals/cases/other.patch': 'another\n',
-    });
-    const [found] = await sourcesIn(join(repository.path, 'evals'), [
-      '  - { id: a, source: { git: .. }, verify: "true", solution: { file: solve.sh } }',
-    ]);
-    const source = planned(found);
-    expect(notes).toEqual(['HEAD of ..: left out of the workspace: evals (3 files)']);
-    expect(source.commit).toBe(original);
-    expect(source.rebuilt).toMatch(/^[0-9a-f]{40}$/);
-    expect(Object.keys(await filesOf(source))).toEqual(['app.js', 'docs', 'docs/answers', ...names.slice(1)]);
-
-    const git = await gitIn(source);
-    expect(git('log', '--all', '--format=%H %an %s')).toBe(`${source.rebuilt} a a commit`);
-    expect(git('status', '--porcelain', '--branch')).toBe('## main');
-    expect(git('fsck', '--strict')).toBe('');
-    const answer = repository.git('rev-parse', 'HEAD:evals/solve.sh');
-    const objects = git('cat-file', '--batch-all-objects', '--batch-check=%(objectname)');
-    expect(objects).not.toContain(answer);
-    expect(objects).not.toContain(original);
-
-    const [again] = await sourcesIn(join(repository.path, 'evals'), [
-      '  - { id: a, source: { git: .. }, verify: "true" }',
-    ]);
-    expect(again).toEqual(source);
-  });
-
-  test('also where the source is another copy of the repository, or only files', async () => {
-    repository.commit({ ...files, 'evals/suite.yaml': 'old\n', 'evals/solve.sh': 'THE ANSWER\n' });
-    repository.git('clone', '--quiet', '--bare', '.', join(folder, 'copy.git'));
-    const [found] = await sourcesIn(join(repository.path, 'evals'), [
-      '  - { id: a, source: { git: ../../copy.git, history: none }, verify: "true" }',
-    ]);
-    expect(Object.keys(await filesOf(planned(found)))).not.toContain('evals');
-  });
-
-  test('one by one where the suite is at the top, except for what a case puts into the workspace', async () => {
-    const own = ['solve.sh', 'grade/v.js', 'grade/expected.txt', 'checks/t.sh', 'prompt.md'];
-    repository.commit({
-      ...files,
-      ...Object.fromEntries([...own, 'suite.yaml', 'data.csv'].map((name) => [name, `of ${name}\n`])),
-    });
-    const [found] = await sourcesIn(repository.path, [
-      '  - id: a',
-      '    source: { git: . }',
-      '    environment: { files: { data.csv: data.csv } }',
-      '    validator: { file: grade/v.js, sourceFiles: [grade/expected.txt] }',
-      '    solution: { command: [sh, /solution/solve.sh], files: { /solution/solve.sh: solve.sh } }',
-      '  - id: b',
-      '    tests: { folders: { /tests: checks }, command: [sh, /tests/t.sh], prints: pytest }',
-    ]);
-    const kept = Object.keys(await filesOf(planned(found))).filter((path) => path.includes('.'));
-    expect(kept).toEqual(['app.js', 'data.csv', ...names.slice(1), 'prompt.md']);
-  });
-
-  test('with what leaveOut names, which must be there', async () => {
-    repository.commit(files);
-    const [found, missing] = await sourcesIn(suiteFolder, [
-      '  - { id: a, source: { git: ../repo, leaveOut: ["docs/**/a.md", "*.js"] }, verify: "true" }',
-      '  - { id: b, source: { git: ../repo, leaveOut: [doc] }, verify: "true" }',
-    ]);
-    expect(Object.keys(await filesOf(planned(found)))).toEqual(['docs', 'docs/guide.md']);
-    expect(notes).toEqual(['HEAD of ../repo: left out of the workspace: docs/**/a.md, *.js (2 files)']);
-    expect(missing).toEqual({
-      problem: expect.stringMatching(/^"doc" matches no file of commit [0-9a-f]{40}$/),
-      key: 'leaveOut',
-    });
-  });
-});
-
 test('says that changes which are not committed are not in the workspace, except those of the suite itself', async () => {
-  const { commit } = makeRepository(folder);
+  const { commit } = makeRepository(place.folder);
   commit({ 'a.txt': 'a', '.gitignore': 'data\n' });
-  await sourcesOf(['{ git: .. }'], { allowOutside: [folder] });
-  expect(notes.join('\n')).not.toContain('not committed');
-  writeFileSync(join(folder, 'a.txt'), 'b');
-  await sourcesOf(['{ git: .., ref: main }'], { allowOutside: [folder] });
-  expect(notes.join('\n')).not.toContain('not committed');
-  const [source] = await sourcesOf(['{ git: .. }'], { allowOutside: [folder] });
-  expect(notes).toContain('HEAD of ..: changes that are not committed are not in the workspace');
+  await sourcesOf(['{ git: .. }'], { allowOutside: [place.folder] });
+  expect(place.notes.join('\n')).not.toContain('not committed');
+  writeFileSync(join(place.folder, 'a.txt'), 'b');
+  await sourcesOf(['{ git: .., ref: main }'], { allowOutside: [place.folder] });
+  expect(place.notes.join('\n')).not.toContain('not committed');
+  const [source] = await sourcesOf(['{ git: .. }'], { allowOutside: [place.folder] });
+  expect(place.notes).toContain('HEAD of ..: changes that are not committed are not in the workspace');
   expect((await filesOf(source))['a.txt']).toBe('a');
 });
