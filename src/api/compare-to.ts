@@ -1,3 +1,4 @@
+import { plannedTrialSpec } from '../agent/trial-spec.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { baselineSides, compareWithBaselines, readBaselines } from '../comparison/baseline.ts';
 import { blindVariants, plannedCells } from '../comparison/cells.ts';
@@ -5,8 +6,9 @@ import { type ComparedBatches, compareBatches, comparedVariants } from '../compa
 import { type Reference, readReference, type Side, sideOf, variantsOf } from '../comparison/side.ts';
 import { type ListedBatch, listBatches, listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { fingerprintChanges } from '../record/fingerprint.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import { sourcePart } from '../trial/record.ts';
+import { plannedFingerprint } from '../trial/record.ts';
 import type { Context } from './context.ts';
 
 /** What the results of a run are compared with. */
@@ -16,8 +18,8 @@ export interface OlderSide {
   compare(newer: Reference): ComparedBatches;
   /** The variants of the plan that cannot be found worse, however bad the run is. */
   blind: readonly string[];
-  /** The cases that begin from another commit than there, if no other is left to compare. */
-  moved: readonly string[];
+  /** The cases, with what each asks or checks otherwise than there, if no other is left to compare. */
+  changed: ReadonlyMap<string, readonly string[]>;
 }
 
 /**
@@ -43,7 +45,7 @@ export async function olderSide(
       name: batch.name,
       compare: (newer) => compareBatches(ledger, batch, newer),
       blind: blindVariants(plan, before),
-      moved: movedCases(plan, before),
+      changed: changedCases(plan, before),
     };
   }
   const { client } = await context.service();
@@ -53,35 +55,50 @@ export async function olderSide(
     name: 'the baseline',
     compare: (newer) => compareWithBaselines(ledger, baselines, newer),
     blind: blindVariants(plan, baselineSides(cells, baselines)),
-    moved: [],
+    changed: new Map(),
   };
 }
 
 /** Throws an input error, before a run costs anything, if its gate will have no case to judge. */
-export function refuseMoved({ name, moved }: OlderSide): void {
-  if (moved.length === 0) return;
-  const [what, begin] = moved.length === 1 ? ['case', 'begins'] : ['cases', 'begin'];
-  const which = `its ${what} ${begin} from another commit now: ${moved.slice(0, 5).join(', ')}`;
-  throw new OffsiteError(`no case can be compared with ${name}, so no regression can be judged: ${which}`, {
-    code: 'CASES_DIFFER',
-    kind: 'input',
-    hint:
-      'Nothing was started. Name a fixed `ref` in the `source` of the cases, so that each commit of the project ' +
-      'is judged by the same work, or leave out --compare-to.',
-  });
+export function refuseChanged({ name, changed }: OlderSide): void {
+  if (changed.size === 0) return;
+  const [what, them] = changed.size === 1 ? ['case', 'it'] : ['cases', 'them'];
+  const cases = [...changed].slice(0, 5).map(([id, parts]) => `${id} (${parts.join(', ')})`);
+  throw new OffsiteError(
+    `no case can be compared with ${name}, so no regression can be judged: its ${what} changed: ${cases.join(', ')}`,
+    {
+      code: 'CASES_DIFFER',
+      kind: 'input',
+      hint: [...changed.values()].flat().includes('source')
+        ? 'Nothing was started. Name a fixed `ref` in the `source` of the cases, so that each commit of the ' +
+          'project is judged by the same work, or leave out --compare-to.'
+        : `Nothing was started. Run ${them} once without --compare-to, and compare with that batch.`,
+    },
+  );
 }
 
-function movedCases({ cases }: SuitePlan, before: readonly Side[]): string[] {
-  const known = Map.groupBy(
-    before.flatMap(({ fingerprints }) => fingerprints),
-    ({ caseId }) => caseId,
-  );
-  const common = cases.filter(({ request }) => known.has(request.id));
-  const moved = common.filter(({ request, local }) => {
-    const now = sourcePart(local.environment);
-    return known.get(request.id)?.every(({ parts }) => parts.source !== now);
-  });
-  return moved.length === common.length ? moved.map(({ request }) => request.id) : [];
+/** The cases of which no variant asks and checks the same as there; none if others are left to compare. */
+function changedCases(plan: SuitePlan, before: readonly Side[]): Map<string, string[]> {
+  const changed = new Map<string, string[]>();
+  for (const { variant: name, fingerprints } of before) {
+    const variant = plan.variants.find((one) => one.name === name);
+    if (!variant) continue;
+    const now = plan.cases.map((planned) => {
+      const spec = plannedTrialSpec(plan, { case: planned, variant, id: planned.request.id, ordinal: 0 });
+      return { caseId: planned.request.id, variant: name, parts: plannedFingerprint(spec) };
+    });
+    // Which images an engine has is known only as it makes the environment.
+    const then = fingerprints.map(({ parts: { images: _, ...parts }, ...one }) => ({ ...one, parts }));
+    const { cases } = fingerprintChanges(then, now) ?? {};
+    const common = new Set(then.map(({ caseId }) => caseId));
+    for (const { caseId } of now) {
+      if (!common.has(caseId)) continue;
+      const parts = cases?.[caseId];
+      if (parts === undefined) return new Map();
+      changed.set(caseId, parts);
+    }
+  }
+  return changed;
 }
 
 /**

@@ -204,7 +204,7 @@ export function isDead(objects: readonly OwnedObject[], now: number): boolean {
   return objects.every(({ createdAt }) => now - createdAt > graceMs);
 }
 
-/** Whether the process that owns `objects` is seen to have ended; undefined if it cannot be seen from here. */
+/** Whether the process that owns `objects` has ended; undefined if it cannot be seen from here. */
 export function ownerEnded(objects: readonly OwnedObject[]): boolean | undefined {
   return hasProcessEnded(objects.map(({ labels }) => labels[processLabel]).find(Boolean) ?? '');
 }

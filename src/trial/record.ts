@@ -113,11 +113,8 @@ export function fingerprintOf(
   spec: TrialSpec,
   { harnessVersion, images, models }: Pick<TrialRecord, 'harnessVersion' | 'images' | 'models'>,
 ): Fingerprint {
-  const hashes = Object.entries(partsOf(spec, images)).flatMap(([part, value]) =>
-    value === undefined ? [] : [[part, hashOf(value)] as const],
-  );
   return {
-    ...Object.fromEntries(hashes),
+    ...hashesOf(partsOf(spec, images)),
     ...behindNames(models?.usage),
     model: spec.model,
     harness: harnessVersion === undefined ? spec.harness : `${spec.harness} ${harnessVersion}`,
@@ -125,10 +122,9 @@ export function fingerprintOf(
   };
 }
 
-/** The part of a fingerprint that says from which commit a trial begins; undefined without one. */
-export function sourcePart(environment: CaseEnvironment): string | undefined {
-  const { source } = environmentContent(environment);
-  return source && hashOf(source);
+/** The parts of a fingerprint that are known before the trial runs: what it asks and how it is graded. */
+export function plannedFingerprint(spec: TrialSpec): Fingerprint {
+  return hashesOf(partsOf(spec));
 }
 
 /**
@@ -177,6 +173,11 @@ function behindNames(usage: NonNullable<TrialRecord['models']>['usage'] = []): F
     ];
   });
   return Object.fromEntries(parts.flatMap(([part, value]) => (value === undefined ? [] : [[part, value]])));
+}
+
+function hashesOf(parts: Record<string, unknown>): Fingerprint {
+  const known = Object.entries(parts).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(known.map(([part, value]) => [part, hashOf(value)]));
 }
 
 /** 16 hexadecimal digits. */

@@ -85,6 +85,24 @@ describe('offsite run --compare-to', () => {
     expect(unknown.stderr).toMatch(/^error: the data folder has no batch nix/);
   });
 
+  test('ends before a trial if the gate will have no case to judge, since all of them changed', async () => {
+    const other = place.suite({
+      run: 'touch done',
+      cases: cases.map((one) => ({ ...one, verify: 'test -e done' })),
+    });
+    const gated = (...gate: string[]) => offsite(place, ['run', other, '--compare-to', before, ...gate]);
+    const refused = await gated('--fail-on-case-regression');
+    expect(refused).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(refused.stderr).toMatch(/can be judged: its cases changed: case-0 \(verify\), case-1 \(verify\)/);
+    expect(refused.stderr).toContain('Run them once without --compare-to');
+    const one = place.suite({
+      run: 'touch done',
+      cases: [{ id: 'case-0', verify: 'test -e done' }, ...cases.slice(1, 3)],
+    });
+    const judged = await offsite(place, ['run', one, '--compare-to', before, '--fail-on-case-regression']);
+    expect(judged.exitCode, judged.stderr).toBe(0);
+  });
+
   test.each([
     [['--fail-on-regression'], '--fail-on-regression needs --compare-to'],
     [['--precision', '0.1'], '--precision needs --trials auto'],

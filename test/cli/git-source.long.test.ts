@@ -111,7 +111,7 @@ test('a gate that will have no case to judge, since the source is at another com
   const moved = await offsite(place, ['run', suite('main'), ...gate]);
   expect(moved).toMatchObject({ exitCode: 2, stdout: '' });
   expect(moved.stderr).toMatch(
-    /^error: no case can be compared with batch_\S+, so no regression can be judged: its case begins from another/m,
+    /^error: no case can be compared with batch_\S+, so no regression can be judged: its case changed: a \(source\)/m,
   );
   expect(moved.stderr).toContain('Name a fixed `ref`');
   const fixed = await offsite(place, ['run', suite(first), ...gate]);

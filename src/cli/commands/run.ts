@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typin
 import type { FinishedBatches } from '../../agent/auto-trials.ts';
 import { resumable } from '../../agent/resume-batch.ts';
 import type { BatchEvent } from '../../agent/run-batch.ts';
-import { olderSide, refuseMoved } from '../../api/compare-to.ts';
+import { olderSide, refuseChanged } from '../../api/compare-to.ts';
 import type { Workshop } from '../../api/context.ts';
 import { leftOutText } from '../../api/plan-suite.ts';
 import { type FinishedRun, planRun, type RunChoice, readyRun } from '../../api/run.ts';
@@ -119,7 +119,7 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
   if (left) progress.note(left);
   const { compareTo } = options;
   const older = compareTo === undefined ? undefined : await olderSide(context, compareTo, plan, signal);
-  if (older && (options.failOnRegression || options.failOnCaseRegression)) refuseMoved(older);
+  if (older && (options.failOnRegression || options.failOnCaseRegression)) refuseChanged(older);
   // With `--trials auto`, how many trials there will be is not known yet.
   const blind = older && options.trials !== 'auto' ? blindGateText(older, options) : undefined;
   if (blind) progress.note(blind);
