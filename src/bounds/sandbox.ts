@@ -4,7 +4,7 @@ import { bytes, channel, characters, GiB, KiB, MiB, milliseconds, partOfHeap, ti
 
 export const relayTraffic = channel({
   sender: 'the sandbox',
-  over: 'connections to its relay, which arrive as one HTTP/2 session over the standard streams of the relay',
+  over: 'connections to its relay, which arrive over a socket that the relay shares, or as one HTTP/2 session over the engine',
   bytes: {
     requestHead: bytes(32 * KiB, 'the line and the headers of a request'),
     // With all connections of a relay, that is 64 MiB.

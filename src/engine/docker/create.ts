@@ -1,4 +1,4 @@
-import type { ContainerRequest, MemoryFolder, Mount } from '../port/containers.ts';
+import type { ContainerRequest, FolderMount, MemoryFolder, Mount } from '../port/containers.ts';
 import type { DockerClient } from './client.ts';
 
 export async function createContainer(
@@ -77,7 +77,9 @@ function hostConfig(request: ContainerRequest): Record<string, unknown> {
   };
 }
 
-function mountOf({ volume, path, readOnly }: Mount) {
+function mountOf(mount: Mount | FolderMount) {
+  if ('folder' in mount) return { Type: 'bind', Source: mount.folder, Target: mount.path, ReadOnly: true };
+  const { volume, path, readOnly } = mount;
   // Without NoCopy, the engine fills an empty volume with what the image has at that path.
   const options = { NoCopy: true };
   return { Type: 'volume', Source: volume, Target: path, ReadOnly: readOnly, VolumeOptions: options };

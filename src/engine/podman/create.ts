@@ -1,5 +1,5 @@
 import type { DockerClient } from '../docker/client.ts';
-import type { ContainerRequest, MemoryFolder, Mount } from '../port/containers.ts';
+import type { ContainerRequest, FolderMount, MemoryFolder, Mount } from '../port/containers.ts';
 import { engineFailure } from '../port/failure.ts';
 import type { Filters } from './filters.ts';
 
@@ -76,8 +76,12 @@ function specOf(request: ContainerRequest, service: PodmanService): Record<strin
     // Otherwise a read-only root has writable folders in memory.
     read_write_tmpfs: false,
     image_volume_mode: 'anonymous',
-    volumes: mounts.map(volumeOf),
-    mounts: [...memoryFolders.map(memoryMount), ...(readOnlyPaths.includes('/dev') ? readOnlyDevices : [])],
+    volumes: mounts.flatMap((mount) => ('volume' in mount ? [volumeOf(mount)] : [])),
+    mounts: [
+      ...mounts.flatMap((mount) => ('folder' in mount ? [folderMount(mount)] : [])),
+      ...memoryFolders.map(memoryMount),
+      ...(readOnlyPaths.includes('/dev') ? readOnlyDevices : []),
+    ],
   };
 }
 
@@ -143,6 +147,10 @@ function networkOf(
 function volumeOf({ volume, path, readOnly }: Mount) {
   // Without nocopy, Podman fills an empty volume with what the image has at that path.
   return { Name: volume, Dest: path, Options: [readOnly ? 'ro' : 'rw', 'nocopy'] };
+}
+
+function folderMount({ folder, path }: FolderMount) {
+  return { destination: path, type: 'bind', source: folder, options: ['ro', 'nosuid', 'nodev', 'noexec'] };
 }
 
 function memoryMount({ path, maxBytes }: MemoryFolder) {

@@ -64,7 +64,7 @@ export interface ContainerRequest {
    * ignore.
    */
   devicesByMount?: boolean;
-  mounts?: readonly Mount[] | undefined;
+  mounts?: readonly (Mount | FolderMount)[] | undefined;
   /** An OCI runtime that the engine knows; default: the engine's. */
   runtime?: string | undefined;
 }
@@ -76,6 +76,14 @@ export interface Mount {
   /** Absolute; created if missing. */
   path: string;
   readOnly: boolean;
+}
+
+/** A folder of the engine's machine in a container's files, read-only. Without it, the engine refuses. */
+export interface FolderMount {
+  /** Absolute. */
+  folder: string;
+  /** Absolute. */
+  path: string;
 }
 
 export interface MemoryFolder {

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import { Socket, type Server as SocketServer } from 'node:net';
 import { Duplex } from 'node:stream';
 import { type EndTraffic, listenTo } from '../../base/foreign-traffic.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
@@ -13,9 +14,9 @@ const noLimit = 2 ** 30;
  * This process's end of a sidecar's standard streams: reads the HTTP/1.1 on the sandbox's connections, and
  * calls `handler` for each request. The session ends with the streams, and then destroys the requests in
  * flight. It also ends, with an `error`, if a request triggers a defect in Offsite, so that only this sandbox
- * fails.
+ * fails. What connects to `shared` is served too, until the session ends.
  */
-export function serveRelay(stdio: Duplex, handler: RelayHandler): ServerHttp2Session {
+export function serveRelay(stdio: Duplex, handler: RelayHandler, shared?: SocketServer): ServerHttp2Session {
   const end = (error: unknown) => session.destroy(defect(error));
   const over = () => {
     session.destroy();
@@ -39,6 +40,14 @@ export function serveRelay(stdio: Duplex, handler: RelayHandler): ServerHttp2Ses
   });
   const server = readingServer(handler, end);
   session.setLocalWindowSize(noLimit);
+  const sockets = new Set<Socket>();
+  const accept = (socket: Socket) => {
+    listenTo(socket, { close: () => sockets.delete(socket) }, end);
+    if (session.destroyed) return void socket.destroy();
+    sockets.add(socket);
+    server.emit('connection', new Connection(socket, end));
+  };
+  if (shared) listenTo(shared, { connection: accept }, end);
   listenTo(
     session,
     {
@@ -49,6 +58,9 @@ export function serveRelay(stdio: Duplex, handler: RelayHandler): ServerHttp2Ses
         const connection = new Connection(stream, end);
         stream.respond({ ':status': 200 });
         server.emit('connection', connection);
+      },
+      close: () => {
+        for (const socket of sockets) socket.destroy();
       },
       error: () => session.destroy(),
     },
@@ -129,14 +141,14 @@ function defect(cause: unknown): OffsiteError {
 }
 
 /**
- * A connection of the sandbox, for Node's HTTP server. The stream itself would work, except for a bug in Node
- * 24: if a string and bytes are written together, such as the head of an answer and its body, Node frees the
- * string's memory before it is sent. This class writes only bytes.
+ * A connection of the sandbox, for Node's HTTP server. A stream of HTTP/2 itself would work, except for a bug
+ * in Node 24: if a string and bytes are written together, such as the head of an answer and its body, Node
+ * frees the string's memory before it is sent. This class writes only bytes.
  */
 class Connection extends Duplex {
-  readonly #stream: ServerHttp2Stream;
+  readonly #stream: Socket | ServerHttp2Stream;
 
-  constructor(stream: ServerHttp2Stream, end: EndTraffic) {
+  constructor(stream: Socket | ServerHttp2Stream, end: EndTraffic) {
     super();
     this.#stream = stream;
     const data = (chunk: Buffer) => {
@@ -168,7 +180,11 @@ class Connection extends Duplex {
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    this.#stream.destroy(error ?? undefined);
+    const stream = this.#stream;
+    // A socket cannot say why it closes, so it closes before the relay's only if it breaks off.
+    if (stream instanceof Socket && !error && this.writableFinished && !stream.readableEnded)
+      stream.removeAllListeners('data').resume();
+    else stream.destroy(error ?? undefined);
     done(error);
   }
 }

@@ -7,8 +7,10 @@ import { relayTraffic } from '../../bounds/sandbox.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Container } from '../../engine/container.ts';
 import type { Engine } from '../../engine/engine.ts';
+import { isEngineFailure } from '../../engine/port/failure.ts';
 import { type RelayHandler, relayPort } from './relay.ts';
 import { serveRelay } from './serve.ts';
+import { openSharedSocket, type SharedSocket, sharedFolder, socketName } from './shared-socket.ts';
 
 const program = readFileSync(new URL('./sidecar/main.cjs', import.meta.url), 'utf8');
 
@@ -47,7 +49,8 @@ export async function beginSidecar(
   { network, image, handler, labels, clock }: SidecarRequest,
   signal: AbortSignal,
 ): Promise<Sidecar> {
-  const container = await engine.createContainer(
+  const { container, shared } = await createSharing(
+    engine,
     {
       imageId: image,
       labels,
@@ -65,7 +68,7 @@ export async function beginSidecar(
     signal,
   );
   const ended = Promise.withResolvers<string>();
-  const serving = startServed(container, handler, ended.resolve, signal);
+  const serving = startServed(container, { handler, shared, onEnd: ended.resolve }, signal);
   const started = serving.then(() => undefined);
   const listening = serving.then((session) => firstSaid(session, ended.promise, clock, signal));
   // A caller may await only one of them.
@@ -81,9 +84,32 @@ export async function beginSidecar(
         (session) => session.destroy(),
         () => undefined,
       );
-      await container[Symbol.asyncDispose]();
+      await Promise.all([container[Symbol.asyncDispose](), shared?.[Symbol.asyncDispose]()]);
     },
   };
+}
+
+/** Engines that do not see this machine's files. */
+const farEngines = new WeakSet<Engine>();
+
+/** Creates the container with a socket of this process, if the engine sees this machine's files. */
+async function createSharing(
+  engine: Engine,
+  spec: ContainerSpec,
+  signal: AbortSignal,
+): Promise<{ container: Container; shared?: SharedSocket | undefined }> {
+  const shared = farEngines.has(engine) ? undefined : await openSharedSocket();
+  if (shared === undefined) return { container: await engine.createContainer(spec, signal) };
+  try {
+    const mounts = [{ folder: shared.folder, path: sharedFolder }];
+    return { container: await engine.createContainer({ ...spec, mounts }, signal), shared };
+  } catch (error) {
+    await shared[Symbol.asyncDispose]();
+    if (!isEngineFailure(error, 'refused')) throw error;
+    const container = await engine.createContainer(spec, signal);
+    farEngines.add(engine);
+    return { container };
+  }
 }
 
 /**
@@ -92,14 +118,20 @@ export async function beginSidecar(
  */
 function command(): string[] {
   const given = [relayPort, relayTraffic.count.relayConnections, relayTraffic.bytes.unreadAnswer].map(String);
-  return ['node', '--max-old-space-size=96', '--input-type=commonjs', '--eval', program, ...given];
+  const socket = `${sharedFolder}/${socketName}`;
+  return ['node', '--max-old-space-size=96', '--input-type=commonjs', '--eval', program, ...given, socket];
+}
+
+interface Served {
+  handler: RelayHandler;
+  shared: SharedSocket | undefined;
+  onEnd(words: string): void;
 }
 
 /** Attaches to a sidecar and starts it. Calls `onEnd` when its session is over, with its last output. */
 async function startServed(
   container: Container,
-  handler: RelayHandler,
-  onEnd: (words: string) => void,
+  { handler, shared, onEnd }: Served,
   signal: AbortSignal,
 ): Promise<ServerHttp2Session> {
   let said = '';
@@ -108,7 +140,7 @@ async function startServed(
   };
   const stdio = await container.attach({ onStderr, signal });
   await container.start(signal);
-  const session = serveRelay(stdio, handler);
+  const session = serveRelay(stdio, handler, shared?.server);
   session.once('error', (error) => {
     said ||= messageOf(error);
   });

@@ -1,6 +1,9 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { plainAnswer } from '../../../src/gateway/relay/plain-answer.ts';
+import { dockerOf } from '../../engine/docker-of.ts';
 import { hangMs, type RelayedSandbox, relayedSandbox } from './relayed-sandbox.ts';
 
 vi.setConfig({ testTimeout: hangMs });
@@ -57,3 +60,51 @@ test('a tunnel that is refused, cut or left shows so at its other end', async ()
   client.end();
   await ended;
 });
+
+describe.each(['socket', 'engine'])('over the %s', (way) => {
+  beforeAll(async () => {
+    if (way === 'engine') await rm(await sharedSocket());
+  });
+
+  test('a client sees whether its connection ended or broke off', async () => {
+    const seen = (path: string) =>
+      relayed.module(`
+        import { connect } from 'node:net';
+        const socket = connect({ port: Number(process.env.PORT), host: '127.0.0.1', allowHalfOpen: true });
+        socket.write('GET ${path} HTTP/1.0\\r\\n\\r\\n');
+        socket.resume().on('end', () => socket.end()).on('error', ({ code }) => console.log(code));
+        socket.on('close', (failed) => console.log(failed ? 'broken' : 'whole'));
+      `);
+    relayed.answer(({ url }, response) => {
+      if (url === '/whole') return response.end('all');
+      return response.write('half', () => response.destroy(new Error('the host is gone')));
+    });
+    expect(await seen('/whole')).toBe('whole\n');
+    expect(await seen('/broken')).toBe('ECONNRESET\nbroken\n');
+    expect(await sharedConnections()).toBe(0);
+  });
+
+  test('the engine copies bytes only if the relay cannot reach the socket', async () => {
+    const request = relayed.nextRequest();
+    const asked = relayed.shell('curl -s $ORIGIN/');
+    const { response } = await request;
+    expect(await sharedConnections()).toBe(way === 'socket' ? 1 : 0);
+    response.end('here');
+    expect(await asked).toBe('here');
+  });
+});
+
+/** The socket on this machine that the relay mounts. */
+async function sharedSocket(): Promise<string> {
+  const [id = ''] = await relayed.sidecars();
+  const { Mounts } = await dockerOf(relayed.engine).getContainer(id).inspect();
+  expect(Mounts).toMatchObject([{ Type: 'bind', RW: false }]);
+  return join(Mounts[0]?.Source ?? '', 'socket');
+}
+
+/** How many connections of the relay it has. The kernel counts them in the sandbox's network. */
+async function sharedConnections(): Promise<number> {
+  const socket = await sharedSocket();
+  const lines = (await relayed.shell('cat /proc/net/unix')).split('\n');
+  return lines.filter((line) => line.endsWith(` ${socket}`)).length;
+}

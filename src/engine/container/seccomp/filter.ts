@@ -218,8 +218,12 @@ const sandboxSockets: readonly Rule[] = [
   refuse('EAFNOSUPPORT', ['socketpair'], { index: 0, op: 'SCMP_CMP_NE', value: families.unix }),
 ];
 
-/** Only TCP over IPv4. */
-const programSockets: readonly Rule[] = [...streamsOver('inet'), ...otherFamilies([families.inet])];
+/** TCP over IPv4, and streams to a socket in a folder that the container mounts. */
+const programSockets: readonly Rule[] = [
+  allow(['socket'], isFamily(families.unix), isType(types.stream)),
+  ...streamsOver('inet'),
+  ...otherFamilies([families.unix, families.inet]),
+];
 
 /**
  * Refuses every family but `known`. A rule cannot have two conditions on one argument, so the gaps are listed

@@ -7,11 +7,12 @@
  * listens after 45 ms. As a module it would take 10 ms more, and with types to strip another 40.
  */
 const { connect, constants } = require('node:http2');
-const { createServer, Socket } = require('node:net');
+const { connect: connectTo, createServer, Socket } = require('node:net');
 const { Duplex } = require('node:stream');
 
 /** `window`: bytes in flight to a client that does not read. */
-const [port = 0, maxConnections = 0, window = 0] = process.argv.slice(-3).map(Number);
+const [port = 0, maxConnections = 0, window = 0] = process.argv.slice(-4, -1).map(Number);
+const gatewaySocket = process.argv.at(-1) ?? '';
 
 /** @type {import('node:http2').ClientHttp2Session} */
 let gateway;
@@ -24,15 +25,54 @@ server.listen({ port, host: '127.0.0.1', backlog: 1024 }, () => {
 });
 
 /**
- * Carries the bytes of one connection in both directions as they arrive. Each end can finish separately; if
- * one breaks, so does the other.
+ * Carries one connection to the socket that the gateway shares with this container. Where there is none, or
+ * nobody hears there, in the session.
  *
  * @param {Socket} socket
  */
 function carry(socket) {
-  const stream = gateway.request({ ':method': 'CONNECT', ':authority': 'gateway' }, { endStream: false });
-  // 'close' always follows both.
+  // 'close' always follows, also below.
   socket.on('error', () => undefined);
+  const shared = connectTo({ path: gatewaySocket, allowHalfOpen: true });
+  const inSession = () => carryInSession(socket);
+  shared.once('error', inSession);
+  shared.once('connect', () => {
+    shared.off('error', inSession).on('error', () => undefined);
+    join(socket, shared);
+  });
+}
+
+/**
+ * Carries the bytes of one connection in both directions as they arrive. Each end can finish separately; if
+ * one breaks, so does the other.
+ *
+ * @param {Socket} socket
+ * @param {Socket} shared
+ */
+function join(socket, shared) {
+  socket.on('close', () => shared.destroy());
+  if (socket.destroyed) return void shared.destroy();
+  shared.on('close', () => {
+    if (socket.readableEnded && socket.writableEnded) socket.destroySoon();
+    else socket.resetAndDestroy();
+  });
+  socket.pipe(shared);
+  shared.pipe(socket, { end: false });
+  // Both an end and a break look like an end here. But after an end the gateway still reads: if it broke off,
+  // to write even nothing fails.
+  shared.on('end', () => {
+    if (shared.writableEnded) socket.end();
+    else shared.write('', (error) => (error ? socket.resetAndDestroy() : socket.end()));
+  });
+}
+
+/**
+ * The same over the engine.
+ *
+ * @param {Socket} socket
+ */
+function carryInSession(socket) {
+  const stream = gateway.request({ ':method': 'CONNECT', ':authority': 'gateway' }, { endStream: false });
   stream.on('error', () => undefined);
   socket.on('close', () => {
     if (!socket.readableEnded || !socket.writableFinished) stream.close(constants.NGHTTP2_CANCEL);

@@ -1,0 +1,42 @@
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, stat, utimes } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { execa } from 'execa';
+import { expect, test } from 'vitest';
+import { openSharedSocket, socketName } from '../../../src/gateway/relay/shared-socket.ts';
+
+test('only this user reaches the socket, everyone who has its folder can, and both go', async () => {
+  const shared = await openSharedSocket();
+  const { folder = '' } = shared ?? {};
+  const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
+  expect(await modeOf(dirname(folder))).toBe('700');
+  expect(await modeOf(folder)).toBe('755');
+  expect(await modeOf(join(folder, socketName))).toBe('666');
+  await shared?.[Symbol.asyncDispose]();
+  expect(existsSync(dirname(folder))).toBe(false);
+});
+
+test('the folders of processes that were killed are removed, and no other', async () => {
+  const aged = async (listening: boolean) => {
+    const own = await mkdtemp(join(tmpdir(), 'offsite-relay-'));
+    await mkdir(join(own, 'gateway'));
+    const path = join(own, 'gateway', socketName);
+    // A process that is killed leaves its socket.
+    const listen = `require('net').createServer().listen(process.argv[1], () => process.kill(process.pid, 'SIGKILL'))`;
+    if (!listening) await execa(process.execPath, ['-e', listen, path], { reject: false });
+    const server = createServer();
+    if (listening) await new Promise<void>((resolve) => server.listen(path, resolve));
+    await utimes(own, 0, 0);
+    const remove = () => rm(own, { recursive: true, force: true });
+    return { own, [Symbol.asyncDispose]: () => remove().finally(() => server.close()) };
+  };
+  await using alive = await aged(true);
+  await using dead = await aged(false);
+  const module = new URL('../../../src/gateway/relay/shared-socket.ts', import.meta.url);
+  const another = `await using shared = await (await import('${module}')).openSharedSocket();
+    while (process.getBuiltinModule('fs').existsSync('${dead.own}')) await new Promise((resolve) => setTimeout(resolve, 10));`;
+  await execa(process.execPath, ['--input-type=module', '-e', another]);
+  expect(existsSync(alive.own)).toBe(true);
+});
