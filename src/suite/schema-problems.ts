@@ -20,7 +20,7 @@ export interface FileSchema {
  * Zod's issues as paths and sentences: one for each unknown key, and for a union those of the member that was
  * meant.
  *
- * @param error from a check with `reportInput`, for hints that need the value
+ * @param error from a check with `reportInput`
  */
 export function schemaProblems(error: z.ZodError, file: FileSchema = {}): SchemaProblem[] {
   return error.issues.flatMap((issue) => flatten(issue, file));
@@ -35,27 +35,23 @@ function flatten(issue: z.core.$ZodIssue, file: FileSchema): SchemaProblem[] {
   }
   if (issue.code === 'invalid_union') {
     const meant = meantMember(issue.errors);
-    const { input, message } = issue;
+    const { input } = issue;
     // With keys that no member has, the union's own message says what there is.
     const isMap = typeof input === 'object' && input !== null && !Array.isArray(input);
     const keys = isMap ? Object.keys(input) : [];
-    const known = schema ? keysAt(schema, path) : [];
+    const known = schema ? keysAt(schema, path) : keys;
     const isForeign = keys.length > 0 && keys.every((key) => nearest(key, known) === undefined);
     // None of the keys by which its forms are told apart, and one that another runner has for them.
     const isOther =
       keys.some((key) => !known.includes(key) && wordOf(key, known) !== undefined) &&
       issue.errors.every((member) => member.some(lacksKey));
-    if (meant && (isForeign || isOther) && !/^Invalid /.test(message)) return [{ path, message }];
+    if (meant && (isForeign || isOther) && !isZods(issue)) return [{ path, message: issue.message }];
     if (meant) return meant.flatMap((inner) => flatten({ ...inner, path: [...path, ...inner.path] }, file));
   }
   if (issue.code === 'invalid_key') {
     return issue.issues.map((inner) => ({ path, message: expectationOf(inner) }));
   }
-  if (isMissing(issue)) {
-    return [
-      { path, message: `is required: ${expectation(issue.message).replace(/, received undefined$/, '')}` },
-    ];
-  }
+  if (isMissing(issue)) return [{ path, message: `is required: ${expectationOf(issue)}` }];
   return [{ path, message: `${expectationOf(issue)}${unquoted(issue)}` }];
 }
 
@@ -230,17 +226,21 @@ const wordsOfOthers: Readonly<Record<string, string>> = {
 /** If a key may be in more places than this, it does not show which place was meant. */
 const mostPlaces = 3;
 
-/** Zod states the received value only in its message. */
 function isMissing(issue: z.core.$ZodIssue): boolean {
   if (issue.code === 'invalid_union')
     return issue.errors.length > 0 && issue.errors.every((member) => member.every(isMissing));
-  return /received undefined$/.test(issue.message);
+  const isAbsent = issue.input === undefined;
+  return isAbsent && (issue.code === 'invalid_value' || (issue.code === 'invalid_type' && isZods(issue)));
+}
+
+/** Whether a problem has zod's own message. A message of the schema's own stays as it is. */
+function isZods(issue: z.core.$ZodIssue): boolean {
+  return issue.message === z.config().localeError?.(issue as z.core.$ZodRawIssue);
 }
 
 /** What was expected, without what only programmers read. */
 function expectationOf(issue: z.core.$ZodIssue): string {
-  // A message of the schema's own stays as it is.
-  if (!/^(Too|Invalid) /.test(issue.message)) return expectation(issue.message);
+  if (!isZods(issue)) return issue.message;
   if (issue.code === 'too_small')
     return boundOf(issue.origin, issue.inclusive ? 'at least' : 'more than', issue.minimum);
   if (issue.code === 'too_big')
@@ -251,7 +251,7 @@ function expectationOf(issue: z.core.$ZodIssue): string {
     return issue.format === 'url'
       ? 'expected a URL, such as https://api.example/v1'
       : 'is not in the expected form';
-  return expectation(issue.message);
+  return expectation(issue);
 }
 
 function boundOf(origin: string, words: string, bound: number | bigint): string {
@@ -276,13 +276,14 @@ const kinds: Readonly<Record<string, string>> = {
   NaN: 'nan',
 };
 
-/** `expected a number, but this is a text`; zod says `Invalid input: expected number, received string`. */
-function expectation(message: string): string {
-  const rest = message.replace(/^Invalid input: /, '');
-  const [, expected = '', received = ''] = /^expected (\w+)(?:, received (\w+))?$/.exec(rest) ?? [];
-  const wanted = kinds[expected];
-  if (wanted === undefined) return rest;
-  const given = expected === 'int' && received === 'number' ? undefined : kinds[received];
+/** `expected a number, but this is a text`; of what is missing, only the first part. */
+function expectation(issue: z.core.$ZodIssue): string {
+  const wanted = issue.code === 'invalid_type' ? kinds[issue.expected] : undefined;
+  if (wanted === undefined) return issue.message.replace(/^Invalid input: /, '');
+  const { input } = issue;
+  const isInfinite = typeof input === 'number' && !Number.isFinite(input);
+  const received = isInfinite ? String(input) : z.core.util.parsedType(input);
+  const given = wanted === kinds.int && received === 'number' ? undefined : kinds[received];
   return given === undefined ? `expected ${wanted}` : `expected ${wanted}, but this is ${given}`;
 }
 

@@ -114,12 +114,13 @@ function environmentOf(
   const key = keys.includes('tests') ? 'verifier.environment' : 'environment';
   const wrong = (of: string, { path, message }: { path: PropertyKey[]; message: string }) =>
     issues.push(issueAt(definition, `${[of, ...path].join('.')}: ${message}`));
-  const checked = EnvironmentSource.safeParse({ workdir, user, env });
+  const checked = EnvironmentSource.safeParse({ workdir, user, env }, { reportInput: true });
   if (!checked.success) for (const problem of schemaProblems(checked.error)) wrong(key, problem);
   if (source.kind === 'build') places.set([...keys, 'build'].join('.'), issueAt(source.dockerfile, ''));
   for (const { name, place } of services) places.set([...keys, 'services', name].join('.'), place);
   const beside = Services.safeParse(
     Object.fromEntries(services.map((service) => [service.name, serviceOf(service, making)])),
+    { reportInput: true },
   );
   if (!beside.success) for (const problem of schemaProblems(beside.error)) wrong('services', problem);
   const { files: mounted = [], hosts = {}, name } = main ?? {};

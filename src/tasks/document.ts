@@ -26,7 +26,7 @@ export function checkDocument<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const nul = pathToNul(document.value);
   if (nul) throw new BadFile([document.issue(nul, hasNul)]);
-  const result = schema.safeParse(document.value);
+  const result = schema.safeParse(document.value, { reportInput: true });
   if (!result.success) {
     const problems = schemaProblems(result.error);
     const shown = problems.slice(0, taskSets.count.listed);

@@ -15,7 +15,7 @@ describe('what is wrong in task.toml is told with its place', () => {
     ['\u0000', /^task\.toml:1:1: /],
     [
       '[agent]\ntimeout_sec = "5"',
-      /^task\.toml:2:1: agent\.timeout_sec: expected a number, but this is a text$/,
+      /^task\.toml:2:1: agent\.timeout_sec: expected a number, but this is a text: remove its quotes$/,
     ],
     ['[agent]\ntimeout_sec = -1', /^task\.toml:2:1: agent\.timeout_sec: /],
     [
@@ -60,8 +60,8 @@ describe('what is wrong in task.toml is told with its place', () => {
   test('all of them at once', () => {
     const toml = '[agent]\ntimeout_sec = "5"\n[environment]\ncpus = "2"\n';
     expect(issuesOf(set.harbor('task', { 'task.toml': toml }))).toEqual([
-      'task.toml:2:1: agent.timeout_sec: expected a number, but this is a text',
-      'task.toml:4:1: environment.cpus: expected a number, but this is a text',
+      'task.toml:2:1: agent.timeout_sec: expected a number, but this is a text: remove its quotes',
+      'task.toml:4:1: environment.cpus: expected a number, but this is a text: remove its quotes',
     ]);
   });
 });

@@ -25,7 +25,7 @@ export function readCompose(request: ComposeRequest): Composed {
     variables: request.variables,
     onUnset: (name, path) => remarks.uses('compose-variable', document.issue(path, name)),
   });
-  const result = ComposeFile.safeParse(value);
+  const result = ComposeFile.safeParse(value, { reportInput: true });
   if (!result.success) {
     const problems = schemaProblems(result.error).slice(0, taskSets.count.listed);
     throw new BadFile(problems.map(({ path, message }) => document.issue(path, message)));

@@ -147,10 +147,7 @@ const difficulties = ['easy', 'medium', 'hard', 'unknown'] as const;
 /** The keys of `task.yaml`, as version 0.2.18 of Terminal-Bench has them. */
 const TaskYaml = z.object({
   instruction: z.string().min(1),
-  difficulty: z.enum(difficulties, {
-    error: ({ input }) =>
-      `expected one of ${difficulties.join(', ')}${input === undefined ? ', received undefined' : ''}`,
-  }),
+  difficulty: z.enum(difficulties, { error: `expected one of ${difficulties.join(', ')}` }),
   author_name: z.string().optional(),
   author_email: z.string().optional(),
   category: z.string().optional(),
