@@ -17,9 +17,10 @@ export default defineConfig({
     // MB. Much of what a test makes lives shortly, and Node's space for it is small at first. A short command spends a
     // fifth of its time on garbage collection without this.
     execArgv: ['--min-semi-space-size=16', '--max-semi-space-size=64'],
-    // Milliseconds. They only end what hangs: machines that run tests may be slow, loaded and cold.
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    // Milliseconds. They only end what hangs: machines that run tests may be slow, loaded and cold. A test has a
+    // limit of its own only if that is what it tests, or if it takes minutes.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000 } },
     // Milliseconds. A file is one line, unless a test of it fails or takes this long.
     slowTestThreshold: 60_000,

@@ -54,7 +54,7 @@ beforeAll(async () => {
         await client.call('evals.reportTrial', { id, trial: report(id, ordinal) });
     }
   }
-}, 300_000);
+});
 
 afterAll(async () => {
   await client[Symbol.asyncDispose]();
@@ -88,7 +88,7 @@ test('the next batch of a case with a long history is started and its setups are
     plan.variants.map(() => ({ prompt: 'nothing', verify: 'true' })),
   );
   expect(ledger.queue.ofBatch(batch.key)).toHaveLength(20);
-}, 120_000);
+});
 
 test('a daemon finds the new run of a case with a long history, and reads the whole history once', async () => {
   const { runs } = await client.call('evals.start', startRequest({ ...plan, trials: 1 }));
@@ -117,7 +117,7 @@ test('a daemon finds the new run of a case with a long history, and reads the wh
   expect(queued.map(({ runId }) => runId)).toEqual(expect.arrayContaining(runs.map(({ id }) => id)));
   for (const { setup } of queued)
     expect(setup && ledger.blobs.readJson(setup)).toMatchObject({ prompt: 'nothing' });
-}, 120_000);
+});
 
 test.each([
   ['by this sandbox is delivered', 'same', { state: 'delivered' }],

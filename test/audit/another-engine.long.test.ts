@@ -22,11 +22,11 @@ beforeAll(async () => {
   await other.start();
   await loadBaseImage(other.host);
   place = openPlace();
-}, 300_000);
+});
 afterAll(async () => {
   place?.[Symbol.dispose]();
   await other?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 interface Audited {
   exitCode: number | undefined;

@@ -23,7 +23,7 @@ import { honestBatch } from './honest.ts';
 let place: Place;
 beforeAll(async () => {
   place = await honestBatch();
-}, 300_000);
+});
 afterAll(() => place?.[Symbol.dispose]());
 
 const config = loadConfig({ named: undefined, suiteFolder: undefined, env: {} });
@@ -61,13 +61,11 @@ async function contradictionsIn(folder: string): Promise<{ level: AuditLevel; at
 
 const forgeries = [...forgedResults, ...forgedNumbers, ...forgedWork, ...forgedBatches];
 
-test('nothing is contradicted in what is honest', { timeout: 60_000 }, async () => {
+test('nothing is contradicted in what is honest', async () => {
   expect(await contradictionsIn(place.dataFolder)).toEqual([]);
 });
 
-test('nothing is contradicted in honest trials without a verdict, or whose harness was stopped', {
-  timeout: 240_000,
-}, async () => {
+test('nothing is contradicted in honest trials without a verdict, or whose harness was stopped', async () => {
   using other = openPlace();
   const suite = other.suite({
     cases: [
@@ -106,7 +104,7 @@ test.each(forgeries)(
   },
 );
 
-test('what is left out of a record is said not to be checked', { timeout: 60_000 }, async () => {
+test('what is left out of a record is said not to be checked', async () => {
   const folder = join(place.folder, 'left-out');
   {
     using forger = new Forger(place.dataFolder, folder);
@@ -221,9 +219,7 @@ const thorough: [
   ],
 ];
 
-test('what agrees with itself is contradicted when the work is graded and the harness runs again', {
-  timeout: 240_000,
-}, async () => {
+test('what agrees with itself is contradicted when the work is graded and the harness runs again', async () => {
   const folder = join(place.folder, 'thorough');
   {
     using forger = new Forger(place.dataFolder, folder);
@@ -258,9 +254,7 @@ test('what agrees with itself is contradicted when the work is graded and the ha
   );
 });
 
-test('a signed file is audited in another data folder; another key or another content is contradicted', {
-  timeout: 240_000,
-}, async () => {
+test('a signed file is audited in another data folder; another key or another content is contradicted', async () => {
   const keyFile = (name: string) => {
     const { privateKey, publicKey } = generateKeyPairSync('ed25519');
     writeFileSync(join(place.folder, `${name}.pub.pem`), publicKey.export({ type: 'spki', format: 'pem' }));

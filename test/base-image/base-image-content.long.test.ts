@@ -95,5 +95,5 @@ describe('a build from Debian packages', () => {
     await expect(image.inspect()).rejects.toMatchObject({ statusCode: 404 });
     const made = (await readdir('/var/tmp')).filter((name) => !before.includes(name));
     expect(made.filter((name) => name.startsWith('offsite-base-image-'))).toEqual([]);
-  }, 300_000);
+  });
 });

@@ -25,14 +25,14 @@ describe("the base image's Node and npm", () => {
     expect((await execa(program, ['--version'])).stdout).toBe(`v${node.version}`);
     const cli = join(at.folder, 'node_modules/npm/bin/npm-cli.js');
     expect((await execa(program, [cli, '--version'])).stdout).toBe(npm.version);
-  }, 300_000);
+  });
 
   test('are refused if one does not have the known checksum', async () => {
     await using at = await temporary();
     const forged = { ...baseImageRecipe, npm: { ...npm, integrity: node.integrity[arch] ?? '' } };
     const fetching = fetchNode({ ...at, recipe: forged, arch, env, caBundle });
     await expect(fetching).rejects.toThrow('EINTEGRITY');
-  }, 300_000);
+  });
 
   test('say what to do where no registry answers', async () => {
     await using at = await temporary();
@@ -44,7 +44,7 @@ describe("the base image's Node and npm", () => {
       message: expect.stringMatching(/^Could not fetch Node 24.*and npm 11.*ECONNREFUSED/s),
       hint: expect.stringContaining('npm_config_registry'),
     });
-  }, 60_000);
+  });
 
   test('are the Node that a checkout installs, for each architecture', async () => {
     const lock = JSON.parse(await readFile(new URL('../../package-lock.json', import.meta.url), 'utf8'));

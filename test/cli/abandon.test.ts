@@ -7,7 +7,7 @@ import { offsite } from './offsite.ts';
 
 eachPlace();
 
-test('an abandoned batch is reported, closed, and leaves nothing', { timeout: 240_000 }, async () => {
+test('an abandoned batch is reported, closed, and leaves nothing', async () => {
   const batch = await died(place);
   const { exitCode, stdout, stderr } = await offsite(place, ['data', 'abandon', batch]);
   expect(exitCode, stderr).toBe(0);

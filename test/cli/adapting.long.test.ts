@@ -4,9 +4,7 @@ import { limitedServer } from '../gateway/limits/limited-server.ts';
 import { offsite } from './offsite.ts';
 import { openPlace } from './place.ts';
 
-test('trials at a model whose limit adapts: none is lost', {
-  timeout: 180_000,
-}, async () => {
+test('trials at a model whose limit adapts: none is lost', async () => {
   await using server = await limitedServer({ capacity: 1, beyond: 'refuses', firstMs: 20, restMs: 600 });
   using place = openPlace();
   const suite = place.suite({

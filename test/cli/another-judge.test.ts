@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { offsite } from './offsite.ts';
 import { openPlace } from './place.ts';
 
-test('a case that another judge of the same name graded is not compared', { timeout: 180_000 }, async () => {
+test('a case that another judge of the same name graded is not compared', async () => {
   using place = openPlace();
   const judge = (score: number) =>
     place.write(

@@ -76,9 +76,7 @@ test('tests in functions are run with pytest, which unittest would not find', as
   expect(added.stdout).toContain('graded by `python3 -m pytest`');
 });
 
-test('the last commit becomes a case that is sound, and that runs when its prompt is written', {
-  timeout: 240_000,
-}, async () => {
+test('the last commit becomes a case that is sound, and that runs when its prompt is written', async () => {
   const { before } = addDefectAndRepair();
   await bare('init', '--yes', '--model-ports', '9');
   const written = suiteText();
@@ -126,9 +124,7 @@ test('the last commit becomes a case that is sound, and that runs when its promp
   expect(shown.stdout).not.toContain('adds');
 });
 
-test('a diff and a range become cases as well, and leave the repository as it is', {
-  timeout: 240_000,
-}, async () => {
+test('a diff and a range become cases as well, and leave the repository as it is', async () => {
   const { before } = addDefectAndRepair();
   const diff = repository.git('diff', before, 'HEAD');
   repository.git('reset', '--quiet', '--hard', before);
@@ -146,7 +142,7 @@ test('a diff and a range become cases as well, and leave the repository as it is
   expect(checked.exitCode, checked.stderr + checked.stdout).toBe(0);
 });
 
-test('files with unusual names keep them', { timeout: 240_000 }, async () => {
+test('files with unusual names keep them', async () => {
   const names = ['-dash.js', 'a b.js', 'glob*.js', 'ä.js', 'quote".js'];
   const all = (text: string) => Object.fromEntries(names.map((name) => [name, text]));
   repository.commit({ 'package.json': packageJson, '.gitignore': 'evals\noffsite.yaml\n', ...all('1\n') });

@@ -6,9 +6,7 @@ import { offsite, start } from './offsite.ts';
 
 eachPlace();
 
-test('a check that was stopped goes on with what is left, and grades again what has changed', {
-  timeout: 240_000,
-}, async () => {
+test('a check that was stopped goes on with what is left, and grades again what has changed', async () => {
   const caseOf = (id: string, word: string) => ({
     id,
     prepare: `echo wrong > out.txt`,
@@ -45,9 +43,7 @@ test('a check that was stopped goes on with what is left, and grades again what 
   expect(ended.stdout).toMatch(/quick\s+solved\s+passed/);
 });
 
-test('what judges give in each state is told, and another script of a judge is another judge', {
-  timeout: 120_000,
-}, async () => {
+test('what judges give in each state is told, and another script of a judge is another judge', async () => {
   const script = (score: number) =>
     place.write(
       'judge.yaml',
@@ -111,9 +107,7 @@ test('a case that uses up its time has no verdict, wherever it is told, and is n
   expect(stdout.match(/"kept"/g)).toHaveLength(2);
 });
 
-test('a run says which of its cases the last check called not sound, unless they have changed since', {
-  timeout: 120_000,
-}, async () => {
+test('a run says which of its cases the last check called not sound, unless they have changed since', async () => {
   const suite = (verify: string) =>
     place.suite({
       cases: [

@@ -47,7 +47,7 @@ function inBash(line: string): string[] {
   return stdout.split('\n').filter((word) => word !== '');
 }
 
-describe('bash completes', { timeout: 60_000 }, () => {
+describe('bash completes', () => {
   test('commands, their commands, and their options', () => {
     expect(inBash('offsite d')).toEqual(['daemon', 'doctor', 'data']);
     expect(inBash('offsite daemon re')).toEqual(['resume']);
@@ -107,7 +107,7 @@ describe.for(['zsh', 'fish'] as const)('%s', (shell) => {
   const missing = spawnSync(shell, ['-c', 'true']).error !== undefined;
 
   // Few machines have them; the one on which this was written did.
-  needs(!missing, shell).test('completes commands and values', { timeout: 60_000 }, async () => {
+  needs(!missing, shell).test('completes commands and values', async () => {
     addBatch('batch_one');
     const script = (await offsite(place, ['completion', shell], { dataFolder: null })).stdout;
     const file = place.write(`completion.${shell}`, script);

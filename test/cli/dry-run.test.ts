@@ -29,7 +29,7 @@ test('a suite with a judge is rehearsed without its models, and what was not tri
   expect(stderr).toContain(
     'this dry run did not try models (agent, judge): agents did nothing, judges gave full marks or the first choice; keys (AGENT_KEY)',
   );
-}, 120_000);
+});
 
 test('a threshold does not fail a dry run, in which no model did any work', async () => {
   using place = openPlace();
@@ -45,7 +45,7 @@ test('a threshold does not fail a dry run, in which no model did any work', asyn
   expect(stdout, stderr).toMatch(/written · own +0 +1 +0/);
   expect(stderr).not.toContain('--fail-under');
   expect(exitCode).toBe(0);
-}, 120_000);
+});
 
 test('a script that no run could use is refused by a dry run and by check, with all of its mistakes', async () => {
   using place = openPlace();
@@ -75,4 +75,4 @@ test('a script that no run could use is refused by a dry run and by check, with 
     expect(issues, stderr).toHaveLength(2);
     expect(issues.every((line) => line.includes(`${script.split('/').at(-1)}:`))).toBe(true);
   }
-}, 120_000);
+});

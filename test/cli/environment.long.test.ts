@@ -2,9 +2,7 @@ import { expect, test } from 'vitest';
 import { offsite } from './offsite.ts';
 import { openPlace } from './place.ts';
 
-test('a case’s image is mapped and told; one that is missing is told once, and the other cases run', {
-  timeout: 240_000,
-}, async () => {
+test('a case’s image is mapped and told; one that is missing is told once, and the other cases run', async () => {
   using place = openPlace();
   const suite = place.suite({
     trials: 2,
@@ -38,9 +36,7 @@ test('a case’s image is mapped and told; one that is missing is told once, and
   expect(shell.stdout).toContain('/app\n/app\nquick\n');
 });
 
-test('a case’s Dockerfile is built once and shown; one that fails is told once', {
-  timeout: 240_000,
-}, async () => {
+test('a case’s Dockerfile is built once and shown; one that fails is told once', async () => {
   using place = openPlace();
   place.write(
     'good/Dockerfile',

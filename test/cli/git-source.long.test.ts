@@ -15,9 +15,7 @@ const look = [
   'git -c user.name=a -c user.email=a@b commit -qam done',
 ].join('\n');
 
-test('an agent gets one commit, owned by its user, and a batch that goes on later gets the same one', {
-  timeout: 240_000,
-}, async () => {
+test('an agent gets one commit, owned by its user, and a batch that goes on later gets the same one', async () => {
   const repository = makeRepository(join(place.folder, 'project', 'repo'));
   const first = repository.commit({ 'a.txt': 'one\n' });
   const variables = { act: look };
@@ -52,9 +50,7 @@ test('an agent gets one commit, owned by its user, and a batch that goes on late
   expect(shown.stdout).toContain(`source   ${first}, main of repo`);
 });
 
-test('an agent finds no answer in a repository that has its own suite, in no file and no object', {
-  timeout: 120_000,
-}, async () => {
+test('an agent finds no answer in a repository that has its own suite, in no file and no object', async () => {
   const project = join(place.folder, 'project');
   place.write('grade/validator.sh', '#!/bin/sh\n! grep -q ANSWER found.txt\n');
   const search = [
@@ -84,9 +80,7 @@ test('an agent finds no answer in a repository that has its own suite, in no fil
   );
 });
 
-test('a source that cannot be fetched is told with its place, before anything starts', {
-  timeout: 60_000,
-}, async () => {
+test('a source that cannot be fetched is told with its place, before anything starts', async () => {
   makeRepository(join(place.folder, 'project', 'repo')).commit({ a: '1' });
   const suite = place.suite({ cases: [{ id: 'a', source: { git: 'repo', ref: 'nope' }, verify: 'true' }] });
   for (const command of ['run', 'check', 'enqueue']) {
@@ -98,9 +92,7 @@ test('a source that cannot be fetched is told with its place, before anything st
   expect(stderr).toContain('this command takes no git sources');
 });
 
-test('a gate that will have no case to judge, since the source is at another commit, ends before a trial', {
-  timeout: 120_000,
-}, async () => {
+test('a gate that will have no case to judge, since the source is at another commit, ends before a trial', async () => {
   const repository = makeRepository(join(place.folder, 'project', 'repo'));
   const first = repository.commit({ 'a.txt': 'one\n' });
   const suite = (ref: string) =>

@@ -147,9 +147,7 @@ test('imported tasks of steps, and with separate verifiers, are checked and run 
   });
 });
 
-test('an imported task of Terminal-Bench is checked and runs as the folder does', {
-  timeout: 240_000,
-}, async () => {
+test('an imported task of Terminal-Bench is checked and runs as the folder does', async () => {
   using place = openPlace();
   writeTaskConfig(place, work);
   writeTerminalBenchTask(place, 'old');
@@ -183,9 +181,7 @@ test('imported rows of SWE-bench are checked and run as the rows are', { timeout
   expect(listed.stdout).toContain('2 tasks: 2 can run here');
 });
 
-test('rows whose images show the commit that solves them are listed as such', {
-  timeout: 240_000,
-}, async () => {
+test('rows whose images show the commit that solves them are listed as such', async () => {
   using place = openPlace();
   writeTaskConfig(place, work);
   const row = writeSweRow(join(place.folder, 'project/swe'));
@@ -242,4 +238,4 @@ test('the options for rows are the same in all commands, and are refused with wh
       expect(stderr).toContain(message);
       expect(exitCode).toBe(2);
     }
-}, 120_000);
+});

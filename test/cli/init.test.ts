@@ -33,7 +33,7 @@ async function server(
   return { port, asked, [Symbol.dispose]: () => void http.close() };
 }
 
-test('a fresh folder gets a suite that is sound and that passes at once', { timeout: 180_000 }, async () => {
+test('a fresh folder gets a suite that is sound and that passes at once', async () => {
   const made = await init(['--yes']);
   expect(made.exitCode, made.stderr).toBe(0);
   expect(made.stdout).toContain('offsite run evals/suite.yaml');
@@ -77,7 +77,7 @@ test('what is written names what was found, and editors get schemas for it', asy
   }
 });
 
-test('a person chooses what the suite evaluates', { timeout: 60_000 }, async () => {
+test('a person chooses what the suite evaluates', async () => {
   const terminal = startInTerminal(place, ['init', ...closed], {
     columns: 200,
     env: { ANTHROPIC_API_KEY: 'key-12345678' },
@@ -96,7 +96,7 @@ test('a person chooses what the suite evaluates', { timeout: 60_000 }, async () 
   expect(variants[1]).toMatchObject({ model: 'claude', harness: 'claude-code' });
 });
 
-test('a person who leaves has nothing written', { timeout: 60_000 }, async () => {
+test('a person who leaves has nothing written', async () => {
   const terminal = startInTerminal(place, ['init', ...closed], {
     env: { ANTHROPIC_API_KEY: 'key-12345678' },
     dataFolder: null,

@@ -3,7 +3,7 @@ import { openTestService } from '../service/test-service.ts';
 import { offsite, start } from './offsite.ts';
 import { openPlace } from './place.ts';
 
-test('a key is created for a use, and may do no more', { timeout: 60_000 }, async () => {
+test('a key is created for a use, and may do no more', async () => {
   using place = openPlace();
   const create = (...args: string[]) =>
     offsite(place, ['service', 'keys', 'create', '--organization', 'Acme', ...args]);
@@ -41,9 +41,7 @@ test('who makes a key where another service is configured is told which service 
   expect(elsewhere.stderr).toContain('warning: commands use the service https://evals.example here');
 });
 
-test('a key of the folder of the server that commands use here is made without a warning', {
-  timeout: 60_000,
-}, async () => {
+test('a key of the folder of the server that commands use here is made without a warning', async () => {
   using place = openPlace();
   using other = openPlace();
   const serving = start(place, ['serve', '--port', '0', '--no-executor', '--quiet']);

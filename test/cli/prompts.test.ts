@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { offsite } from './offsite.ts';
 import { openPlace } from './place.ts';
 
-test('a new version of a prompt is shown only after it is promoted', { timeout: 60_000 }, async () => {
+test('a new version of a prompt is shown only after it is promoted', async () => {
   using place = openPlace();
   const prompts = async (...args: string[]) => {
     const { exitCode, stdout, stderr } = await offsite(place, ['service', 'prompts', ...args]);

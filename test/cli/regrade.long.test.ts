@@ -4,7 +4,6 @@ import { afterEach, expect, test } from 'vitest';
 import { offsite, start } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
 
-const slow = { timeout: 180_000 };
 const places: Place[] = [];
 afterEach(() => {
   for (const place of places.splice(0)) place[Symbol.dispose]();
@@ -21,7 +20,7 @@ const cases = (verify: string) => [
   { id: 'idle', variables: { act: ':' }, verify: 'test ! -e d' },
 ];
 
-test('grades what trials left again, with the verify of today, and replaces nothing', slow, async () => {
+test('grades what trials left again, with the verify of today, and replaces nothing', async () => {
   const at = place();
   const suite = at.suite({ cases: cases('grep -qx Hello link/greeting') });
   const ran = await offsite(at, ['run', suite, '--json']);
@@ -72,7 +71,7 @@ test('grades what trials left again, with the verify of today, and replaces noth
   expect([whole.passed, whole.failed, whole.unreported]).toEqual([1, 1, 0]);
 });
 
-test('shows the new grading beside the first one, and the whole workspace in a shell', slow, async () => {
+test('shows the new grading beside the first one, and the whole workspace in a shell', async () => {
   const at = place();
   const binary = "printf '\\0\\1\\2' > blob; echo hello > greeting";
   const suite = at.suite({
@@ -105,7 +104,7 @@ test('shows the new grading beside the first one, and the whole workspace in a s
   expect(shell.stderr).not.toContain('not restored');
 });
 
-test('leaves out what it cannot grade, and says why, while the others are graded', slow, async () => {
+test('leaves out what it cannot grade, and says why, while the others are graded', async () => {
   const at = place();
   const suite = at.suite({ cases: cases('grep -qx Hello link/greeting') });
   await offsite(at, ['run', suite]);
@@ -130,7 +129,7 @@ test('leaves out what it cannot grade, and says why, while the others are graded
   ]);
 });
 
-test('leaves out cases with services, unless new ones are accepted', slow, async () => {
+test('leaves out cases with services, unless new ones are accepted', async () => {
   const at = place();
   const db = { image: 'offsite/base', command: ['sleep', 'infinity'], healthcheck: false };
   const environment = { image: 'offsite/base', services: { db } };
@@ -147,7 +146,7 @@ test('leaves out cases with services, unless new ones are accepted', slow, async
   expect(again.stdout).toContain('its services were newly started, without what the agent did to them');
 });
 
-test('keeps nothing without a budget, and says so', slow, async () => {
+test('keeps nothing without a budget, and says so', async () => {
   const at = place();
   const suite = at.suite({ cases: cases('true'), config: { advanced: { workspaces: { budget: 0 } } } });
   await offsite(at, ['run', suite]);
@@ -156,7 +155,7 @@ test('keeps nothing without a budget, and says so', slow, async () => {
   expect(JSON.parse(again.stdout).leftOutTrials[0]).toMatchObject({ why: 'what it left was not kept' });
 });
 
-test('that is interrupted keeps what is graded, and goes on when it is called again', slow, async () => {
+test('that is interrupted keeps what is graded, and goes on when it is called again', async () => {
   const at = place();
   const acts = ['quick', 'slow'].map((id) => ({
     id,
@@ -180,7 +179,7 @@ test('that is interrupted keeps what is graded, and goes on when it is called ag
   expect(JSON.parse(again.stdout)).toMatchObject({ graded: 2, changed: 0 });
 });
 
-test('asks the judges of today, and no model of an agent', slow, async () => {
+test('asks the judges of today, and no model of an agent', async () => {
   const at = place();
   const answers = (score: number) =>
     at.write(

@@ -15,7 +15,7 @@ beforeAll(async () => {
   tls = await tlsEngine({ storageDriver: 'overlay2' });
   await tls.own.start();
   await loadBaseImage(tls.own.host);
-}, 300_000);
+});
 afterAll(() => tls?.[Symbol.asyncDispose](), 120_000);
 
 /** A way to the engine that the test may cut. */
@@ -107,7 +107,7 @@ for (const [name, open] of [
       }
     }
     expect(await containers()).toEqual([]);
-  }, 300_000);
+  });
 }
 
 /** All that the engine has, of whatever owner. */

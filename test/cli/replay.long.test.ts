@@ -76,7 +76,7 @@ beforeAll(async () => {
   const { batchId, trials } = await run(suite(real, { rehearsal: live }));
   expect(trials.map(({ verdict, cause }) => cause?.message ?? verdict)).toEqual(Array(6).fill('passed'));
   recordedId = batchId;
-}, 300_000);
+});
 afterAll(() => place?.[Symbol.dispose]());
 
 test('a batch is replayed with its harnesses, without a model and at no cost', async () => {
@@ -96,7 +96,7 @@ test('a batch is replayed with its harnesses, without a model and at no cost', a
   expect(stdout).toMatch(
     new RegExp(`replayed from ${recordedId}, not a live result: \\d+ requests of 6 trials`),
   );
-}, 300_000);
+});
 
 test('a request that is not recorded ends its trial without a verdict, and the cause says what differs', async () => {
   const { trials } = await run(suite(['bash'], {}, tenWords), '--replay', recordedId);
@@ -108,14 +108,14 @@ test('a request that is not recorded ends its trial without a verdict, and the c
       'recorded "9\\n\\n[exit code 0]", now "10\\n\\n[exit code 0]"',
   );
   expect(count?.cause?.message).toContain('--on-miss live');
-}, 120_000);
+});
 
 test('with --on-miss live the model answers what is not recorded', async () => {
   const file = suite(['bash'], { rehearsal: live }, { ...tenWords, verify: 'true', protected: [] });
   const { trials } = await run(file, '--replay', recordedId, '--on-miss', 'live');
   expect(trials[0]).toMatchObject({ verdict: 'passed', replay: { answered: 2, live: 1 } });
   expect(trials[0]?.costUsd).toBeGreaterThan(0);
-}, 120_000);
+});
 
 test('a cassette of the batch answers the model of the documented configuration', async () => {
   const cassette = `${place.folder}/project/recorded.jsonl`;
@@ -127,7 +127,7 @@ test('a cassette of the batch answers the model of the documented configuration'
     ['passed', 3],
     ['passed', 4],
   ]);
-}, 120_000);
+});
 
 test('a fork replays a trial up to a request, and goes on with another model', async () => {
   // Its first turn is the one that is replayed.
@@ -159,7 +159,7 @@ test('a fork replays a trial up to a request, and goes on with another model', a
   expect(late).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('has no request 9') });
   const unknown = await fork('--at', '1', '--model', 'nobody');
   expect(unknown).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('"nobody" is not a model') });
-}, 180_000);
+});
 
 test('a fork with another harness gives it the recorded commands, and goes on with another model', async () => {
   const turns = [{ run: 'true' }, { text: 'Is it right?', run: 'cat count.txt' }, { text: 'Done.' }];
@@ -196,7 +196,7 @@ test('a fork with another harness gives it the recorded commands, and goes on wi
   expect(unfit).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('needs a profile') });
   const lone = await fork('--at', '1', '--profile', 'mine');
   expect(lone).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--profile needs --harness') });
-}, 180_000);
+});
 
 test('a call that is no shell command cannot be given to another harness', async () => {
   const patch = { calls: [{ tool: 'apply_patch', arguments: { input: 'x' } }] };
@@ -223,7 +223,7 @@ test('a call that is no shell command cannot be given to another harness', async
       /to request 2 of \S+bash#0: it calls apply_patch, which is not a shell command.*--at for another harness is 1/s,
     ),
   });
-}, 120_000);
+});
 
 test('a batch that kept no exchanges cannot be replayed or exported', async () => {
   const { batchId } = await run(suite(['bash'], { rehearsal: { ...live, record: 'metadata' } }));
@@ -231,7 +231,7 @@ test('a batch that kept no exchanges cannot be replayed or exported', async () =
   expect(replayed).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('record: full') });
   const exported = await offsite(place, ['export', batchId, '--cassette', `${place.folder}/none`]);
   expect(exported).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('record: full') });
-}, 120_000);
+});
 
 test.each([
   [['--on-miss', 'live'], '--on-miss needs --replay'],

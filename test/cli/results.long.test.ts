@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { offsite, start } from './offsite.ts';
 import { openPlace } from './place.ts';
 
-test('resume writes and compares results as run does', { timeout: 120_000 }, async () => {
+test('resume writes and compares results as run does', async () => {
   using place = openPlace();
   const cases = [
     { id: 'quick', verify: 'true', variables: { act: 'true' } },

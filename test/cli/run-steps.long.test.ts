@@ -48,7 +48,7 @@ EXPECTED = "hello you"
   });
 }
 
-test('a task of several steps runs, and its steps are shown', { timeout: 240_000 }, async () => {
+test('a task of several steps runs, and its steps are shown', async () => {
   using place = openPlace();
   writeTaskConfig(
     place,

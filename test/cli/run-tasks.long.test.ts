@@ -9,9 +9,7 @@ import { writeHarborTask, writeTaskConfig, writeTerminalBenchTask } from './task
 const variant = ['--variant', 'command:none', '--profile', 'worker'];
 const here = ['--config', 'project/offsite.yaml'];
 
-test('tasks of Harbor run without a suite; one that cannot run is told and not started', {
-  timeout: 240_000,
-}, async () => {
+test('tasks of Harbor run without a suite; one that cannot run is told and not started', async () => {
   using place = openPlace();
   // What the agent is asked decides what it does.
   writeTaskConfig(
@@ -45,9 +43,7 @@ test('tasks of Harbor run without a suite; one that cannot run is told and not s
   expect(strict.stderr).toMatch(/some of these tasks cannot run here:\n│ gpu: /);
 });
 
-test('tests run by the program of their first line, and with its options, as Harbor runs them', {
-  timeout: 240_000,
-}, async () => {
+test('tests run by the program of their first line, and with its options, as Harbor runs them', async () => {
   using place = openPlace();
   writeTaskConfig(place, 'true');
   const reward = '/logs/verifier/reward.txt';
@@ -63,9 +59,7 @@ test('tests run by the program of their first line, and with its options, as Har
   expect(stdout).toMatch(/python · none\S*\s+1\s+0\s+0/);
 });
 
-test('a suite takes its cases from tasks, with a prompt and thresholds of its own', {
-  timeout: 240_000,
-}, async () => {
+test('a suite takes its cases from tasks, with a prompt and thresholds of its own', async () => {
   using place = openPlace();
   writeTaskConfig(place, 'printf %s "$OFFSITE_PROMPT" > asked');
   const tests = `grep -q '^Be quick. Write done' asked && echo '{"asked": 0.5}' > /logs/verifier/reward.json`;
@@ -91,9 +85,7 @@ test('a suite takes its cases from tasks, with a prompt and thresholds of its ow
   expect(outside.exitCode).toBe(2);
 });
 
-test('each task is checked: untouched it must not pass, with its solution it must', {
-  timeout: 240_000,
-}, async () => {
+test('each task is checked: untouched it must not pass, with its solution it must', async () => {
   using place = openPlace();
   writeTaskConfig(place, 'true');
   writeHarborTask(place, 'sound', {
@@ -128,9 +120,7 @@ test('each task is checked: untouched it must not pass, with its solution it mus
   expect(xml.match(/<testcase /g)).toHaveLength(12);
 });
 
-test('a separate verifier grades the artifacts, in an image of the tests or in a fresh one of the task', {
-  timeout: 240_000,
-}, async () => {
+test('a separate verifier grades the artifacts, in an image of the tests or in a fresh one of the task', async () => {
   using place = openPlace();
   writeTaskConfig(place, 'echo done > out; echo other > /tests; touch scratch.o');
   const toml =
@@ -164,7 +154,7 @@ test('a separate verifier grades the artifacts, in an image of the tests or in a
   expect(check.stderr).toContain('fresh: ok');
 });
 
-test('a separate verifier may have services of its own', { timeout: 240_000 }, async () => {
+test('a separate verifier may have services of its own', async () => {
   using place = openPlace();
   writeTaskConfig(place, 'echo done > out');
   const script = [
@@ -185,7 +175,7 @@ test('a separate verifier may have services of its own', { timeout: 240_000 }, a
   expect(stderr).toContain('served: ok');
 });
 
-test('rows of SWE-bench are built, checked and run as the user says', { timeout: 240_000 }, async () => {
+test('rows of SWE-bench are built, checked and run as the user says', async () => {
   using place = openPlace();
   writeTaskConfig(place, 'sed -i "s/a - b/a + b/" calc/add.py');
   const row = writeSweRow(join(place.folder, 'project/swe'));
@@ -244,9 +234,7 @@ test('an imported suite is checked as the tasks are', {
   expect(suite.map(([id]) => id)).toEqual(['broken', 'sound']);
 });
 
-test('more tasks than a start request takes become several batches, with one summary', {
-  timeout: 240_000,
-}, async () => {
+test('more tasks than a start request takes become several batches, with one summary', async () => {
   using place = openPlace();
   writeTaskConfig(place, 'echo done > out');
   // Trials of a missing image are void at once, and need no sandbox.

@@ -35,7 +35,7 @@ beforeAll(async () => {
   printed = ended.stderr;
   batch = JSON.parse(ended.stdout);
   table = (await offsite(place, ['show', batch.batchId])).stdout;
-}, 180_000);
+});
 afterAll(() => place?.[Symbol.dispose]());
 
 test('runs are listed by the names of their variants and the suite', async () => {

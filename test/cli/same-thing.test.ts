@@ -5,8 +5,6 @@ import { offsite } from './offsite.ts';
 
 /** Batches of one suite that do not ask, check or run the same, and what each view says of them. */
 
-const slow = { timeout: 180_000 };
-
 sharedPlace();
 
 const act = (file: string) => ({ act: `echo hello > ${file}` });
@@ -33,7 +31,7 @@ async function marks(): Promise<Record<string, string[]>> {
   return Object.fromEntries(rows.map((row) => [row.id, row.marks]));
 }
 
-describe('two batches of one suite', slow, () => {
+describe('two batches of one suite', () => {
   let first: string;
   let loosened: string;
 

@@ -38,9 +38,7 @@ async function watchCreations(): Promise<AsyncDisposable & { of(batch: string): 
   };
 }
 
-test('the sandbox of a trial starts ahead only while the trial before it runs, whatever was built meanwhile', {
-  timeout: 300_000,
-}, async () => {
+test('the sandbox of a trial starts ahead only while the trial before it runs, whatever was built meanwhile', async () => {
   using place = openPlace();
   await using creations = await watchCreations();
   // The first two of the queue become ready in the other order, while a third one runs and a fourth waits.

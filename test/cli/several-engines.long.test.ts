@@ -14,7 +14,7 @@ beforeAll(async () => {
   own = await ownEngine({ storageDriver: 'overlay2' });
   await own.start();
   await loadBaseImage(own.host);
-}, 300_000);
+});
 afterAll(() => own?.[Symbol.asyncDispose](), 120_000);
 
 const engines = () => [
@@ -69,7 +69,7 @@ test('trials are spread over two engines, and those with a need go where it is m
   expect(summary).toMatchObject({ passed: 4, failed: 0, void: 0 });
   const at = [...(await enginesOfTrials(place, summary)).values()];
   expect(at.toSorted()).toEqual(['here', 'here', 'other', 'other']);
-}, 180_000);
+});
 
 test('a sandbox that needs a label runs on the engine that has it', async () => {
   using place = openPlace();
@@ -83,7 +83,7 @@ test('a sandbox that needs a label runs on the engine that has it', async () => 
   expect(exitCode, stderr).toBe(0);
   const at = [...(await enginesOfTrials(place, JSON.parse(stdout))).values()];
   expect(at).toEqual(['other', 'other', 'other']);
-}, 180_000);
+});
 
 test('a label that no engine has is refused before anything starts', async () => {
   using place = openPlace();
@@ -94,7 +94,7 @@ test('a label that no engine has is refused before anything starts', async () =>
   });
   const { exitCode, stderr } = await offsite(place, ['run', suite]);
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining('needs gpu')]);
-}, 60_000);
+});
 
 test('an engine that is away at the start runs trials once it answers', async () => {
   using place = openPlace();
@@ -121,7 +121,7 @@ test('an engine that is away at the start runs trials once it answers', async ()
   expect(at.get('late')?.length, stderr).toBeGreaterThanOrEqual(2);
   expect(at.get('here')?.length, stderr).toBeGreaterThanOrEqual(1);
   expect(await ownedOn(own.host)).toEqual([]);
-}, 180_000);
+});
 
 test('after SIGKILL a batch of two engines is resumed, and nothing is left on either', async () => {
   using place = openPlace();
@@ -163,7 +163,7 @@ test('after SIGKILL a batch of two engines is resumed, and nothing is left on ei
   );
   expect(await ownedOn(own.host)).toEqual([]);
   expect(await leftHere()).toEqual([]);
-}, 90_000);
+});
 
 test('of 20 trials on two engines, all get their true verdicts though one engine is killed', async () => {
   using place = openPlace();
@@ -196,4 +196,4 @@ test('of 20 trials on two engines, all get their true verdicts though one engine
   expect(await ownedOn(own.host)).toEqual([]);
   // Other agents use the machine's engine too.
   for (const { id } of summary.runs) expect(await ownedOn(local, `offsite.run=${id}`)).toEqual([]);
-}, 300_000);
+});

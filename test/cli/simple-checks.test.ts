@@ -4,9 +4,7 @@ import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { offsite } from './offsite.ts';
 import { openPlace } from './place.ts';
 
-test('checks and judges of a case hold for a solution, and say what is wrong with other work', {
-  timeout: 180_000,
-}, async () => {
+test('checks and judges of a case hold for a solution, and say what is wrong with other work', async () => {
   using place = openPlace();
   const turn = { when: { user: 'told kindly' }, repeat: true, text: '{"reason": "Kind.", "score": 0.9}' };
   const otherwise = '{"reason": "Not kind.", "score": 0.2}';
@@ -65,7 +63,7 @@ test('checks and judges of a case hold for a solution, and say what is wrong wit
   expect(result.judgments).toMatchObject([{ name: 'judge', score: 0.2, threshold: 0.7 }]);
 });
 
-test('checks and judges beside tests, and the tests: all must hold', { timeout: 180_000 }, async () => {
+test('checks and judges beside tests, and the tests: all must hold', async () => {
   using place = openPlace();
   const turns = [{ when: { user: 'told kindly' }, repeat: true, text: '{"reason": "Kind.", "score": 0.9}' }];
   place.write('judge.yaml', JSON.stringify({ turns, otherwise: '{"reason": "Not kind.", "score": 0.2}' }));

@@ -105,9 +105,7 @@ test("harnesses get a task's tool servers and skills in each step, as the step's
   }
 });
 
-test('a harness without tool servers is told before anything starts; one without skills in its result', {
-  timeout: 240_000,
-}, async () => {
+test('a harness without tool servers is told before anything starts; one without skills in its result', async () => {
   using place = openPlace();
   place.write('script.yaml', script);
   place.suite({

@@ -103,9 +103,7 @@ test.each([
   expect(exitCode).toBe(2);
 });
 
-test('foresees what a run would refuse, and what the engine does not have', {
-  timeout: 120_000,
-}, async () => {
+test('foresees what a run would refuse, and what the engine does not have', async () => {
   using more = openTaskSet();
   const toml = (environment: string) => `agent.timeout_sec = 1\n[environment]\n${environment}\n`;
   more.harbor('mapped', { 'environment/Dockerfile': 'FROM ubuntu:24.04\n' });

@@ -36,7 +36,7 @@ test('two daemons that are killed now and then run each trial of a suite to the 
   const [one = 0, other = 0] = shared.finished;
   expect(one + other).toBe(20);
   expect(Math.min(one, other)).toBeGreaterThan(0);
-}, 240_000);
+});
 
 test('another daemon takes over the trial of one that died, once its claim is over', async () => {
   await using at = await openDaemonPlace();
@@ -52,7 +52,7 @@ test('another daemon takes over the trial of one that died, once its claim is ov
   await letGo(run);
   await expect.poll(() => trialStatus(at, 'orphan'), soon).toBe('reported');
   expect(countFinished([at.place.dataFolder])).toMatchObject({ finished: [0] });
-}, 120_000);
+});
 
 test('a daemon that was away for too long leaves its trial to the one that has it', async () => {
   await using at = await openDaemonPlace();
@@ -77,7 +77,7 @@ test('a daemon that was away for too long leaves its trial to the one that has i
   expect((await at.command('daemon', 'drain')).exitCode).toBe(0);
   await frozen.ended;
   expect(countFinished([at.place.dataFolder])).toEqual({ finished: [0], twice: 0, invalid: 1 });
-}, 120_000);
+});
 
 test('a daemon that is told to stop gives its trial back at once', async () => {
   await using at = await openDaemonPlace();
@@ -95,7 +95,7 @@ test('a daemon that is told to stop gives its trial back at once', async () => {
   await worksIn(otherFolder(at));
   await letGo(run);
   await expect.poll(() => trialStatus(at, 'returned'), soon).toBe('reported');
-}, 120_000);
+});
 
 test('offsite run shares its batch with a daemon that watches its suite, and waits for what that runs', async () => {
   await using at = await openDaemonPlace();
@@ -125,4 +125,4 @@ test('offsite run shares its batch with a daemon that watches its suite, and wai
   const { finished, twice } = countFinished([at.place.dataFolder, otherFolder(at)]);
   expect(finished.reduce((sum, count) => sum + count)).toBe(18);
   expect(twice).toBe(0);
-}, 180_000);
+});

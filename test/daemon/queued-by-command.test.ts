@@ -1,9 +1,7 @@
 import { expect, test } from 'vitest';
 import { openDaemonPlace } from './daemon-place.ts';
 
-test('a suite that is queued at the service for daemons is run by one that watches it', {
-  timeout: 60_000,
-}, async () => {
+test('a suite that is queued at the service for daemons is run by one that watches it', async () => {
   await using at = await openDaemonPlace();
   at.configure();
   const suite = {
@@ -26,9 +24,7 @@ test('a suite that is queued at the service for daemons is run by one that watch
   expect(await at.runs('a')).toMatchObject([{ trials: [{ status: 'reported' }, { status: 'reported' }] }]);
 });
 
-test('the results of a batch that several machines share are seen as a whole', {
-  timeout: 60_000,
-}, async () => {
+test('the results of a batch that several machines share are seen as a whole', async () => {
   await using at = await openDaemonPlace();
   at.configure();
   expect((await at.command('data', 'batches')).stdout).toContain('`offsite service runs`');
@@ -60,9 +56,7 @@ test('the results of a batch that several machines share are seen as a whole', {
   expect(typo.stderr).toContain('It has the suites small.');
 });
 
-test('a suite whose scripts read variables is not queued for daemons, which get none', {
-  timeout: 60_000,
-}, async () => {
+test('a suite whose scripts read variables is not queued for daemons, which get none', async () => {
   await using at = await openDaemonPlace();
   at.configure();
   const write = (verify: string) => {
@@ -84,9 +78,7 @@ test('a suite whose scripts read variables is not queued for daemons, which get 
   expect((await at.command('service', 'start', file, '--for-daemons')).stderr).not.toContain('variables');
 });
 
-test('a run whose checks or scripts need variables is not run by a daemon that did not get the suite', {
-  timeout: 60_000,
-}, async () => {
+test('a run whose checks or scripts need variables is not run by a daemon that did not get the suite', async () => {
   await using at = await openDaemonPlace();
   at.configure();
   const suite = {
@@ -110,7 +102,7 @@ test('a run whose checks or scripts need variables is not run by a daemon that d
   expect(waiting).toMatchObject([{ reason: expect.stringContaining('its verify reads $gone') }]);
 });
 
-test('a daemon whose key may not claim is not well', { timeout: 60_000 }, async () => {
+test('a daemon whose key may not claim is not well', async () => {
   await using at = await openDaemonPlace();
   at.configure();
   at.service.forbidden.add('evals.claimTrial');
@@ -121,7 +113,7 @@ test('a daemon whose key may not claim is not well', { timeout: 60_000 }, async 
   await at.once(({ health }) => health.ok);
 });
 
-test('a key that the service refuses is said once, with what to do', { timeout: 60_000 }, async () => {
+test('a key that the service refuses is said once, with what to do', async () => {
   await using at = await openDaemonPlace();
   at.configure();
   await at.daemon([], { OFFSITE_API_KEY: 'a-key-of-another-service' });

@@ -22,9 +22,7 @@ function hideSuites(at: DaemonPlace): void {
   };
 }
 
-test('a suite brings only its own runs, also of a case that another suite has too', {
-  timeout: 60_000,
-}, async () => {
+test('a suite brings only its own runs, also of a case that another suite has too', async () => {
   await using at = await openDaemonPlace();
   at.configure();
   await queueInTwo(at);
@@ -37,9 +35,7 @@ test('a suite brings only its own runs, also of a case that another suite has to
   expect(await statuses(at)).toEqual({ small: 'completed', other: 'completed' });
 });
 
-test('a run that does not name its suite is taken only if no other suite has its case', {
-  timeout: 60_000,
-}, async () => {
+test('a run that does not name its suite is taken only if no other suite has its case', async () => {
   await using at = await openDaemonPlace();
   at.configure();
   hideSuites(at);
@@ -51,7 +47,7 @@ test('a run that does not name its suite is taken only if no other suite has its
   expect((await at.runs('b')).map(({ status }) => status)).toEqual(['completed']);
 });
 
-test('the lists of cases and of runs show the suite', { timeout: 60_000 }, async () => {
+test('the lists of cases and of runs show the suite', async () => {
   await using at = await openDaemonPlace();
   at.configure();
   await queueInTwo(at);

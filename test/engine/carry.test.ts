@@ -40,7 +40,7 @@ async function said(container: Container, script: string): Promise<string> {
   return stdout.text + stderr.text;
 }
 
-describe.concurrent('what is carried to another container', { timeout: 120_000 }, () => {
+describe.concurrent('what is carried to another container', () => {
   test('are files, folders and inner links, with any names, owners and sizes', async () => {
     const script = [
       `printf a > "$(printf 'line\\nbreak')"; printf b > "$(printf 'byte\\377')"; printf c > 'back\\x41'`,
@@ -111,7 +111,7 @@ describe.concurrent('what is carried to another container', { timeout: 120_000 }
     );
   });
 
-  test('keep their holes, whose length does not count', { timeout: 120_000 }, async () => {
+  test('keep their holes, whose length does not count', async () => {
     const script = [
       'truncate -s 200G all-hole; printf end | dd of=data-last bs=1 seek=100000000 status=none',
       'printf begin > data-first; truncate -s 90M data-first; mkdir -p d; for n in $(seq 500); do truncate -s 1T d/$n; done',

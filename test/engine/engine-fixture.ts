@@ -53,7 +53,7 @@ export function shell(
   script: string,
   more: { timeoutMs?: number; user?: string } = {},
 ) {
-  return container.exec({ argv: ['sh', '-c', script], timeoutMs: 60_000, ...more });
+  return container.exec({ argv: ['sh', '-c', script], timeoutMs: 200_000, ...more });
 }
 
 /**

@@ -26,7 +26,7 @@ test('once recorded, Offsite finds its own files without a container', async () 
   const first = await found();
   expect(first.files?.shield).toMatch(/^\/offsite-shield\/[\da-f]{64}-[\da-f]{16}\.so$/);
   expect(await found()).toEqual({ files: first.files, containers: 0, roundTrips: 1 });
-}, 120_000);
+});
 
 test('a record of a volume that was removed counts for nothing', async () => {
   const { files } = await found();
@@ -42,4 +42,4 @@ test('a record of a volume that was removed counts for nothing', async () => {
   });
   expect(again).toMatchObject({ files, containers: 1 });
   expect(removed).toContainEqual(expect.stringMatching(/^volume offsite-own-files-[\da-f]{16}$/));
-}, 120_000);
+});

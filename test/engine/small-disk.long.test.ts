@@ -42,14 +42,14 @@ byRootOfEngine.describe('a file system of 2 GB under an engine of its own', () =
     const load = `docker save offsite/base:latest | docker --host ${own.host} load`;
     await promisify(execFile)('sh', ['-c', load]);
     engine = await testEngine({ host: own.host });
-  }, 300_000);
+  });
   afterAll(async () => {
     await engine?.[Symbol.asyncDispose]();
     await own?.[Symbol.asyncDispose]();
     execFileSync('umount', ['--lazy', folder]);
     rmdirSync(folder);
     rmSync(`${folder}.img`);
-  }, 120_000);
+  });
 
   /** The least that was free while the work was done, in bytes and in files. */
   async function leastFree(work: () => Promise<unknown>): Promise<{ bytes: number; files: number }> {

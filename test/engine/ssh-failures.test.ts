@@ -6,7 +6,7 @@ import { type SshServer, sshServer } from './ssh-server.ts';
 let server: SshServer;
 beforeAll(async () => {
   server = await sshServer();
-}, 120_000);
+});
 afterAll(() => server?.[Symbol.asyncDispose]());
 
 /** Expects that a connection fails, and that the message and its hint say these things. */
@@ -27,7 +27,7 @@ test('a machine without an engine, or a user who may not use it, is told what to
   await expectFailure(`${server.host}/no/podman.sock`, 'socket /no/podman.sock', /--now podman\.socket/);
   const nobody = server.host.replace('root@', 'nobody@');
   await expectFailure(nobody, "cannot open the engine's socket /var/run/docker.sock", hint);
-}, 60_000);
+});
 
 test('a host that does not exist, or has no ssh server, is named', async () => {
   await expectFailure('ssh://no-such-host.invalid', 'no host is called no-such-host.invalid', /~\/\.ssh/);
@@ -36,11 +36,11 @@ test('a host that does not exist, or has no ssh server, is named', async () => {
     'no ssh server answers',
     /`ssh -p 1 root@127\.0\.0\.1` works/,
   );
-}, 60_000);
+});
 
 test('a server that asks for a password is not asked: the user learns how to add a key', async () => {
   await expectFailure(server.host.replace('root@', 'stranger@'), 'rejected your keys', /ssh-copy-id -p \d+/);
-}, 60_000);
+});
 
 test('an unknown host key and a changed one are told apart, and each says how to accept it', async () => {
   const port = new URL(server.host).port;
@@ -53,4 +53,4 @@ test('an unknown host key and a changed one are told apart, and each says how to
   );
   await writeFile(server.knownHosts, '');
   await expectFailure(server.host, 'does not know the key', /once and accept the key/);
-}, 60_000);
+});

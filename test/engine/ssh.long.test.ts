@@ -13,7 +13,7 @@ const connectModule = new URL('../../src/engine/connect.ts', import.meta.url).hr
 let server: SshServer;
 beforeAll(async () => {
   server = await sshServer();
-}, 120_000);
+});
 afterAll(() => server?.[Symbol.asyncDispose]());
 
 const connect = () => connectEngine({ host: server.host, env: server.env, instance: 'test-ssh' });
@@ -24,7 +24,7 @@ test('an engine behind a real sshd answers, and nothing is left once it is close
   expect(await server.clients()).toHaveLength(1);
   await engine[Symbol.asyncDispose]();
   expect(await server.clients()).toEqual([]);
-}, 60_000);
+});
 
 test('a forward whose ssh is killed is set up again, and the same engine answers', async () => {
   await using engine = await connect();
@@ -34,7 +34,7 @@ test('a forward whose ssh is killed is set up again, and the same engine answers
   const after = await server.clients();
   expect(after).toHaveLength(1);
   expect(after).not.toEqual(before);
-}, 90_000);
+});
 
 test('while the server is away the forward is tried again, until it is back', async () => {
   await using engine = await connect();
@@ -44,7 +44,7 @@ test('while the server is away the forward is tried again, until it is back', as
   await systemClock.sleep(1_500);
   await server.start();
   await expect.poll(() => answers(engine), { timeout: 60_000 }).toBe(true);
-}, 120_000);
+});
 
 test('the ssh of a process that is killed ends too, and its socket goes', async () => {
   const known = new Set(await folders());
@@ -70,7 +70,7 @@ test('the ssh of a process that is killed ends too, and its socket goes', async 
   await child;
   await expect.poll(() => server.clients(), { timeout: 30_000 }).toEqual([]);
   await expect.poll(() => own.filter((name) => existsSync(`${tmpdir()}/${name}`))).toEqual([]);
-}, 60_000);
+});
 
 test('a process that cannot reach its engine by ssh ends, and nothing is left', async () => {
   const known = new Set(await folders());
@@ -80,7 +80,7 @@ test('a process that cannot reach its engine by ssh ends, and nothing is left', 
   const { stdout } = await execa('node', args, { env: server.env, timeout: 20_000 });
   expect(stdout).toBe('ENGINE_UNREACHABLE');
   expect((await folders()).filter((name) => !known.has(name))).toEqual([]);
-}, 60_000);
+});
 
 async function folders(): Promise<string[]> {
   return (await readdir(tmpdir())).filter((name) => name.startsWith('offsite-ssh-'));

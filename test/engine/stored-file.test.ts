@@ -22,7 +22,7 @@ test('a file in a volume is written once, and its helper is gone', async () => {
   expect(await store('one')).toBe(first);
   expect(await store('two')).not.toBe(first);
   expect(await port.list('container', [`offsite.instance=${instance}`])).toEqual([]);
-}, 60_000);
+});
 
 test('its helper takes the image and labels of a container, and not its filter', async () => {
   const { port, instance } = engine;
@@ -49,4 +49,4 @@ test('its helper takes the image and labels of a container, and not its filter',
   expect(asked[0]).toMatchObject({ imageId, labels: like.labels, stdin: false });
   expect(asked[0]).not.toHaveProperty('filter');
   expect(asked[0]).not.toHaveProperty('name');
-}, 60_000);
+});

@@ -9,7 +9,7 @@ let tls: TlsEngine;
 beforeAll(async () => {
   tls = await tlsEngine();
   await tls.own.start();
-}, 180_000);
+});
 afterAll(() => tls?.[Symbol.asyncDispose](), 120_000);
 
 const connect = (certificates: string) =>
@@ -23,14 +23,14 @@ test('a real dockerd with --tlsverify runs commands over TLS', async () => {
   await using container = await startedContainer(engine);
   const { stdout, exitCode } = await shell(container, 'echo over TLS; exit 3');
   expect([exitCode, stdout.text]).toEqual([3, 'over TLS\n']);
-}, 180_000);
+});
 
 test('DOCKER_TLS_VERIFY and DOCKER_CERT_PATH name the same certificates', async () => {
   const { host, certificates } = tls;
   const env = { DOCKER_HOST: host, DOCKER_TLS_VERIFY: '1', DOCKER_CERT_PATH: certificates.client };
   await using engine = await connectEngine({ env, instance: 'test-tls-env' });
   expect(await engine.findImage('no/such-image:ever')).toBeUndefined();
-}, 60_000);
+});
 
 test('a server of another authority, or a client that it does not know, is refused', async () => {
   const { stranger, mixed } = tls.certificates;
@@ -40,4 +40,4 @@ test('a server of another authority, or a client that it does not know, is refus
       kind: 'infrastructure',
     });
   }
-}, 60_000);
+});

@@ -18,7 +18,7 @@ afterAll(async () => {
   await using engine = await connectEngine({ instance: `test-evidence-${process.pid}` });
   const snapshots = await engine.keptSnapshots();
   await engine.removeSnapshots(snapshots.filter(({ id }) => keptHere.includes(id)));
-}, 60_000);
+});
 
 test('a batch that ran opens in another folder with its records, and gets the same verdicts there', {
   timeout: 600_000,

@@ -205,7 +205,7 @@ test('a result that a dead command left in the outbox is handed over by outbox s
   const after = openTestService(folder);
   expect(after.service.platform.openRuns()).toMatchObject([{ ended: [0] }]);
   await after.service.close();
-}, 60_000);
+});
 
 test('a start whose plan is lost keeps no batch from running', async () => {
   const command = await starting(planned());

@@ -58,7 +58,7 @@ test('trials of a batch that is started without local are run here and completed
   const [sulks] = await endedRuns(serving, 'sulks');
   expect(sulks).toMatchObject({ status: 'completed', distribution: { passed: 0, failed: 2, passRate: 0 } });
   expect(sulks?.trials?.map(({ status }) => status)).toEqual(['completed', 'completed']);
-}, 180_000);
+});
 
 test('a rerun cell of a platform batch is run here too, and reported trials of the case stay out of its baseline', async () => {
   await using at = openServingPlace();
@@ -103,7 +103,7 @@ test('a rerun cell of a platform batch is run here too, and reported trials of t
   expect(shown.stdout).toContain('run by the platform');
   const batches = JSON.parse((await at.command('data', 'batches', '--json')).stdout);
   expect(batches).toMatchObject([{ id: first.id, service: 'platform', passed: 3, left: 0 }]);
-}, 180_000);
+});
 
 test('a model that the configuration has is asked through the gateway, and its use is in the record', async () => {
   await using at = openServingPlace();
@@ -118,7 +118,7 @@ test('a model that the configuration has is asked through the gateway, and its u
   const [run] = await runsOf(serving, 'greets');
   expect(run?.trials?.[0]).toMatchObject({ status: 'completed', verifySteps: [{ exitCode: 0 }] });
   expect(run?.trials?.[0]?.usage?.totalTokens).toBeGreaterThan(0);
-}, 180_000);
+});
 
 test('a trial that is in progress is shown as running', async () => {
   await using at = openServingPlace();
@@ -129,4 +129,4 @@ test('a trial that is in progress is shown as running', async () => {
   await expect.poll(statuses, { timeout: 120_000, interval: 100 }).toEqual([['running', 'running']]);
   await endedRuns(serving, 'slow');
   expect(await statuses()).toEqual([['completed', 'completed']]);
-}, 180_000);
+});

@@ -37,7 +37,7 @@ test('6 trials are each recorded once although the server is killed on the way, 
   const verdicts = at.attempts().filter(({ ending }) => ending !== 'interrupted');
   expect(verdicts.map(({ ending }) => ending)).toEqual(Array(6).fill('passed'));
   expect(new Set(verdicts.map(({ trial }) => trial)).size).toBe(6);
-}, 180_000);
+});
 
 test('of two servers of one data folder one runs the trials, and when it is killed the other continues', async () => {
   await using at = openServingPlace();
@@ -57,7 +57,7 @@ test('of two servers of one data folder one runs the trials, and when it is kill
   const verdicts = at.attempts().filter(({ ending }) => ending !== 'interrupted');
   expect(verdicts.map(({ ending }) => ending)).toEqual(Array(6).fill('passed'));
   expect(new Set(verdicts.map(({ trial }) => trial)).size).toBe(6);
-}, 180_000);
+});
 
 test('a server that is told to stop puts its running trials back, and the next one runs them', async () => {
   await using at = openServingPlace();
@@ -74,4 +74,4 @@ test('a server that is told to stop puts its running trials back, and the next o
   const next = await at.serve();
   const [run] = await endedRuns(next, 'long');
   expect(run?.distribution).toMatchObject({ trials: 1, passed: 1 });
-}, 180_000);
+});

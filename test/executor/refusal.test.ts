@@ -34,7 +34,7 @@ test('without an engine a platform batch is refused with the engine’s reason, 
   expect(accepted, JSON.stringify(accepted.body)).toMatchObject({ status: 200 });
   await serving.printed(/platform batches run here/);
   expect(await endedRuns(serving, 'later')).toMatchObject([{ distribution: { passed: 1 } }]);
-}, 120_000);
+});
 
 test('what the configuration does not have is a 404 that names it, what is known, and where to add it', async () => {
   await using at = openServingPlace();
@@ -57,7 +57,7 @@ test('what the configuration does not have is a 404 that names it, what is known
     expect(message).toMatch(file);
   }
   expect(await refused({ model: 'none' })).toEqual([404, expect.stringContaining('credentials')]);
-}, 60_000);
+});
 
 test('what no request can carry, or this machine lacks, is a 409 that says so', async () => {
   await using at = openServingPlace();
@@ -72,7 +72,7 @@ test('what no request can carry, or this machine lacks, is a 409 that says so', 
     expect(status).toBe(409);
     expect((body as { message: string }).message).toContain(reason);
   }
-}, 60_000);
+});
 
 test('a server without an executor refuses platform batches and says how to start one', async () => {
   await using at = openServingPlace();
@@ -80,4 +80,4 @@ test('a server without an executor refuses platform batches and says how to star
   const { status, body } = await start(serving);
   expect(status).toBe(409);
   expect(body).toMatchObject({ message: expect.stringContaining('local: true') });
-}, 60_000);
+});

@@ -54,7 +54,7 @@ test('start runs a platform batch here if no server runs, as it is planned, and 
   const [trial] = runs[0]?.trials ?? [];
   expect(trial?.status).toBe('completed');
   expect(trial?.artifacts?.map(({ path }) => path)).toContain('out.txt');
-}, 180_000);
+});
 
 test('what a command leaves when it is interrupted, or never runs, the next server runs as it was planned', async () => {
   await using at = openServingPlace();
@@ -90,7 +90,7 @@ test('what a command leaves when it is interrupted, or never runs, the next serv
   await expect.poll(() => at.attempts().filter(({ ending }) => ending === null).length).toBe(1);
   serving.kill('SIGTERM');
   expect(await serving.ended).toMatchObject({ exitCode: 0 });
-}, 180_000);
+});
 
 test('if a server runs, start returns at once, and with --wait it waits for what the server runs', async () => {
   await using at = openServingPlace();
@@ -132,7 +132,7 @@ test('if a server runs, start returns at once, and with --wait it waits for what
     {},
     { batchId: id },
   ]);
-}, 180_000);
+});
 
 test('an interrupted --wait leaves the batch to the server, and says so', async () => {
   await using at = openServingPlace();
@@ -156,14 +156,14 @@ test('an interrupted --wait leaves the batch to the server, and says so', async 
   expect(stderr).toContain('SIGINT: no longer waiting; the batch continues');
   expect(stderr).toContain('running `offsite serve`');
   expect(await endedRuns(serving, 'greets')).toMatchObject([{ distribution: { passed: 1 } }]);
-}, 120_000);
+});
 
 test('a threshold without the results that it is for is refused', async () => {
   await using at = openServingPlace();
   const refused = await at.command('service', 'start', suiteAt(at), '--no-wait', '--fail-under', '0.9');
   expect(refused).toMatchObject({ exitCode: 2, stdout: '' });
   expect(refused.stderr).toContain('--fail-under needs the results');
-}, 60_000);
+});
 
 test('another service gets no batch that its request describes only in part, unless that is asked for', async () => {
   await using there = openServingPlace();
@@ -198,7 +198,7 @@ test('another service gets no batch that its request describes only in part, unl
     failed: 1,
     runs: [{ status: 'completed', variant: 'greeter' }],
   });
-}, 180_000);
+});
 
 test('a choice of variants after which the service would take one for another is refused', async () => {
   await using at = openServingPlace();
@@ -219,4 +219,4 @@ test('a choice of variants after which the service would take one for another is
   expect(await at.command('service', 'start', suite, '--variant', 'first', '--no-wait')).toMatchObject({
     exitCode: 0,
   });
-}, 60_000);
+});

@@ -2,9 +2,7 @@ import { expect, test } from 'vitest';
 import { openPlace } from '../cli/place.ts';
 import { BothSides } from './both-sides.ts';
 
-test('ledgers and service agree in the end, whatever was lost or restored on either side', {
-  timeout: 120_000,
-}, async () => {
+test('ledgers and service agree in the end, whatever was lost or restored on either side', async () => {
   using place = openPlace();
   await using sides = await BothSides.open(place.folder, { seed: 7, runs: 3 });
   sides.trouble = 0.3;

@@ -36,7 +36,7 @@ test('a batch that is canceled ends when its sandboxes are gone, and its worker 
   const second = fleet.suite({ cases: [{ id: 'b', verify: 'cat done.txt' }] });
   const { exitCode, stderr } = await fleet.run(second);
   expect(exitCode, stderr).toBe(0);
-}, 300_000);
+});
 
 test('a paused batch schedules no more trials until it goes on, and a drained worker reports what it runs', async () => {
   await using fleet = await openFleetPlace();
@@ -69,4 +69,4 @@ test('a paused batch schedules no more trials until it goes on, and a drained wo
   await letGo(run);
   expect((await worker.ended).exitCode).toBe(0);
   expect(await statuses()).toEqual(['reported', 'reported']);
-}, 300_000);
+});

@@ -89,4 +89,4 @@ test('a worker that is cut off ends its sandbox before another worker starts the
     twice: 0,
     invalid: 1,
   });
-}, 240_000);
+});

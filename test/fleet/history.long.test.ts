@@ -46,14 +46,14 @@ test('Temporal gets references and summaries: small, without a prompt, a script 
   expect(all).toMatch(/"verdict":"passed"/);
   for (const word of [secret, 'quincunx', 'hemidemisemiquaver', 'done.txt']) expect(all).not.toContain(word);
   expect(Math.max(...payloads.map(({ length }) => length))).toBeLessThan(100_000);
-}, 240_000);
+});
 
 test('with a key of the fleet, Temporal cannot read even those', async () => {
   await using fleet = await openFleetPlace();
   const { payloads } = await historyOf(fleet, true);
   expect(payloads.join('\n')).toContain('binary/offsite-aes-256-gcm');
   expect(payloads.join('\n')).not.toContain('"verdict"');
-}, 240_000);
+});
 
 test('a batch whose workflow exists is not started again, and one without is', async () => {
   await using fleet = await openFleetPlace();
@@ -74,7 +74,7 @@ test('a batch whose workflow exists is not started again, and one without is', a
   const { exitCode, stderr } = await watching.ended;
   expect(exitCode, stderr).toBe(0);
   expect((await handle.describe()).runId).toBe(runId);
-}, 240_000);
+});
 
 test('without the packages of Temporal, a command says how to install them', async () => {
   await using fleet = await openFleetPlace();
@@ -90,4 +90,4 @@ test('without the packages of Temporal, a command says how to install them', asy
   const { exitCode, stderr } = await fleet.command(['status'], { NODE_OPTIONS: `--import=${hiding}` }).ended;
   expect(exitCode).toBe(2);
   expect(stderr).toMatch(/needs the packages of Temporal[\s\S]*npm install @temporalio\/client/);
-}, 120_000);
+});

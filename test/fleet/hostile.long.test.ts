@@ -125,7 +125,7 @@ test('a forged batch gets nothing of a worker, and does not end it', async () =>
 
   const after = await fleet.run(fleet.suite({ cases: [{ id: 'b', verify: 'cat done.txt' }] }));
   expect(after.exitCode, after.stderr).toBe(0);
-}, 300_000);
+});
 
 test('a forged run that others seem to have queued is refused, and so is a forged poll', async () => {
   await using fleet = await openFleetPlace();
@@ -188,7 +188,7 @@ test('a forged run that others seem to have queued is refused, and so is a forge
   }
   const after = await fleet.run(fleet.suite({ cases: [{ id: 'b', verify: 'cat done.txt' }] }));
   expect(after.exitCode, after.stderr).toBe(0);
-}, 300_000);
+});
 
 test('a rubbish renewal of permits is refused, and stops nobody else', async () => {
   await using fleet = await openFleetPlace();
@@ -216,4 +216,4 @@ test('a rubbish renewal of permits is refused, and stops nobody else', async () 
     await expect(renew(wrong)).rejects.toThrow();
   }
   expect(await renew({ ...right, sequence: 2, wants: 3 })).toBe(3);
-}, 180_000);
+});

@@ -35,7 +35,7 @@ test('without a storage the plan goes over Temporal if that is allowed, and the 
     expect(payloadsIn(history).join('\n')).not.toContain('quincunx');
     expect(payloadsIn(history).join('\n').includes('"plan"')).toBe(id === batch);
   }
-}, 300_000);
+});
 
 test('without a storage, the fleet polls for no queued runs', async () => {
   await using fleet = await openFleetPlace();
@@ -47,7 +47,7 @@ test('without a storage, the fleet polls for no queued runs', async () => {
   const { exitCode, stderr } = await fleet.command(['poll']).ended;
   expect(exitCode).toBe(2);
   expect(stderr).toMatch(/queued runs reach the workers through a storage[\s\S]*Name one in offsite.yaml/);
-}, 120_000);
+});
 
 test('a plan that is too large for Temporal is refused before anything starts', async () => {
   await using fleet = await openFleetPlace();
@@ -58,4 +58,4 @@ test('a plan that is too large for Temporal is refused before anything starts', 
   expect(exitCode).toBe(2);
   expect(stderr).toMatch(/at most 100000 go over Temporal[\s\S]*Name a storage/);
   expect(await fleet.runs('a')).toEqual([]);
-}, 120_000);
+});

@@ -60,4 +60,4 @@ test('the packages of the fleet are no dependencies, and its commands say how to
       expect(stderr, name).toMatch(new RegExp(`npm install .*${peer}`));
     }
   }
-}, 180_000);
+});

@@ -102,7 +102,7 @@ test('a trial goes to a worker with its label, and while there is none the fleet
   const [batch] = batches;
   expect((await fleet.command(['cancel', batch.id]).ended).exitCode).toBe(0);
   expect((await watching.ended).stderr).toContain('the batch was canceled');
-}, 300_000);
+});
 
 test('trials of a batch in slices wait for a worker with their label, and start when it joins', async () => {
   await using fleet = await openFleetPlace();
@@ -120,7 +120,7 @@ test('trials of a batch in slices wait for a worker with their label, and start 
     fleet.client.workflow.list({ query: `ParentWorkflowId = '${batch}'` }),
   );
   expect(slices).toHaveLength(2);
-}, 300_000);
+});
 
 test('a sandbox that needs a label runs on no machine without it, with or without a fleet', async () => {
   await using fleet = await openFleetPlace();
@@ -129,4 +129,4 @@ test('a sandbox that needs a label runs on no machine without it, with or withou
   const refused = await fleet.begin(['run', file]).ended;
   expect(refused.exitCode).toBe(2);
   expect(refused.stderr).toContain('a sandbox needs gpu, which this machine does not have');
-}, 120_000);
+});

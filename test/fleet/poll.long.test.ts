@@ -111,7 +111,7 @@ test('while the service is down the poll waits, says so, and goes on afterwards'
   fleet.service.down.clear();
   await expect.poll(() => statuses(fleet, ['a']), soon).toEqual(['reported']);
   await expect.poll(status, soon).not.toContain('down for repairs');
-}, 300_000);
+});
 
 test('a daemon and the fleet share what others queue, and leave the batches of the fleet to it', async () => {
   await using fleet = await openFleetPlace();
@@ -145,7 +145,7 @@ test('what somebody spoiled in the storage holds back the runs of its batch alon
   const status = async () => (await fleet.command(['status']).ended).stdout;
   await expect.poll(status, soon).toMatch(/the plan of their batch cannot be read: .* it names no plan/);
   expect(await statuses(fleet, ['a'])).toEqual(['queued']);
-}, 300_000);
+});
 
 test('the poll leaves the runs of a batch of the fleet to its workflow', async () => {
   await using fleet = await openFleetPlace();
@@ -167,7 +167,7 @@ test('the poll leaves the runs of a batch of the fleet to its workflow', async (
   const outcome = await fleet.client.workflow.getHandle(batch).result();
   expect(outcome).toMatchObject({ passed: 2, elsewhere: 0 });
   expect(await found()).toBe(1);
-}, 300_000);
+});
 
 test('the poll leaves runs that a rerun adds to a batch to their workflow', async () => {
   await using fleet = await openFleetPlace();
@@ -187,4 +187,4 @@ test('the poll leaves runs that a rerun adds to a batch to their workflow', asyn
   await queue(fleet, ['b']);
   await expect.poll(() => statuses(fleet, ['b']), soon).toEqual(['reported']);
   expect(await startedBy(fleet)).toBe(1);
-}, 300_000);
+});

@@ -37,7 +37,7 @@ test('only the void trials of a batch run again, in a workflow of their own', as
   const third = await fleet.command(['rerun', batch]).ended;
   expect(third.stderr).toMatch(/2 trials of 1 cell run again/);
   expect(await statuses('broken')).toHaveLength(3);
-}, 300_000);
+});
 
 test('without void trials, nothing runs again', async () => {
   await using fleet = await openFleetPlace();
@@ -49,4 +49,4 @@ test('without void trials, nothing runs again', async () => {
   expect(exitCode).toBe(0);
   expect(stderr).toMatch(/the newest runs have no void trials/);
   expect(await fleet.runs('good')).toHaveLength(1);
-}, 200_000);
+});

@@ -32,7 +32,7 @@ test('a suite of more cases than a batch takes becomes several batches, which ar
   const { exitCode, stdout, stderr } = await fleet.command(['attach', ...ids]).ended;
   expect(exitCode, stderr).toBe(0);
   expect(stdout).toMatch(/^a .*\n(.*\n)*b .*\n(.*\n)*all +6 +0 +0 +100 %/m);
-}, 300_000);
+});
 
 test('who interrupts the start of a set is told which batches run and which cases do not', async () => {
   await using fleet = await openFleetPlace();
@@ -47,4 +47,4 @@ test('who interrupts the start of a set is told which batches run and which case
   expect(exitCode).toBe(130);
   expect(stderr).toMatch(/1 of 2 batches started and continue: offsite fleet attach \S+/);
   expect(stderr).toContain('1 case did not start, from task-100 on.');
-}, 300_000);
+});

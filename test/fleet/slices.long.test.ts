@@ -8,7 +8,7 @@ import { openWorkflows, type WorkflowPlace } from './workflow-place.ts';
 let place: WorkflowPlace;
 beforeAll(async () => {
   place = await openWorkflows();
-}, 120_000);
+});
 afterAll(() => place[Symbol.asyncDispose]());
 
 const soon = { timeout: 60_000, interval: 50 };
@@ -38,7 +38,7 @@ test('the first trials of a slice start while the last of the slice before it ru
   expect(place.counts.most).toBe(4);
   const slices = await statusesOf("ParentWorkflowId = 'flow'");
   expect(slices).toEqual(['COMPLETED', 'COMPLETED', 'COMPLETED']);
-}, 120_000);
+});
 
 test('a batch in slices has one progress, with each result once', async () => {
   place.trial.ms = () => 100;
@@ -67,7 +67,7 @@ test('a batch in slices has one progress, with each result once', async () => {
   for (let page = 1; page > 0; count += page) page = (await handle.progress(late)).results.length;
   expect(count).toBe(60);
   expect(await handle.progress()).toMatchObject({ failed: 60, results: [] });
-}, 120_000);
+});
 
 test('slices share one budget, and spend all of it', async () => {
   place.trial.ms = () => 20;
@@ -84,7 +84,7 @@ test('slices share one budget, and spend all of it', async () => {
   expect(place.counts.most).toBeLessThanOrEqual(5);
   // 4 of 10: the rest is not started for nothing, but one slice is always there in advance.
   expect((await statusesOf("ParentWorkflowId = 'rich'")).length).toBeLessThanOrEqual(5);
-}, 120_000);
+});
 
 test('a pause and a cancellation reach all slices', async () => {
   place.trial.ms = () => 100;
@@ -110,7 +110,7 @@ test('a pause and a cancellation reach all slices', async () => {
   const slices = await statusesOf("ParentWorkflowId = 'held'");
   expect(slices.filter((status) => status === 'CANCELLED').length).toBeGreaterThan(0);
   expect(slices.filter((status) => status === 'RUNNING')).toEqual([]);
-}, 120_000);
+});
 
 test('when somebody ends the workflow of a batch by force, its slices end as canceled', async () => {
   place.trial.ms = () => 100;
@@ -120,7 +120,7 @@ test('when somebody ends the workflow of a batch by force, its slices end as can
   const open = () => statusesOf("ParentWorkflowId = 'forced' AND ExecutionStatus = 'Running'");
   await expect.poll(open, soon).toEqual([]);
   expect(place.counts.ran.length).toBeLessThan(60);
-}, 120_000);
+});
 
 test('a large window is divided among lanes, which work through the list together', async () => {
   place.trial.ms = () => 300;
@@ -137,7 +137,7 @@ test('a large window is divided among lanes, which work through the list togethe
   const half = positions().slice(0, 45);
   expect(half.filter((position) => position < 60).length).toBe(45);
   expect(await statusesOf("ParentWorkflowId = 'wide'")).toHaveLength(6);
-}, 120_000);
+});
 
 const recorded = ['batch', 'batch/slice-1', 'batch/slice-2', 'batch/slice-3'];
 
@@ -152,11 +152,11 @@ test('the workflows do the same again when their histories are replayed', async 
     await Worker.runReplayHistory({ workflowBundle: bundle }, history, id);
     if (process.env.OFFSITE_RECORD_HISTORIES) writeHistory(id, history);
   }
-}, 120_000);
+});
 
 test('workflows that an earlier version began can go on', async () => {
   const bundle = { codePath: await workflowBundle() };
   for (const id of recorded) {
     await Worker.runReplayHistory({ workflowBundle: bundle }, readHistory(id), id);
   }
-}, 120_000);
+});

@@ -78,7 +78,7 @@ describe.each<[string, () => FleetStorage, (name: string, content: string) => Pr
     await expect(storage.get(sha256)).rejects.toMatchObject({ code: 'FLEET_CONTENT_DAMAGED' });
   });
 
-  test('lists the results of a batch, however many, and of no other', { timeout: 300_000 }, async () => {
+  test('lists the results of a batch, however many, and of no other', async () => {
     withKeys();
     const storage = open();
     const count = 1_005;
@@ -132,7 +132,7 @@ test.each<[string, () => { config: object; env?: Record<string, string> }, RegEx
   expect(failed?.kind).toBe('input');
 });
 
-test('a store that was killed has what it had accepted', { timeout: 300_000 }, async () => {
+test('a store that was killed has what it had accepted', async () => {
   withKeys();
   const storage = s3Storage({ ...store.config, prefix: 'killed' });
   const sha256 = hashOf('kept');

@@ -36,4 +36,4 @@ test('a worker of an older Offsite refuses a newer batch and says so, and newer 
   // The older one goes on with what is its own.
   const own = fleet.suite({ cases: [{ id: 'b', verify: 'cat done.txt' }] });
   expect((await fleet.run(own)).exitCode).toBe(0);
-}, 300_000);
+});

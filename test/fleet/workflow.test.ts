@@ -6,7 +6,7 @@ import { openWorkflows, type WorkflowPlace } from './workflow-place.ts';
 let place: WorkflowPlace;
 beforeAll(async () => {
   place = await openWorkflows();
-}, 120_000);
+});
 afterAll(() => place[Symbol.asyncDispose]());
 
 test('a batch runs each trial once, never more than its window at a time', async () => {
@@ -16,7 +16,7 @@ test('a batch runs each trial once, never more than its window at a time', async
   expect(new Set(place.counts.ran).size).toBe(25);
   expect(place.counts.ran.length).toBe(25);
   expect(place.counts.most).toBe(4);
-}, 120_000);
+});
 
 test('a batch never spends more than its budget, because it reserves what its trials may spend', async () => {
   place.trial.summary = { verdict: 'failed', ms: 50, usd: 2, tokens: 100, worker: 'test' };
@@ -24,13 +24,13 @@ test('a batch never spends more than its budget, because it reserves what its tr
   // After five trials one dollar is left, and the next may spend three.
   expect(outcome).toMatchObject({ scheduled: 5, failed: 5, outOfBudget: true, spent: { usd: 10 } });
   expect(place.counts.most).toBeLessThanOrEqual(3);
-}, 120_000);
+});
 
 test('without a limit for a trial, a batch stops when its budget is spent', async () => {
   place.trial.summary = { verdict: 'void', cause: 'model', ms: 50, usd: 2, worker: 'test' };
   const outcome = await place.run('poor', { budget: { usd: 4 }, window: 1 });
   expect(outcome).toMatchObject({ scheduled: 2, void: 2, outOfBudget: true });
-}, 120_000);
+});
 
 test('the bundle of the workflows is small enough for a package that most use without a fleet', async () => {
   expect(statSync(await workflowBundle()).size).toBeLessThan(300_000);

@@ -106,7 +106,7 @@ function differenceOf({ right }: ServerCase, wire: Wire, outcome: Outcome): stri
 /** The cases by what the library of the server's own wire makes of them: the wire, `right`, `differs` or `fails`. */
 const found: { name: string; wire: Wire; read: string; report?: string | undefined }[] = [];
 
-test.each(cases)('$name is read by every client', { timeout: 60_000 }, async (one) => {
+test.each(cases)('$name is read by every client', async (one) => {
   const { name, wire, streamed = true, contentType = 'text/event-stream', right, report } = one;
   const body = readFileSync(join(folder, name, 'answer.txt'));
   const step: Step = (response) =>

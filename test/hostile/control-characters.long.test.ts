@@ -207,7 +207,7 @@ test('a row of SWE-bench that has one is listed with what is wrong, beside the o
     expect(tasks[0]?.issues).toEqual([]);
     if (character === '\0') expect(tasks[1], content).toMatchObject({ state: 'unreadable' });
   }
-}, 120_000);
+});
 
 test.each<[string, unknown]>([
   [
@@ -257,7 +257,7 @@ test('what is wrong with a suite and its configuration is told', () => {
       if (character === '\0') expect(load, `${name}: ${content}`).toThrow(BadFile);
       else expectBadFile(load);
     }
-}, 300_000);
+});
 
 const script = {
   fillForms: false,

@@ -55,7 +55,7 @@ describe.concurrent('the first process of a restarted sandbox is not a program o
   test.each([
     ['that starts others all the time', ':'],
     ['that waits until nobody looks for processes', 'read -rt 3 -u 9'],
-  ])('%s', { timeout: 240_000 }, async (_, first) => {
+  ])('%s', async (_, first) => {
     const result = await bench.trial(act(first), {
       prepare: 'echo wrong > result',
       verify: 'sleep 6\ngrep -qx right result',
@@ -68,12 +68,12 @@ describe.concurrent('the first process of a restarted sandbox is not a program o
 describe('an agent has failed', () => {
   const graded = { prepare: 'echo wrong > result', verify: 'grep -qx right result' };
 
-  test('that has the kernel end the first process for lack of memory', { timeout: 240_000 }, async () => {
+  test('that has the kernel end the first process for lack of memory', async () => {
     const eat = 'echo 1000 > /proc/1/oom_score_adj; tail /dev/zero';
     expect(await bench.trial(eat, graded)).toMatchObject({ verdict: 'failed' });
   });
 
-  test('that tries to trace the first process, which it cannot', { timeout: 240_000 }, async () => {
+  test('that tries to trace the first process, which it cannot', async () => {
     // PTRACE_SEIZE; then PTRACE_INTERRUPT stops it.
     const trace = `python3 -c "
 import ctypes

@@ -47,15 +47,13 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'model.yaml'), 'turns: [{ text: Nobody asks. }]');
   model = ModelConfig.parse({ scripted: join(folder, 'model.yaml') });
   bench = await openTrialBench({ models: { model } });
-}, 120_000);
+});
 afterAll(async () => {
   await bench?.[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });
-}, 120_000);
+});
 
-test('a service that the agent has taken over reaches the sandbox, but not its models, and nothing else', {
-  timeout: 240_000,
-}, async () => {
+test('a service that the agent has taken over reaches the sandbox, but not its models, and nothing else', async () => {
   const host = Object.values(networkInterfaces())
     .flatMap((interfaces) => interfaces ?? [])
     .filter(({ internal, family }) => !internal && family === 'IPv4')

@@ -49,7 +49,7 @@ const gradings: [string, Parameters<TrialBench['trial']>[1]][] = [
 ];
 
 describe.concurrent.each(gradings)('an agent that is graded in %s has failed', (_, graded) => {
-  test.each(shells)('if it leaves a shell that %s', { timeout: 240_000 }, async (_how, body) => {
+  test.each(shells)('if it leaves a shell that %s', async (_how, body) => {
     const result = await bench.trial(act(body), graded);
     expect(result.verdict, result.cause?.message).toBe('failed');
     expect(['agent', undefined], result.cause?.message).toContain(result.cause?.kind);
@@ -82,18 +82,14 @@ exec /usr/bin/dash "$@"`;
   expect(result).toMatchObject({ verdict: 'passed', cause: undefined });
 }
 
-test('a shell that an agent left does not prevent the next step from beginning', {
-  timeout: 240_000,
-}, async () => {
+test('a shell that an agent left does not prevent the next step from beginning', async () => {
   // It would survive the restart after the harness, and not the one after the tests of the first step.
   const atStart = 'echo >> /var/tmp/starts; [ "$(wc -l < /var/tmp/starts)" = 1 ] || exit 0';
   const after = "printf '#!/bin/bash\\nsetsid sleep 300 > /dev/null 2>&1 < /dev/null &\\n' > /usr/bin/grep";
   await inTwoSteps(atStart, { after });
 });
 
-test('a shell that an agent left does not end the sandbox during the next step', {
-  timeout: 240_000,
-}, async () => {
+test('a shell that an agent left does not end the sandbox during the next step', async () => {
   // It would begin the restarted container, and end in the middle of the second step.
   const before = 'if [ -e /var/tmp/shell ]; then sleep 40; exit; fi';
   await inTwoSteps('exec /usr/bin/sleep 8', { before });

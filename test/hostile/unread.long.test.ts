@@ -3,9 +3,7 @@ import { modelRequests } from '../../src/bounds/sandbox.ts';
 import { hostileUpstream } from './hostile-upstream.ts';
 import { relayProcess } from './relay-process.ts';
 
-test('an answer that nobody reads is ended, and the place that it held goes to the trial that waits', {
-  timeout: 120_000,
-}, async () => {
+test('an answer that nobody reads is ended, and the place that it held goes to the trial that waits', async () => {
   await using upstream = await hostileUpstream();
   await using agent = await relayProcess({ upstream: upstream.url });
   using hostile = await agent.trial();

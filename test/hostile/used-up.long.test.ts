@@ -33,7 +33,7 @@ const limits = { pids: 128 };
 describe.concurrent.each(places)('work is graded in %s by what it left', (_, verifyPlace) => {
   const graded = { prepare, verify, verifyPlace };
 
-  test.each(ways)('after it used up the %s of its sandbox', { timeout: 120_000 }, async (_what, uses) => {
+  test.each(ways)('after it used up the %s of its sandbox', async (_what, uses) => {
     const [right, wrong] = await Promise.all([
       bench.trial(`echo right > result; ${uses}`, graded, limits),
       bench.trial(`${uses}; echo right > result2`, graded, limits),

@@ -164,7 +164,7 @@ test('a workspace that is damaged is found', async () => {
   ]);
 });
 
-test('a good backup, which has no workspaces, passes its check', { timeout: 60_000 }, async () => {
+test('a good backup, which has no workspaces, passes its check', async () => {
   using place = openPlace();
   const dataFolder = join(place.folder, 'backup');
   {
@@ -181,7 +181,7 @@ test('a good backup, which has no workspaces, passes its check', { timeout: 60_0
   expect(stdout).toMatch(/^without 1 workspace, as a backup is.*\nthe ledger is whole/);
 });
 
-test("the check reads the service's database too", { timeout: 60_000 }, async () => {
+test("the check reads the service's database too", async () => {
   using place = openPlace();
   const dataFolder = await withResult(place);
   await offsite(place, ['service', 'keys', 'create', '--for', 'read']);

@@ -20,7 +20,7 @@ let packed: string;
 beforeAll(async () => {
   folder = await mkdtempDisposable(join(tmpdir(), 'offsite-package-'));
   packed = await packPackage(folder.path);
-}, 300_000);
+});
 afterAll(() => folder?.remove());
 
 /** Installs the package in a folder of its own. */
@@ -93,7 +93,7 @@ test('the packed package installs without other packages, and runs a suite with 
   expect(await offsite('export', ...forms)).toMatchObject({ exitCode: 0 });
   expect(await offsite('import-log', 'logs')).toMatchObject({ exitCode: 0 });
   expect(await offsite('audit', 'a.evidence')).toMatchObject({ exitCode: 0 });
-}, 300_000);
+});
 
 test('a program uses the packed package as a library, with its types', async () => {
   const project = await install('library');
@@ -145,7 +145,7 @@ test('a program uses the packed package as a library, with its types', async () 
   expect(checked.stdout.split('\n')).toEqual([
     expect.stringMatching(/^mistake\.ts.*'verdit' does not exist/),
   ]);
-}, 300_000);
+});
 
 test('a global install runs the quickstart from an empty folder, and leaves the folder empty', async () => {
   const prefix = await install('prefix', '--global', '--prefix', join(folder.path, 'prefix'));

@@ -25,7 +25,7 @@ beforeAll(async () => {
   ];
   const ran = await offsite(place, ['run', place.suite({ cases })], { env: own() });
   if (ran.exitCode !== 0) throw new Error(ran.stdout + ran.stderr);
-}, 120_000);
+});
 
 afterAll(async () => {
   serving?.kill('SIGTERM');
@@ -68,7 +68,7 @@ async function forged(forge: (forger: Forger) => void): Promise<Record<string, s
   return sent(folder);
 }
 
-test('evidence that differs from what the service has marks nothing', { timeout: 240_000 }, async () => {
+test('evidence that differs from what the service has marks nothing', async () => {
   const editedRecord = await forged((f) =>
     f.editAll('bad#0', (record) => {
       record.verdict = 'passed';
@@ -103,9 +103,7 @@ test('evidence that differs from what the service has marks nothing', { timeout:
   expect(await ask('evals.evidence', { id: run?.id })).toEqual({ trials: [] });
 });
 
-test('evidence of what was reported marks the trials; runs are listed as before, and have no baseline', {
-  timeout: 120_000,
-}, async () => {
+test('evidence of what was reported marks the trials; runs are listed as before, and have no baseline', async () => {
   const before = await runs('good');
   expect(await sent(place.dataFolder)).toEqual({ good: 'consistent', bad: 'consistent' });
   const [good] = before;
@@ -119,9 +117,7 @@ test('evidence of what was reported marks the trials; runs are listed as before,
   expect(await ask('evals.baseline', { caseId: 'good' })).toEqual({ baselines: [], more: 0 });
 });
 
-test('the service of another owner, who never had the report, marks nothing', {
-  timeout: 120_000,
-}, async () => {
+test('the service of another owner, who never had the report, marks nothing', async () => {
   const other = start(place, ['serve', '--port', '0', '--quiet', '--no-executor'], {
     dataFolder: join(place.folder, 'other'),
     env: { OFFSITE_API_KEY: key },
@@ -145,9 +141,7 @@ async function runs(caseId: string): Promise<{ id: string }[]> {
   return ((await ask('evals.runs.list', { caseId })) as { runs: { id: string }[] }).runs;
 }
 
-test('a service that runs trials grades the evidence again, and counts it for baselines if its owner says so', {
-  timeout: 240_000,
-}, async () => {
+test('a service that runs trials grades the evidence again, and counts it for baselines if its owner says so', async () => {
   using there = openPlace();
   const dataFolder = join(there.folder, 'service');
   const config = there.write('counting.yaml', 'baselines: { audited: regraded }\n');

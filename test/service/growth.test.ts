@@ -38,7 +38,7 @@ function taken(ids: string[]): string {
   return ids.splice(ids.length / 2, 1)[0] ?? '';
 }
 
-test('no operation touches more pages because more runs are stored', { timeout: 120_000 }, () => {
+test('no operation touches more pages because more runs are stored', () => {
   const counts = (count: number) => {
     turn = 0;
     using folder = folderForTest();

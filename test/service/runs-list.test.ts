@@ -53,7 +53,7 @@ test('a page has the runs of its place, whatever was listed and started before, 
     }),
     { numRuns: 8 },
   );
-}, 120_000);
+});
 
 test('pages count from 1; 0 and none are the first', async () => {
   await using service = openTestService();

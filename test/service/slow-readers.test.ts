@@ -97,7 +97,7 @@ test('answers that nobody reads hold little of long setups', async () => {
   const statuses = await unread(service, 12, gone.signal);
   gone.abort();
   expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(4);
-}, 60_000);
+});
 
 test('answers that nobody reads hold little of long trials, and such a trial is listed as it was reported', async () => {
   await using service = openTestService();
@@ -108,4 +108,4 @@ test('answers that nobody reads hold little of long trials, and such a trial is 
   await service.succeed('evals.reportTrial', { id, trial: { ...trial, events } });
   expect(JSON.stringify((await onlyRun(service)).trials?.[0])).toContain(output);
   expect(await heldUnread(service)).toBeLessThan(70 * MiB);
-}, 60_000);
+});

@@ -250,9 +250,7 @@ test.for(operations)(
   },
 );
 
-test('the limits of the specification can be used up: 100 cases, 20 variants, 10 trials, long texts', {
-  timeout: 60_000,
-}, async () => {
+test('the limits of the specification can be used up: 100 cases, 20 variants, 10 trials, long texts', async () => {
   const cases = Array.from({ length: 100 }, (_, n) => ({
     id: `full-${n}`,
     name: 'n',

@@ -239,7 +239,7 @@ test('a text is the same after it was written and read, and none deceives the ey
     }),
     { numRuns: 150, examples: [['\u0001', ['\r\n \n\n\u0001\u0001\u0001'], '---']] },
   );
-}, 120_000);
+});
 
 test('names that objects of JavaScript have are names like others', () => {
   const environment = '{ "__proto__": a, constructor: b, toString: c }';
@@ -276,7 +276,7 @@ test('a task whose suite could not be read again is left out, and the others are
   ]);
   expect(readdirSync(join(out, 'cases'))).toEqual(['small']);
   expect(loaded()).toHaveLength(1);
-}, 60_000);
+});
 
 test('cases whose texts do not fit into one file are written as several suites', () => {
   const instruction = 'a line of text\n'.repeat(7000);
@@ -286,7 +286,7 @@ test('cases whose texts do not fit into one file are written as several suites',
   expect(suites.flatMap((suite) => loaded(suite)).map(({ request }) => request.variables)).toEqual(
     Array.from({ length: 45 }, () => ({ instruction })),
   );
-}, 60_000);
+});
 
 test('a file whose path is too long here leaves its task out, with the reason', () => {
   const deep = Array.from({ length: 15 }, () => 'd'.repeat(250)).join('/');

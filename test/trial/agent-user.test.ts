@@ -9,7 +9,7 @@ const prepare = 'useradd -m worker && chmod 755 /home/worker && chown worker "$O
 const say = 'echo "$(id -un) $HOME $(pwd)" > out; touch /etc/mine 2> /dev/null || echo not root >> out';
 const reward = 'echo 1 > /logs/verifier/reward.txt';
 
-describe.concurrent('a case that names the user of its agent', { timeout: 180_000 }, () => {
+describe.concurrent('a case that names the user of its agent', () => {
   test('gets a harness that runs as this user, in its home; the tests run as before', async () => {
     const graded = tests(`cat out; id -un; ${reward}`);
     const result = await bench.trial(say, { prepare, tests: graded, agent: { user: 'worker' } });
@@ -66,7 +66,7 @@ describe.concurrent('a case that names the user of its agent', { timeout: 180_00
   });
 });
 
-describe.concurrent('commands that a case runs before anything is collected', { timeout: 180_000 }, () => {
+describe.concurrent('commands that a case runs before anything is collected', () => {
   test('see what the agent left without its processes, as the user that they name', async () => {
     const collect = [
       { command: 'id -un > who; cat /etc/state > state; pgrep -cx sleep > count', timeoutMs: 10_000 },

@@ -59,7 +59,7 @@ async function holds(engine: Engine, image: string, texts: string[]): Promise<st
 describe.each([
   ['BuildKit', process.env, 'buildkit'],
   ['the classic builder', { ...process.env, PATH: '/nowhere' }, 'classic'],
-] as const)('a Dockerfile, built by %s,', { timeout: 240_000 }, (_, env, kind) => {
+] as const)('a Dockerfile, built by %s,', (_, env, kind) => {
   let bench: TrialBench;
   let engine: Engine;
   let events: BuildEvent[];
@@ -70,7 +70,7 @@ describe.each([
     const extraCertificates = Buffer.from(certificate);
     const observeBuild = (event: BuildEvent) => events.push(event);
     bench = opened.use(await openTrialBench({ engine, extraCertificates, host, observeBuild }));
-  }, 60_000);
+  });
   afterAll(() => opened.disposeAsync(), 60_000);
   beforeEach(async (context) => {
     events = [];

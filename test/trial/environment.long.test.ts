@@ -25,14 +25,14 @@ const opened = new AsyncDisposableStack();
 beforeAll(async () => {
   bench = opened.use(await openTrialBench());
   image = opened.use(await testImage(bench.engine, foreign)).name;
-}, 120_000);
+});
 afterAll(() => opened.disposeAsync(), 120_000);
 
 function named(name: string, more: Partial<CaseEnvironment> = {}): CaseEnvironment {
   return { ...noEnvironment, image: { name, place: 'suite.yaml:7:5' }, ...more };
 }
 
-describe.concurrent('an image that a case names', { timeout: 180_000 }, () => {
+describe.concurrent('an image that a case names', () => {
   test('brings its working folder, files, user, home and variables, to every part of the trial', async () => {
     const facts = 'echo "$(id -un) $HOME $PWD $OFFSITE_WORKSPACE $GREETING $(tool) $(cat brought.txt)"';
     const result = await bench.trial(`${facts}; echo more >> brought.txt; touch new; rm gone`, {

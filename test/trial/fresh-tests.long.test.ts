@@ -35,7 +35,7 @@ async function graded(run: string, given: CaseTests) {
   return { ...result, printed: result.validations?.[0]?.logs?.[0]?.value?.text };
 }
 
-describe.concurrent('tests in a fresh sandbox', { timeout: 180_000 }, () => {
+describe.concurrent('tests in a fresh sandbox', () => {
   test('see the artifacts at their paths, and nothing else of the agent', async () => {
     const run = [
       'mkdir -p /work/out/deep /logs/artifacts; echo done > /work/out/answer; echo x > /work/out/deep/x',
@@ -96,7 +96,7 @@ describe.concurrent('tests in a fresh sandbox', { timeout: 180_000 }, () => {
   });
 });
 
-describe.concurrent('an agent that prepares its artifacts for the tests', { timeout: 180_000 }, () => {
+describe.concurrent('an agent that prepares its artifacts for the tests', () => {
   const secret = (script: string): CaseTests => {
     const given = tests(script, ['/work/out', '/logs']);
     given.files.push({ path: '/tests/expected', content: Buffer.from('secret\n'), mode: 0o644 });

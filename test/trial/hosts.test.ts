@@ -27,12 +27,12 @@ beforeAll(async () => {
       hostNetwork.connect({ address: '127.0.0.1', port }, signal),
   };
   bench = await openTrialBench({ models, network });
-}, 60_000);
+});
 afterAll(async () => {
   await bench[Symbol.asyncDispose]();
   server.close();
   rmSync(folder, { recursive: true });
-}, 60_000);
+});
 
 const asking = 'ask() { curl -s -o /dev/null -w "%{http_code} " --max-time 30 "$@"; }';
 const both = `${asking}; ask http://a.example; ask http://b.example`;
@@ -40,7 +40,7 @@ const sandbox = specOf('').sandbox;
 const wide = { ...sandbox, network: 'allowlist' as const, hosts: ['*.example'] };
 const asks = (...hosts: string[]) => ({ hosts, at: { file: 'task.toml', line: 1, column: 1, path: '' } });
 
-describe.concurrent('the hosts of an agent', { timeout: 180_000 }, () => {
+describe.concurrent('the hosts of an agent', () => {
   test('are exactly those of the case, of all that the sandbox permits', async () => {
     const own = caseSandbox(wide, { agent: { network: asks('a.example') } });
     const result = await bench.trial(`(${both}) > out`, { sandbox: own, verify: 'cat out' });
@@ -117,7 +117,7 @@ const saidBy = ({ validations }: TrialRecord) => validations?.[0]?.logs?.[0]?.va
 const modelPath = 'http://127.0.0.1:19734/v1/chat/completions';
 const hasModel = { model: 'one', modelConfig: models.one };
 
-describe.concurrent('the hosts of tests', { timeout: 180_000 }, () => {
+describe.concurrent('the hosts of tests', () => {
   test('are open only to the tests, and only while they run', async () => {
     const loop = 'while :; do curl -s -x http://127.0.0.1:19734 http://a.example/stolen; done';
     const run = `${asking}; ask -x http://127.0.0.1:19734 http://a.example > out

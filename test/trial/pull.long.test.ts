@@ -25,7 +25,7 @@ beforeAll(async () => {
   engine = await testEngine();
   [open, closed] = await Promise.all([localRegistry(engine), localRegistry(engine, account)]);
   folder = mkdtempSync(join(tmpdir(), 'offsite-pull-'));
-}, 300_000);
+});
 afterAll(async () => {
   await Promise.all([open?.[Symbol.asyncDispose](), closed?.[Symbol.asyncDispose]()]);
   await engine?.[Symbol.asyncDispose]();
@@ -66,7 +66,7 @@ async function bench(pull: PullPolicy, env: NodeJS.ProcessEnv = {}) {
 
 const removed = (name: string) => dockerOf(engine).getImage(name).remove({ force: true });
 
-describe('an image that the engine does not have', { timeout: 240_000 }, () => {
+describe('an image that the engine does not have', () => {
   test('is pulled once for all who name it, shown, and recorded with its digest and platform', async () => {
     const name = await open.publish('once:1', dockerfile);
     await using trials = await bench('missing');
@@ -153,7 +153,7 @@ describe('an image that the engine does not have', { timeout: 240_000 }, () => {
   });
 });
 
-describe('a registry that asks who pulls', { timeout: 240_000 }, () => {
+describe('a registry that asks who pulls', () => {
   const { username, password } = account;
   const inBase64 = Buffer.from(`${username}:${password}`).toString('base64');
 

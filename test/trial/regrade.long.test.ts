@@ -39,7 +39,7 @@ beforeAll(async () => {
   engine = await connectEngine({ instance: `test-regrade-${process.pid}` });
   ledger = new Ledger(folder, systemClock, { redactor: new Redactor([key]) });
   sandboxes = new Sandboxes(engine, undefined, { runners });
-}, 60_000);
+});
 afterAll(async () => {
   await gateway[Symbol.asyncDispose]();
   await sandboxes[Symbol.asyncDispose]();
@@ -50,7 +50,7 @@ afterAll(async () => {
   await engine[Symbol.asyncDispose]();
   ledger[Symbol.dispose]();
   rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 function parts() {
   const budgets = { trial: {}, batch: undefined };
@@ -88,7 +88,7 @@ function regrade(result: TrialRecord, change: Partial<TrialSpec>, kept = keptOf(
 const listing =
   'find . -mindepth 1 -printf "%p %y %m %U:%G %n %s %TY%Tm%Td%TH%TM %l\\n" | LC_ALL=C sort | sha256sum | tee /proc/self/fd/2';
 
-describe('what an agent left', { timeout: 240_000 }, () => {
+describe('what an agent left', () => {
   test('is graded again as it was: names, owners, modes, times, links, and what it deleted', async () => {
     const prepare = 'echo old > gone; mkdir kept; echo same > kept/file';
     const run = `rm gone; mkdir -m 700 d; echo hi > d/$'line\\n\\e[31m'; ln d/* hard; ln -s /etc/passwd link
@@ -199,7 +199,7 @@ describe('what an agent left', { timeout: 240_000 }, () => {
   });
 });
 
-describe('a trial that is graded in the sandbox of its agent', { timeout: 240_000 }, () => {
+describe('a trial that is graded in the sandbox of its agent', () => {
   const tests = (script: string): CaseTests => ({
     files: [{ path: '/tests/test.sh', content: Buffer.from(`${script}\n`), mode: 0o644 }],
     emptied: ['/tests', '/logs/verifier'],
@@ -299,7 +299,7 @@ describe('a trial that is graded in the sandbox of its agent', { timeout: 240_00
   });
 });
 
-describe('a trial with services', { timeout: 240_000 }, () => {
+describe('a trial with services', () => {
   /** Answers 200 once something was posted, and 404 before that. */
   const store = `
 let said = false;

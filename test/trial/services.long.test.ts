@@ -44,7 +44,7 @@ async function containersOf({ engine }: TrialBench): Promise<string[]> {
   return (await dockerOf(engine).listContainers({ all: true, filters })).map(({ Id }) => Id);
 }
 
-describe.concurrent('the services of a case', { timeout: 240_000 }, () => {
+describe.concurrent('the services of a case', () => {
   test('are reached by their names, from the harness, verify and the validator, with the state that the agent left', async () => {
     const result = await bench.trial(
       'mkdir -p .offsite/services; echo forged > .offsite/services/db.log; ' +

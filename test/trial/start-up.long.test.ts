@@ -27,11 +27,11 @@ let image: Awaited<ReturnType<typeof testImage>>;
 beforeAll(async () => {
   bench = await openTrialBench();
   image = await testImage(bench.engine, dockerfile(entrypoint));
-}, 120_000);
+});
 afterAll(async () => {
   await image?.[Symbol.asyncDispose]();
   await bench?.[Symbol.asyncDispose]();
-}, 120_000);
+});
 
 const named = (name: string) => ({
   ...noEnvironment,
@@ -42,9 +42,7 @@ const named = (name: string) => ({
 const isServed =
   'cat /started; [ "$(curl -s blocked.example)" = ours ] && echo 1 > /logs/verifier/reward.txt';
 
-test('the entrypoint of an image has run before the agent, and runs again for the tests', {
-  timeout: 180_000,
-}, async () => {
+test('the entrypoint of an image has run before the agent, and runs again for the tests', async () => {
   const result = await bench.trial('cat /started; curl -s blocked.example; pkill node; touch made', {
     environment: named(image.name),
     tests: scriptTests(isServed),
@@ -56,9 +54,7 @@ test('the entrypoint of an image has run before the agent, and runs again for th
   expect(result.filesChanged).toEqual(['made']);
 });
 
-test('names get their addresses, and folders are made where the image has none', {
-  timeout: 180_000,
-}, async () => {
+test('names get their addresses, and folders are made where the image has none', async () => {
   const look = 'getent hosts blocked.example; stat -c "%a %n" /kept /etc';
   const result = await bench.trial(look, {
     environment: {
@@ -73,7 +69,7 @@ test('names get their addresses, and folders are made where the image has none',
   expect(printed).toBe('10.9.8.7 blocked.example\n777 /kept\n755 /etc\n');
 });
 
-test('without the consent of a format no program of an image runs', { timeout: 180_000 }, async () => {
+test('without the consent of a format no program of an image runs', async () => {
   const result = await bench.trial('test ! -e /started', {
     environment: { ...named(image.name), startUp: undefined },
     verify: 'test ! -e /started',
@@ -102,7 +98,7 @@ test.each([
   },
 );
 
-test('an agent gains nothing by links where the program is started again', { timeout: 180_000 }, async () => {
+test('an agent gains nothing by links where the program is started again', async () => {
   const links = ['output', 'ended'].map((name) => `ln -sf /etc/agents /offsite/start-up/${name}`).join('; ');
   const plant = `${links}; mv /offsite/start-up /offsite/old; ln -s /etc /offsite/start-up; true`;
   const result = await bench.trial(plant, {

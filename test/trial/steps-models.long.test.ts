@@ -38,9 +38,7 @@ function step(name: string): TrialStep {
   };
 }
 
-test('the harness of each step has the model, and what the tests of a step run has none', {
-  timeout: 180_000,
-}, async () => {
+test('the harness of each step has the model, and what the tests of a step run has none', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'offsite-steps-'));
   const file = join(folder, 'one.yaml');
   writeFileSync(file, 'turns: [{ text: Hello., repeat: true, usage: { input: 10, output: 5 } }]\n');

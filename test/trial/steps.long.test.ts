@@ -38,7 +38,7 @@ const scores = ({ judgments = [] }: Awaited<ReturnType<typeof trial>>) =>
 
 const file = (path: string, content: string) => ({ path, content: Buffer.from(content), mode: 0o644 });
 
-describe.concurrent('the steps of a trial', { timeout: 180_000 }, () => {
+describe.concurrent('the steps of a trial', () => {
   test('share one sandbox, each with its own instruction, files, setup and tests', async () => {
     const run = 'echo "$OFFSITE_PROMPT, $(cat $OFFSITE_PROMPT_FILE), $instruction" >> said';
     const result = await trial(run, [
@@ -146,7 +146,7 @@ describe.concurrent('the steps of a trial', { timeout: 180_000 }, () => {
   );
 });
 
-describe.concurrent('steps whose tests run in a fresh sandbox', { timeout: 180_000 }, () => {
+describe.concurrent('steps whose tests run in a fresh sandbox', () => {
   test('get the artifacts of their step, and the next step runs in the sandbox of the agent', async () => {
     const fresh = {
       environment: undefined,
@@ -175,7 +175,7 @@ describe.concurrent('steps whose tests run in a fresh sandbox', { timeout: 180_0
   });
 });
 
-describe.concurrent('an agent in the steps of a trial', { timeout: 180_000 }, () => {
+describe.concurrent('an agent in the steps of a trial', () => {
   test('sees neither earlier tests nor what they wrote', async () => {
     const look = 'find / -xdev \\( -name secret -o -name test.sh -o -name reward.txt -o -name note \\)';
     const run = `${look} -not -path "/usr/*" -not -path "/proc/*" 2>/dev/null >> found; ls -A /tests /logs/* >> found`;

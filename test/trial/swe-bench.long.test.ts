@@ -14,11 +14,11 @@ beforeAll(async () => {
   bench = await openTrialBench();
   folder = mkdtempSync(join(tmpdir(), 'offsite-swe-'));
   row = writeSweRow(join(folder, 'context'));
-}, 60_000);
+});
 afterAll(async () => {
   await bench[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });
-}, 60_000);
+});
 
 interface Change extends Partial<SweRow> {
   command?: string;
@@ -51,7 +51,7 @@ async function graded(run: string, change?: Change) {
 
 const solve = 'echo "def add(a, b): return a + b" > calc/add.py';
 
-describe.concurrent('a row of SWE-bench', { timeout: 240_000 }, () => {
+describe.concurrent('a row of SWE-bench', () => {
   test('is resolved by work that makes the named tests pass, and not without', async () => {
     const solved = await graded(`${solve}; rm calc/unused.py; git add .; git commit --quiet -m mine`);
     expect(solved.cause).toBeUndefined();
@@ -143,9 +143,7 @@ describe.concurrent('a row of SWE-bench', { timeout: 240_000 }, () => {
   });
 });
 
-describe.concurrent('an agent that prepares its workspace for the tests of a row', {
-  timeout: 240_000,
-}, () => {
+describe.concurrent('an agent that prepares its workspace for the tests of a row', () => {
   /** What passes without the work being done. */
   const fake =
     'import unittest\\nclass AddTest(unittest.TestCase):\\n  def test_one(self): pass\\n  def test_zero(self): pass\\n';

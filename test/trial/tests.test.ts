@@ -10,7 +10,7 @@ sharedBench();
 const isSolved =
   'if [ "$(cat out 2>/dev/null)" = done ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt';
 
-describe.concurrent('tests in the sandbox of the agent', { timeout: 180_000 }, () => {
+describe.concurrent('tests in the sandbox of the agent', () => {
   test('grade what the agent left, also outside the workspace; their exit code does not count', async () => {
     const script = `echo looking at $PWD; cat /etc/agents; ${isSolved}; exit 7`;
     const run = 'echo done > out; echo config > /etc/agents';
@@ -156,7 +156,7 @@ for _ in range(150): os.mkdir('n' * 40); os.chdir('n' * 40)"; truncate -s 1G spa
   });
 });
 
-describe.concurrent('an agent that prepares its sandbox for the tests', { timeout: 180_000 }, () => {
+describe.concurrent('an agent that prepares its sandbox for the tests', () => {
   test.each(
     someOf<[string, string]>([
       [
@@ -204,9 +204,7 @@ describe.concurrent('an agent that prepares its sandbox for the tests', { timeou
   });
 });
 
-test('work in a folder that other programs use is graded there, and never where it would be emptied', {
-  timeout: 180_000,
-}, async () => {
+test('work in a folder that other programs use is graded there, and never where it would be emptied', async () => {
   await using image = await testImage(
     bench.engine,
     'FROM offsite/base\nRUN echo brought > /tmp/given && echo kept > /tmp/.other\nWORKDIR /tmp\n',
@@ -228,9 +226,7 @@ test('work in a folder that other programs use is graded there, and never where 
   );
 });
 
-test('tests may print their results: the share of those that passed is the reward', {
-  timeout: 180_000,
-}, async () => {
+test('tests may print their results: the share of those that passed is the reward', async () => {
   const printing = (lines: string) =>
     tests(`echo '=== short test summary info ==='; printf '${lines}'`, {
       emptied: ['/tests'],

@@ -91,13 +91,14 @@ export async function openTrialBench(given: BenchParts = {}): Promise<TrialBench
   };
 }
 
+/** Milliseconds. They only end what hangs. */
 export const timeouts = {
-  install: 60_000,
-  build: 120_000,
-  prepare: 60_000,
-  harness: 60_000,
-  verify: 60_000,
-  validator: 60_000,
+  install: 200_000,
+  build: 200_000,
+  prepare: 200_000,
+  harness: 200_000,
+  verify: 200_000,
+  validator: 200_000,
 };
 
 export function specOf(

@@ -19,9 +19,7 @@ const cases = [
   'marked',
 ];
 
-test('the validation example comes out as its README says, and the service has what a report may carry', {
-  timeout: 180_000,
-}, async () => {
+test('the validation example comes out as its README says, and the service has what a report may carry', async () => {
   using place = openPlace();
   const ended = await offsite(place, ['run', suiteOf('validation')]);
   expect(ended.stderr).not.toContain('defect');

@@ -59,7 +59,7 @@ export async function openValidatorBench(clock: Clock = systemClock): Promise<Va
         trajectory: [{ _tag: 'command', command: 'ls', exitCode: 0 }],
         work: { kind: 'beside', container: change.container ?? container, user: 'nobody' },
         clock: systemClock,
-        timeoutMs: 50_000,
+        timeoutMs: 200_000,
         signal: new AbortController().signal,
         ...change,
       });

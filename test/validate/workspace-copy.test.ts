@@ -19,7 +19,7 @@ async function shell(container: Container, script: string): Promise<string> {
   const { stdout, stderr } = await container.exec({
     argv: ['bash', '-c', script],
     cwd: '/',
-    timeoutMs: 50_000,
+    timeoutMs: 200_000,
   });
   return stdout.text + stderr.text;
 }

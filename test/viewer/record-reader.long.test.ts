@@ -16,7 +16,7 @@ test('a small heap is enough to read many records that are large in memory', asy
   const { folder } = await ledgerOf(20, (ordinal) => swelling(ordinal, 245_000));
   const stdout = await readAll(folder, 128);
   expect(stdout).toBe('20\n');
-}, 120_000);
+});
 
 test('a small heap is enough for the summaries of many records with large outputs', async () => {
   const { folder } = await ledgerOf(40, (ordinal) => {
@@ -25,4 +25,4 @@ test('a small heap is enough for the summaries of many records with large output
   });
   const stdout = await readAll(folder, 64);
   expect(stdout).toBe('40\n');
-}, 120_000);
+});

@@ -76,12 +76,10 @@ beforeAll(async () => {
   });
   for (const key of [batch, alone]) completeListings(ledger, key);
   [trial = 0] = ledger.queue.ofBatch(batch).map(({ key }) => key);
-}, 120_000);
+});
 afterAll(() => opened[Symbol.asyncDispose]());
 
-test('the list says which batch of which set each is, and finds them by the set', {
-  timeout: 120_000,
-}, async () => {
+test('the list says which batch of which set each is, and finds them by the set', async () => {
   const page = await opened.open('/');
   const rows = page.getByRole('table', { name: 'Batches' }).getByRole('row');
   await expect.poll(() => rows.count()).toBe(3);
@@ -94,9 +92,7 @@ test('the list says which batch of which set each is, and finds them by the set'
   opened.calm();
 });
 
-test('tokens and cost are in the list and in comparisons where a model was used, and only there', {
-  timeout: 120_000,
-}, async () => {
+test('tokens and cost are in the list and in comparisons where a model was used, and only there', async () => {
   const page = await opened.open('/');
   const rows = page.getByRole('table', { name: 'Batches' }).getByRole('row');
   await expect.poll(() => rows.count()).toBe(3);
@@ -113,9 +109,7 @@ test('tokens and cost are in the list and in comparisons where a model was used,
   opened.calm();
 });
 
-test('a trial shows what its steps had to reach, and the hosts that it could', {
-  timeout: 120_000,
-}, async () => {
+test('a trial shows what its steps had to reach, and the hosts that it could', async () => {
   const page = await opened.open(`/trial/${trial}`);
   await page.getByRole('tab', { name: 'Checks' }).click();
   const steps = page.locator('table.steps tbody tr');

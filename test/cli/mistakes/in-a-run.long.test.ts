@@ -5,7 +5,7 @@ import { offsite } from '../offsite.ts';
 import { openPlace } from '../place.ts';
 
 /** Mistakes that only a trial shows. */
-describe.concurrent('a run tells the cause of', { timeout: 180_000 }, () => {
+describe.concurrent('a run tells the cause of', () => {
   test('a model that refuses the key, and what to check', async () => {
     const server = createServer((_, response) => {
       response.writeHead(401, { 'content-type': 'application/json' }).end('{"error":{"message":"no"}}');

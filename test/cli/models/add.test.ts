@@ -372,7 +372,7 @@ describe('the configuration', () => {
     expect(readdirSync(place.folder).toSorted()).toEqual(['project', 'real.yaml']);
   });
 
-  test('is made in the working folder if there is none', { timeout: 60_000 }, async () => {
+  test('is made in the working folder if there is none', async () => {
     using place = openPlace();
     const { exitCode, stdout } = await offsite(place, ['models', 'add', 'mine', ...args, '--json']);
     expect(exitCode).toBe(0);
@@ -385,7 +385,7 @@ describe('the configuration', () => {
 
 const shown = async ({ screen }: InTerminal) => (await screen.lines()).join('\n');
 
-describe('models add, with a person', { timeout: 90_000 }, () => {
+describe('models add, with a person', () => {
   test('asks what the server does not tell', async () => {
     await using server = await serverOf(ollamaRoutes);
     using place = openPlace();

@@ -15,7 +15,7 @@ function placeOf({ port }: { port: number }, model: Record<string, unknown> = {}
   return place;
 }
 
-describe('models bench', { timeout: 90_000 }, () => {
+describe('models bench', () => {
   test('finds the slots of a server that lets requests wait', async () => {
     // Long answers: a slot that waits for the next request of a busy machine hardly counts.
     await using server = await slowModel({ slots: 2, ms: 500 });

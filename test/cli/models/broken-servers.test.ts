@@ -23,7 +23,7 @@ const commands = [
   ['bench', 'mine', '--timeout', '1', '--parallel', '1', '--requests', '1'],
 ];
 
-describe.each(commands)('models %s', { timeout: 60_000 }, (...args) => {
+describe.each(commands)('models %s', (...args) => {
   const page: Step = (response) =>
     response.writeHead(200, { 'content-type': 'text/html' }).end('<!DOCTYPE html><h1>Hello</h1>');
   const away: Step = (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end();
@@ -66,7 +66,7 @@ describe.each(commands)('models %s', { timeout: 60_000 }, (...args) => {
   });
 });
 
-test('a stream that never ends is cut off, and is a finding', { timeout: 90_000 }, async () => {
+test('a stream that never ends is cut off, and is a finding', async () => {
   const turns = [
     { when: { user: 'Sample' }, text: 'word', trouble: { neverEnding: true } },
     { text: 'ready', repeat: true },

@@ -55,7 +55,7 @@ const check = async (place: Place, clock?: Clock) => {
 const sent = ({ received }: TestUpstream) =>
   received.filter(({ method }) => method === 'POST').map(({ body }) => JSON.parse(`${body}`));
 
-describe('models check asks as harnesses do', { timeout: 60_000 }, () => {
+describe('models check asks as harnesses do', () => {
   test('streamed, with two turns of tools, and with the options and limits of Claude Code and Codex', async () => {
     await using server = await proxied(() => undefined);
     using place = placeOf(server);

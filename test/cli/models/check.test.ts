@@ -27,7 +27,7 @@ const problems = ({ findings }: { findings: { level: string; says: string }[] })
 
 const upstreamName = { model: 'qwen2.5-coder' };
 
-describe('models check', { timeout: 60_000 }, () => {
+describe('models check', () => {
   test('finds wires, tools, speed and context, and what to set', async () => {
     await using server = await scriptedServer(ableModel, {
       spoken: ['openai-chat', 'anthropic-messages'],

@@ -40,7 +40,7 @@ beforeAll(async () => {
   const ran = await offsite(place, ['run', suite, '--json']);
   summary = JSON.parse(ran.stdout) as BatchSummary;
   printed = ran.stderr;
-}, 300_000);
+});
 afterAll(() => place?.[Symbol.dispose]());
 
 test('the document of a run names what each trial left, and where the whole record is', () => {

@@ -454,7 +454,7 @@ test('nothing that a trial brings steers a terminal or a CI system, and a line o
     record: { harnessVersion: hostile },
     run: { caseId: hostileName },
   });
-}, 60_000);
+});
 
 const account = { usage: [], exchanges: [], connections: [], modelMs: 0, agent: { acted: true } };
 

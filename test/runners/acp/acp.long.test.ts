@@ -10,7 +10,7 @@ const program = readFileSync(new URL('./agent-program.mjs', import.meta.url));
 let bench: RunnerBench;
 beforeAll(async () => {
   bench = await openRunnerBench(acp);
-}, 120_000);
+});
 afterAll(() => bench?.[Symbol.asyncDispose]());
 const timeout = 120_000;
 

@@ -61,7 +61,7 @@ function session(
 }
 
 const limits = (more: Partial<{ timeoutMs: number; signal: AbortSignal; stop: AbortSignal }> = {}) => ({
-  timeoutMs: 50_000,
+  timeoutMs: 200_000,
   signal: new AbortController().signal,
   stop: new AbortController().signal,
   ...more,
