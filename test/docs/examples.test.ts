@@ -1,8 +1,8 @@
-import { mkdtempDisposableSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempDisposableSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { operations } from '../../src/contract/operations.ts';
 import { dockerfileProblems } from '../../src/suite/dockerfile.ts';
 import { StreamLine } from '../../src/suite/stream-line.ts';
@@ -52,12 +52,16 @@ function excerptProblems(text: string, path: string): string[] {
     : [`${path} has no such lines`];
 }
 
+const tsc = (...args: string[]) => execa('tsc', args, { cwd: root, preferLocal: true, reject: false });
+const types = mkdtempSync(join(tmpdir(), 'offsite-types-'));
+afterAll(() => rmSync(types, { recursive: true }));
+let emitted: Promise<unknown> | undefined;
+
 /** What the compiler says about a module that imports what the package offers. */
 async function typeProblems(source: string): Promise<string[]> {
-  using folder = mkdtempDisposableSync(join(tmpdir(), 'offsite-types-'));
-  const tsc = (...args: string[]) => execa('tsc', args, { cwd: root, preferLocal: true, reject: false });
-  const types = join(folder.path, 'types');
-  await tsc('-p', 'tsconfig.types.json', '--outDir', types);
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'offsite-example-'));
+  emitted ??= tsc('-p', 'tsconfig.types.json', '--outDir', types);
+  await emitted;
   const compilerOptions = {
     paths: {
       offsite: [join(types, 'src/api/index.d.ts')],

@@ -23,6 +23,57 @@ export const passed: TrialRecord = {
   modelUnmeasured: false,
 };
 
+/** More than a story shows. */
+export const longOutput = Array.from({ length: 500 }, (_, index) => `line ${index}`).join('\n');
+
+/** One that failed in every way: by verify, a validation and a judgment. */
+export const failed: Partial<TrialRecord> = {
+  verdict: 'failed',
+  verifySteps: [
+    { command: 'npm ci', exitCode: 0, output: 'fine', outputTruncated: false, durationMs: 30 },
+    {
+      command: 'npm test',
+      exitCode: 1,
+      outputTruncated: false,
+      durationMs: 1200,
+      output: `start\n${longOutput}\nAssertionError: 1 is not 2\nend`,
+    },
+  ],
+  validations: [
+    {
+      id: 'a',
+      index: 0,
+      name: 'is tidy',
+      exitCode: 1,
+      message: 'it is a mess',
+      logs: [{ index: 0, value: { text: 'a log' } }],
+    },
+    { id: 'b', index: 1, name: 'is there', exitCode: 0 },
+  ],
+  judgments: [{ name: 'style', score: 0.4, threshold: 0.7, reason: 'too clever', model: 'judge-1' }],
+  subject: {
+    caseName: 'a',
+    ordinal: 0,
+    model: 'model-1',
+    harness: 'codex',
+    image: 'offsite/base',
+    network: 'none',
+    prompt: 'Make 1 be 2.',
+    verify: 'npm test',
+  },
+  harnessVersion: '1.2.3',
+  trajectory: [
+    {
+      _tag: 'command',
+      command: 'ls -la',
+      exitCode: 2,
+      startedAtMillis: passed.startedAt + 300,
+      output: 'no such file',
+    },
+  ],
+  events: [{ kind: 'message', at: passed.startedAt + 100, text: 'I will look\nat it' }],
+};
+
 export function keptLedger(): KeptLedger {
   const folder = mkdtempSync(join(tmpdir(), 'offsite-show-'));
   let now = Date.UTC(2026, 0, 2, 3, 0);

@@ -4,56 +4,14 @@ import { batchView, readBatch } from '../../../src/cli/show/batch-view.ts';
 import { openTrial } from '../../../src/cli/show/open-trial.ts';
 import { parts, partsOf, storyOf } from '../../../src/cli/show/story.ts';
 import { lastBatch } from '../../../src/ledger/find.ts';
-import { checksBeside, thresholdChanges } from '../../../src/record/checks-beside.ts';
 import type { FileChange } from '../../../src/record/files.ts';
 import type { TrialRecord } from '../../../src/record/trial-record.ts';
 import { Output, plainText } from '../../../src/text/output.ts';
 import { harmIn, hostileName, hostileText } from '../../hostile/hostile-text.ts';
-import { type KeptLedger, keptLedger, passed } from './kept-ledger.ts';
+import { failed, type KeptLedger, keptLedger, longOutput, passed } from './kept-ledger.ts';
 
 const at = passed.startedAt;
-const longOutput = Array.from({ length: 500 }, (_, index) => `line ${index}`).join('\n');
-
-const failed: Partial<TrialRecord> = {
-  verdict: 'failed',
-  verifySteps: [
-    { command: 'npm ci', exitCode: 0, output: 'fine', outputTruncated: false, durationMs: 30 },
-    {
-      command: 'npm test',
-      exitCode: 1,
-      outputTruncated: false,
-      durationMs: 1200,
-      output: `start\n${longOutput}\nAssertionError: 1 is not 2\nend`,
-    },
-  ],
-  validations: [
-    {
-      id: 'a',
-      index: 0,
-      name: 'is tidy',
-      exitCode: 1,
-      message: 'it is a mess',
-      logs: [{ index: 0, value: { text: 'a log' } }],
-    },
-    { id: 'b', index: 1, name: 'is there', exitCode: 0 },
-  ],
-  judgments: [{ name: 'style', score: 0.4, threshold: 0.7, reason: 'too clever', model: 'judge-1' }],
-  subject: {
-    caseName: 'a',
-    ordinal: 0,
-    model: 'model-1',
-    harness: 'codex',
-    image: 'offsite/base',
-    network: 'none',
-    prompt: 'Make 1 be 2.',
-    verify: 'npm test',
-  },
-  harnessVersion: '1.2.3',
-  trajectory: [
-    { _tag: 'command', command: 'ls -la', exitCode: 2, startedAtMillis: at + 300, output: 'no such file' },
-  ],
-  events: [{ kind: 'message', at: at + 100, text: 'I will look\nat it' }],
-};
+const account = { usage: [], exchanges: [], connections: [], modelMs: 0, agent: { acted: true } };
 
 async function story(kept: KeptLedger, result: Partial<TrialRecord>): Promise<string> {
   await kept.add('batch_one', { a: [result] });
@@ -124,26 +82,6 @@ test('the question to a judge is shown with its lines, and not as JSON', async (
     /text: \|-\n.*Is it polite\?\n.*Answer yes or no\.\n/,
   );
   expect(await shown('{"messages": [{"from": "us')).toContain('{"messages": [{"from": "us\n');
-});
-
-test('a later grading shows the threshold that changed, even if its verdict is the same', async () => {
-  const judged = (threshold: number) => ({
-    validations: [{ id: 'a', index: 0, name: 'good reply', exitCode: 0 }],
-    judgments: [{ name: 'good reply', score: 0.1, threshold }],
-  });
-  expect(checksBeside(judged(0.7), judged(0.6))[0]).toEqual({
-    kind: 'judgment',
-    name: 'good reply',
-    was: '0.1 < 0.7',
-    now: '0.1 < 0.6',
-    changed: true,
-  });
-  expect(thresholdChanges(judged(0.7), judged(0.05))).toEqual([{ name: 'good reply', was: 0.7, now: 0.05 }]);
-  expect(thresholdChanges(judged(0.7), judged(0.7))).toEqual([]);
-  expect(checksBeside(judged(0.7), judged(0.05)).map(({ kind, changed }) => [kind, changed])).toEqual([
-    ['validation', true],
-    ['judgment', true],
-  ]);
 });
 
 test('a timeline has a row for the time of the judges', async () => {
@@ -317,35 +255,6 @@ test('a void trial shows its cause with the output, and attempts that do not cou
   });
 });
 
-test('a batch lists each trial that did not pass by the name that shows it', async () => {
-  using kept = keptLedger();
-  await kept.add('batch_one', { a: [failed, {}], 'b c': [{ ...failed }, undefined] });
-  const view = () =>
-    plainText(
-      batchView(readBatch(kept.ledger, lastBatch(kept.ledger.records)), {
-        short: 'one',
-        isLast: true,
-        width: 24,
-      }),
-    );
-  expect(view()).toMatch(/^batch one, Suite, 20.*, 1 trial left, 3 results not seen at the service\n/);
-  expect(view()).toMatch(/\n✗ a\/v#0 {2}verify: npm test exited 1: AssertionEr…\n✗ .b c\/v#0. {2}verify/);
-  expect(view()).toMatch(/\nsee one: offsite show a\/v#0$/);
-});
-
-test('a record that cannot be read is told, and the rest of the batch is shown', async () => {
-  using kept = keptLedger();
-  await kept.add('batch_one', { a: [failed, {}] });
-  const { result = '' } = kept.ledger.queue.ofBatch(1)[0] ?? {};
-  await kept.ledger.blobs.remove(result);
-  const shown = readBatch(kept.ledger, lastBatch(kept.ledger.records));
-  expect(plainText(batchView(shown, { short: 'one', isLast: true, width: 300 }))).toMatch(
-    /○ a\/v#0 {2}.*missing/,
-  );
-  expect(shown.summary).toMatchObject({ passed: 1, failed: 0 });
-  expect(() => openTrial(kept.ledger, 'a#0')).toThrow(expect.objectContaining({ code: 'BLOB_MISSING' }));
-});
-
 test('nothing that a trial brings steers a terminal or a CI system, and a line of megabytes is cut', async () => {
   using kept = keptLedger();
   const hostile = `${hostileText}\n::error::forged\n--- a\n+++ b\n##[group]x`;
@@ -353,6 +262,8 @@ test('nothing that a trial brings steers a terminal or a CI system, and a line o
   const put = async (text: string) => (await kept.ledger.blobs.put(Buffer.from(text))).sha256;
   const content = await put(huge);
   const after = { type: 'file' as const, mode: 0o644, byteSize: 1, content };
+  const times = { startedAt: at, finishedAt: at };
+  const connection = { ...times, host: hostile, port: 1, sentBytes: 0, receivedBytes: 0, failure: hostile };
   const result: Partial<TrialRecord> = {
     verdict: 'failed',
     cause: { kind: 'agent', phase: 'harness', message: hostile, output: huge },
@@ -377,7 +288,12 @@ test('nothing that a trial brings steers a terminal or a CI system, and a line o
         logs: [{ index: 0, value: { text: huge } }],
       },
     ],
-    judgments: [{ name: hostile, score: 0, threshold: 1, reason: hostile, choice: hostile, model: hostile }],
+    judgments: [
+      { name: hostile, score: 0, threshold: 1, reason: hostile, choice: hostile, model: hostile },
+      { name: `${hostile}: ${hostile}`, score: 0 },
+    ],
+    steps: [{ ...times, name: hostile, verdict: 'passed', rewards: { [hostileName]: 0 } }, { name: hostile }],
+    testsConnections: [connection],
     subject: {
       caseName: hostile,
       ordinal: 0,
@@ -387,6 +303,8 @@ test('nothing that a trial brings steers a terminal or a CI system, and a line o
       image: hostile,
       network: hostile,
       prompt: huge,
+      hosts: [hostile],
+      testsHosts: [hostile],
     },
     harnessVersion: hostile,
     sandboxLacks: [hostile],
@@ -404,26 +322,15 @@ test('nothing that a trial brings steers a terminal or a CI system, and a line o
     ],
     artifacts: [{ path: hostile, byteSize: 1, sha256: content }],
     models: {
-      connections: [
-        {
-          host: hostile,
-          port: 1,
-          startedAt: at,
-          finishedAt: at,
-          sentBytes: 0,
-          receivedBytes: 0,
-          failure: hostile,
-        },
-      ],
+      connections: [connection],
       exchanges: [
         {
+          ...times,
           role: 'agent',
           model: hostile,
           wire: hostile,
           path: hostile,
           streamed: true,
-          startedAt: at,
-          finishedAt: at,
           failedTries: [{ at, reason: hostile }],
           failure: hostile,
           usage: {},
@@ -446,6 +353,7 @@ test('nothing that a trial brings steers a terminal or a CI system, and a line o
     ...Object.fromEntries(parts.map((part) => [part, plainText(partsOf(shown, [part]))])),
   };
   for (const [what, text] of Object.entries(printed)) expect(harmIn(text), what).toEqual([]);
+  expect(printed.story).toContain('tests at ');
   expect(printed.story.length).toBeLessThan(60_000);
   let json = '';
   new Output({ write: (text) => (json += text) }).json(trialDocument(shown, [], kept.ledger));
@@ -454,31 +362,6 @@ test('nothing that a trial brings steers a terminal or a CI system, and a line o
     record: { harnessVersion: hostile },
     run: { caseId: hostileName },
   });
-});
-
-const account = { usage: [], exchanges: [], connections: [], modelMs: 0, agent: { acted: true } };
-
-test('names of steps, rewards and hosts steer no terminal', async () => {
-  using kept = keptLedger();
-  const hostile = `${hostileText}\n::error::forged`;
-  const times = { startedAt: at, finishedAt: at };
-  const connection = { ...times, host: hostile, port: 1, sentBytes: 0, receivedBytes: 0, failure: hostile };
-  const subject = { ...failed.subject, hosts: [hostile], testsHosts: [hostile] };
-  const result: Partial<TrialRecord> = {
-    verdict: 'failed',
-    subject: subject as NonNullable<TrialRecord['subject']>,
-    steps: [{ ...times, name: hostile, verdict: 'passed', rewards: { [hostileName]: 0 } }, { name: hostile }],
-    judgments: [{ name: `${hostile}: ${hostile}`, score: 0 }],
-    models: { ...account, connections: [connection] },
-    testsConnections: [connection],
-  };
-  await kept.add('batch_one', { one: [result] });
-  const shown = openTrial(kept.ledger, 'one#0');
-  const printed = [storyOf(shown), ...parts.map((part) => partsOf(shown, [part]))].map((one) =>
-    plainText(one),
-  );
-  expect(printed.flatMap((one) => harmIn(one))).toEqual([]);
-  expect(printed[0]).toContain('tests at ');
 });
 
 test('a step has a mark only for what it had to reach, and the hosts of agent and tests are shown', async () => {
