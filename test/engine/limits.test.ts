@@ -1,6 +1,17 @@
 import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
+import { diskMeasure } from '../../src/bounds/sandbox.ts';
+import { byRootOfEngine } from '../needs.ts';
 import { dockerOf } from './docker-of.ts';
-import { daemon, shell, startedContainer, testSpec, until } from './engine-fixture.ts';
+import {
+  daemon,
+  markerRuns,
+  shell,
+  startedContainer,
+  testEngine,
+  testSpec,
+  until,
+} from './engine-fixture.ts';
 import { engine, sharedEngine } from './shared-engine.ts';
 
 sharedEngine();
@@ -71,6 +82,26 @@ describe('the disk', () => {
     await until(async () => (await shell(container, 'rm -f a b')).ended === 'exited');
     expect(await shell(container, 'sleep 1.1')).toMatchObject({ ended: 'exited', exitCode: 0 });
   });
+
+  byRootOfEngine.test(
+    'the engine is asked nothing about it, or about what is left, after short commands',
+    async () => {
+      // The first glance at the disk comes after all commands, however slow the machine is.
+      const sleep = (ms: number, signal?: AbortSignal) =>
+        systemClock.sleep(ms === diskMeasure.time.glance ? 600_000 : ms, signal);
+      await using own = await testEngine({ clock: { ...systemClock, sleep } });
+      const asked = async () => {
+        await using container = await startedContainer(own, { diskBytes: 20_000_000 });
+        await markerRuns(own);
+        const before = own.roundTrips;
+        await container.runScript({ script: 'true', timeoutMs: 60_000 });
+        expect(await container.killAll()).toBe('killed');
+        return own.roundTrips - before;
+      };
+      expect(await asked()).toBe(3);
+      expect(await asked()).toBe(2);
+    },
+  );
 
   test('holes of sparse files take nothing of it', async () => {
     await using container = await startedContainer(engine, { diskBytes: 20_000_000 });
