@@ -106,12 +106,18 @@ export async function reconcile(
   const { ledger, note } = parts;
   const askedAt = ledger.records.now();
   for await (const [run, record] of recordsOf(runs, parts.client, signal)) {
-    for (const trial of ledger.outbox.ofRun(run.key)) {
+    // One transaction: at the end of a batch, the reports of all trials of a run change at once.
+    const acted = ledger.records.transaction(() => {
       // The record may be older than an answer that came meanwhile. A later time is of a clock that was set
       // back.
-      const isNewer = trial.since > askedAt && trial.since <= ledger.records.now();
-      if (isNewer || (trial.state === 'open' && !open)) continue;
-      const changed = await act(trial, record, parts);
+      const isNewer = ({ since }: TrialReport) => since > askedAt && since <= ledger.records.now();
+      return ledger.outbox
+        .ofRun(run.key)
+        .filter((trial) => !isNewer(trial) && (trial.state !== 'open' || open))
+        .map((trial) => act(trial, record, parts));
+    });
+    for (const { changed, afterwards } of acted) {
+      await afterwards?.();
       if (changed) total[changed]++;
     }
   }
@@ -122,12 +128,20 @@ export async function reconcile(
   return total;
 }
 
-/** Does what the table says. Resolves with what is counted of it. */
-async function act(
+/** What was done about a trial. */
+interface Acted {
+  /** What is counted of it. */
+  changed?: keyof Reconciled;
+  /** What follows once the transaction is on disk. */
+  afterwards?: () => Promise<void> | void;
+}
+
+/** Does what the table says, within a transaction. */
+function act(
   trial: TrialReport,
   record: ListedRun<'results'> | undefined,
   { ledger, observe }: ReconcileParts,
-): Promise<keyof Reconciled | undefined> {
+): Acted {
   const { trial: key, state } = trial;
   const hasReport = state !== 'open' && state !== 'taken';
   // A report that was refused at once did not arrive; its record is read because of that.
@@ -138,24 +152,23 @@ async function act(
   const action = actions[has][shown];
   if (action === 'take' && record && listed) {
     const { verdict, result } = resultFromService(record, listed);
-    await ledger.trials.take(key, verdict, result);
-    return 'taken';
+    return { changed: 'taken', afterwards: () => ledger.trials.take(key, verdict, result) };
   }
   if (action === 'run' && state === 'taken') {
     ledger.foundRuns.runAgain(trial.run, key);
-    return 'again';
+    return { changed: 'again' };
   }
   const next = becomes[action];
   // What is queued already keeps its turn.
-  if (next === undefined || next === state) return undefined;
+  if (next === undefined || next === state) return {};
   const why = whyOf(next === 'superseded' ? 'other' : shown, listed);
   const answer = next === 'queued' ? `${trial.answer ?? 'the service accepted it'}; ${why}` : why;
   const waitMs = state === 'sent' ? unseenMs(trial.tries) : 0;
   ledger.outbox.become(key, next, { answer, nextAt: ledger.records.now() + waitMs });
   if (state === 'queued' || state === 'sent' || state === 'parked')
-    observe?.(trial as PendingReport, { state: next, answer });
-  else if (next !== 'delivered') return next === 'queued' ? 'lost' : 'superseded';
-  return undefined;
+    return { afterwards: () => observe?.(trial as PendingReport, { state: next, answer }) };
+  if (next === 'delivered') return {};
+  return { changed: next === 'queued' ? 'lost' : 'superseded' };
 }
 
 /** A report; without content to compare if our disk has lost it. */
