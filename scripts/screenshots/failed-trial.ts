@@ -13,6 +13,10 @@ const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 `;
 const after = before.replace(String.raw`-?\d?\.?\d+`, String.raw`-?\d+\.?\d*`);
 
+/** A green square. */
+const picture =
+  'iVBORw0KGgoAAAANSUhEUgAAABgAAAAYCAIAAABvFaqvAAAAH0lEQVR42mMQL7CiCmIYNWjUoFGDRg0aNWjUoIE3CAACKrJQn+jMbgAAAABJRU5ErkJggg==';
+
 const tests = (passes: boolean) => `✔ reads whole numbers (0.91ms)
 ✔ reads negative decimals of any length (0.24ms)
 ${passes ? '✔' : '✖'} reads a decimal without a leading digit (1.37ms)
@@ -143,7 +147,11 @@ export async function failedTrial(ledger: Ledger, start: number): Promise<TrialR
     filesChanged: ['index.js'],
     filesChangedCount: 1,
     changes: [{ path: 'index.js', kind: 'modified', before: await file(before), after: await file(after) }],
-    artifacts: [{ path: 'index.js', ...(await ledger.blobs.put(Buffer.from(after))) }],
+    artifacts: [
+      { path: 'index.js', ...(await ledger.blobs.put(Buffer.from(after))) },
+      { path: 'out/coverage.png', ...(await ledger.blobs.put(Buffer.from(picture, 'base64'))) },
+      { path: 'out/coverage.bin', ...(await ledger.blobs.put(Buffer.from([0xff, 0xfe, 0, 1]))) },
+    ],
     verifySteps: [
       step('node --check index.js', 0, '', at(75.8), 300),
       step('node --test', 1, tests(false), at(76.3), 2_100),

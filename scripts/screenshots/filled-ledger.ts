@@ -59,8 +59,11 @@ export interface Filled {
   hard: BatchKey;
   /** A batch that used no model. */
   modelless: BatchKey;
+  /** Its artifacts are a text, a picture and neither. */
   failed: TrialKey;
+  /** It was graded again. */
   voided: TrialKey;
+  queued: TrialKey;
 }
 
 /** Fills a ledger with batches, with a fixed seed, so that the pictures are the same each time. */
@@ -90,7 +93,7 @@ export async function fillLedger(ledger: Ledger, clock: SetClock): Promise<Fille
   }
 
   clock.at = now - 3 * 3_600_000;
-  const [hard, voided] = await fillHard(ledger, clock, random);
+  const { hard, voided, queued } = await fillHard(ledger, clock, random);
 
   clock.at = now;
   const { key: batch, trials } = addBatch(ledger, { id: 'kP2yA7rNsl', suite, repeats }, pairs);
@@ -104,17 +107,19 @@ export async function fillLedger(ledger: Ledger, clock: SetClock): Promise<Fille
     const result = isShown ? await failedTrial(ledger, clock.at) : shortTrial(clock.at, took, passed, tokens);
     await finish(ledger, clock, trial, result);
   }
-  return { batch, earlier, hard, modelless: modelless.key, failed, voided };
+  const record = shortTrial(clock.at, 3_000, true, 0);
+  await ledger.gradings.add(voided, { verdict: 'passed', record, basis: 'x' });
+  return { batch, earlier, hard, modelless: modelless.key, failed, voided, queued };
 }
 
 const day = 24 * 3_600_000;
 
-/** The first batch of a set. Resolves with its key, and with the key of a void trial. */
+/** The first batch of a set, with a trial that is void and one that is in the queue. */
 async function fillHard(
   ledger: Ledger,
   clock: SetClock,
   random: (below: number) => number,
-): Promise<[BatchKey, TrialKey]> {
+): Promise<Pick<Filled, 'hard' | 'voided' | 'queued'>> {
   const shared = { service: 'embedded', suite: checkout.suite, file: undefined };
   const plan = await ledger.blobs.putJson('a plan');
   const set = ledger.sets.add({ ...shared, id: 'set_7Wd0kQn4', plans: [plan, plan] });
@@ -123,15 +128,19 @@ async function fillHard(
   const batch = { id: 'vE4mB9cUyh', suite: checkout.suite, repeats: 3, start };
   const { key, trials } = addBatch(ledger, batch, pairsOf(checkout.cases, checkout.variants));
   let voided: TrialKey = 0;
+  let queued: TrialKey = 0;
   for (const { trial, caseName, variant, ordinal } of trials) {
-    if (variant === checkout.variants[3] && ordinal === 2) continue;
+    if (variant === checkout.variants[3] && ordinal === 2) {
+      queued = trial;
+      continue;
+    }
     const isVoid = variant === 'codex/large' && caseName !== 'voucher' && ordinal > 0;
     if (isVoid) voided = trial;
     const result = shortTrial(clock.at, 240_000 + random(90_000), random(3) > 0, 180_000 + random(90_000));
     const found = isVoid ? { ...result, verdict: 'void' as const, cause: overloaded } : result;
     await finish(ledger, clock, trial, found);
   }
-  return [key, voided];
+  return { hard: key, voided, queued };
 }
 
 interface Pair {

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import type { Filled } from './filled-ledger.ts';
 
 /** The addresses of all pages of the viewer, by the name of their pictures, for a ledger that is filled. */
-export function shownPages({ batch, earlier, hard, modelless, failed, voided }: Filled) {
+export function shownPages({ batch, earlier, hard, modelless, failed, voided, queued }: Filled) {
   const variants = 'leftVariant=large&rightVariant=small';
   return {
     batches: '/',
@@ -18,13 +18,17 @@ export function shownPages({ batch, earlier, hard, modelless, failed, voided }: 
     case: `/compare?left=${batch}&right=${batch}&${variants}&case=negative-durations`,
     trial: `/trial/${failed}`,
     void: `/trial/${voided}`,
+    queued: `/trial/${queued}`,
     changes: `/trial/${failed}?tab=changes`,
     checks: `/trial/${failed}?tab=checks`,
     task: `/trial/${failed}?tab=task`,
     artifacts: `/trial/${failed}?tab=artifacts`,
     environment: `/trial/${failed}?tab=environment`,
     attempts: `/trial/${failed}?tab=attempts`,
+    gradings: `/trial/${voided}?tab=gradings`,
     raw: `/trial/${failed}?tab=raw`,
+    missing: '/trial/1000000',
+    nowhere: '/nowhere',
   };
 }
 

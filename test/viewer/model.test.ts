@@ -101,10 +101,13 @@ test('a grid keeps the order of cases and variants, with holes where there is no
   ]);
 });
 
-test('pass rates are by suite and time; void trials do not count', () => {
+test('pass rates are by suite and time; void trials, replays and parts of a suite do not count', () => {
   const batch = (key: number, suite: string, startedAt: number, passed: number, failed: number) => ({
     key,
     id: `batch_${key}`,
+    shortId: `${key}`,
+    variants: [],
+    isWhole: true,
     suite,
     service: 's',
     startedAt,
@@ -114,7 +117,9 @@ test('pass rates are by suite and time; void trials do not count', () => {
     unfinished: 1,
     marks: [],
   });
-  const rates = passRates([batch(3, 'a', 30, 1, 1), batch(2, 'b', 20, 0, 0), batch(1, 'a', 10, 3, 1)]);
+  const partial = { ...batch(4, 'a', 40, 1, 0), isWhole: false };
+  const whole = [batch(3, 'a', 30, 1, 1), batch(2, 'b', 20, 0, 0), batch(1, 'a', 10, 3, 1)];
+  const rates = passRates([partial, ...whole]);
   expect(rates.map(({ suite, points }) => [suite, ...points.map(({ rate }) => rate)])).toEqual([
     ['a', 0.75, 0.5],
   ]);

@@ -86,7 +86,7 @@ test('the list says which batch of which set each is, and finds them by the set'
   expect(await rows.nth(2).textContent()).toContain(`1 of 2 of ${set}`);
   await page.keyboard.press('/');
   await page.keyboard.type(set);
-  await page.getByText('batch_alone').waitFor({ state: 'detached' });
+  await page.getByTitle('batch_alone').waitFor({ state: 'detached' });
   await rows.nth(1).getByRole('link').click();
   expect(await page.getByRole('link', { name: `1 of 2 of ${set}` }).getAttribute('href')).toContain(set);
   opened.calm();

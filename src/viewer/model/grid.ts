@@ -1,4 +1,4 @@
-import type { BatchRow, TrialFigures, TrialRow } from './shapes.ts';
+import type { BatchInList, BatchRow, TrialFigures, TrialRow } from './shapes.ts';
 
 /** A trial with its summary, once that is known. */
 export interface GridTrial extends TrialRow {
@@ -59,18 +59,18 @@ export function passRate({ passed, failed }: Pick<Tally, 'passed' | 'failed'>): 
   return passed + failed === 0 ? undefined : passed / (passed + failed);
 }
 
-/** The pass rates of all batches of a suite, oldest first. */
+/** The pass rates of the whole batches of a suite, oldest first. */
 export interface SuiteRates {
   suite: string;
   points: { batch: BatchRow; rate: number }[];
 }
 
-/** The suites with a batch that has a verdict; the suite with the newest batch first. */
-export function passRates(batches: readonly BatchRow[]): SuiteRates[] {
+/** The suites with a whole batch that has a verdict; the suite with the newest batch first. */
+export function passRates(batches: readonly BatchInList[]): SuiteRates[] {
   const suites = new Map<string, SuiteRates>();
   for (const batch of batches) {
     const rate = passRate(batch);
-    if (rate === undefined) continue;
+    if (rate === undefined || !batch.isWhole) continue;
     const suite = suites.get(batch.suite) ?? { suite: batch.suite, points: [] };
     suites.set(batch.suite, suite);
     suite.points.push({ batch, rate });

@@ -43,6 +43,8 @@ export interface BatchInList extends BatchRow {
   /** The beginning of its id that commands print and take. */
   shortId: string;
   variants: string[];
+  /** Whether it ran all cases of its suite with live models, so that its rate goes with those of others. */
+  isWhole: boolean;
   /** From the start of its first trial to its last result so far; absent before that. */
   elapsed?: Elapsed | undefined;
   /** Of the agents' models; absent unless it is known for each trial. */

@@ -34,11 +34,12 @@ export function readBatches({ records, sets }: Ledger): BatchInList[] {
   const variants = variantsOfBatches(records);
   const short = shortBatchIds(records);
   return listBatches(records).map((batch) => {
-    const { key, elapsed } = batch;
+    const { key, elapsed, cases, suiteCases = cases, answers = 'live', isForeign } = batch;
+    const isWhole = answers === 'live' && !isForeign && suiteCases === cases;
     // Without the listings of all its trials, the sums are too small.
     const { tokens, costUsd } = batch.unlisted > 0 ? {} : batch;
     const ofRuns = { set: parts.get(key), variants: variants.get(key) ?? [] };
-    return { ...batchRow(batch), shortId: short(batch.id), ...ofRuns, elapsed, tokens, costUsd };
+    return { ...batchRow(batch), shortId: short(batch.id), ...ofRuns, isWhole, elapsed, tokens, costUsd };
   });
 }
 

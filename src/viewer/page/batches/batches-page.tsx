@@ -25,7 +25,7 @@ export function BatchesPage({ query }: { query: URLSearchParams }) {
   if (batches.length === 0)
     return (
       <Empty>
-        The ledger has no batch yet. <code>offsite run suite.yaml</code> starts one.
+        This data folder has no batch yet. <code>offsite run suite.yaml</code> starts one.
       </Empty>
     );
   return <Batches batches={batches} query={query} />;

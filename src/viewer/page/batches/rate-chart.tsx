@@ -31,8 +31,8 @@ export function RateChart({ suites, chosen, newest }: RateChartProps) {
         ))}
       </div>
       {shown && (
-        <p class="caption">
-          Pass rate of <b>{line(shown.suite)}</b>: {percent(last?.rate)} in its last batch
+        <p class="caption" title="A whole batch runs all cases of its suite with live models">
+          Pass rate of <b>{line(shown.suite)}</b>: {percent(last?.rate)} in its last whole batch
           {shown.points.length > 1 && `, of ${shown.points.length}`}
         </p>
       )}

@@ -83,7 +83,7 @@ export function CaseList({ cases, measures, query }: CaseListProps) {
           <VirtualList
             label="Cases that match"
             count={shown.length}
-            rowHeight={isNarrow ? 6 : 2.6}
+            rowHeight={isNarrow ? 6.6 : 2.6}
             shown={at}
             header={
               <div class="row header" role="row" aria-rowindex={1}>

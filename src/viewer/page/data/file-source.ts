@@ -48,6 +48,7 @@ export function fileSource(): DataSource {
       (await all()).map(({ file: { batch }, above }) => ({
         ...raised(batch.batch, above),
         shortId: batch.batch.id.replace(/^batch_/, '').slice(0, 8),
+        isWhole: true,
         variants: variantsOf(batch.trials),
       })),
     batch: async (key) => {

@@ -96,7 +96,6 @@ function Found({ page, query }: { page: Page; query: URLSearchParams }) {
           <Verdict standing={standingOf(trial)} />
           {unreadable !== undefined && <p role="alert">{line(unreadable)}</p>}
           {trial.state === 'running' && <p>It is in progress. This page changes when it ends.</p>}
-          {trial.state === 'queued' && <p>It is queued.</p>}
         </section>
         <Attempts page={page} />
       </>
