@@ -1,7 +1,6 @@
 import { unionOf } from '../base/intervals.ts';
 import { evidenceBundles } from '../bounds/anyone.ts';
 import { derivedCommands } from '../bounds/sandbox.ts';
-import { sumOfUsage, usageFields } from '../contract/record.ts';
 import { meterOf } from '../gateway/metering.ts';
 import { costOf } from '../gateway/prices.ts';
 import { isCount } from '../gateway/replay/recorded-exchange.ts';
@@ -9,6 +8,7 @@ import { DerivedTrajectory } from '../harness/derived-trajectory.ts';
 import type { ModelExchange } from '../record/model-account.ts';
 import { commandsOf } from '../record/timeline.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
+import { sumOfUsage, usageFields } from '../record/usage.ts';
 import { type Wire, wires } from '../suite/model-config.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { Checks } from './checks.ts';

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { versionOf } from '../base/version.ts';
-import { sumOfUsage } from '../contract/record.ts';
 import type { Usage } from '../contract/report.ts';
 import type { ExportedTrial } from '../record/exported-trial.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
-import { modelOf, usageOf } from '../record/usage.ts';
+import { modelOf, sumOfUsage, usageOf } from '../record/usage.ts';
 import { conversationOf, isoTime, plainName, type Turn } from './inspect-transcript.ts';
 import type { TrialForm } from './write-export.ts';
 

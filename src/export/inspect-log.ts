@@ -2,11 +2,10 @@ import type { Zip } from 'fflate';
 import { clamped } from '../base/intervals.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { versionOf } from '../base/version.ts';
-import { sumOfUsage } from '../contract/record.ts';
 import type { Usage } from '../contract/report.ts';
 import type { ExportedTrial } from '../record/exported-trial.ts';
 import { failuresOf } from '../record/failures.ts';
-import { modelOf, usageOf } from '../record/usage.ts';
+import { modelOf, sumOfUsage, usageOf } from '../record/usage.ts';
 import {
   inspectEvents,
   inspectMessages,

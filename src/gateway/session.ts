@@ -5,7 +5,7 @@ import { unionOf } from '../base/intervals.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { chatAnswers } from '../bounds/model.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
-import { sumOfUsage } from '../contract/record.ts';
+import { sumOfUsage } from '../record/usage.ts';
 import { allowList } from '../suite/hosts/host-pattern.ts';
 import type { Budget } from '../suite/model-config.ts';
 import { answerError, answerText } from './answer.ts';

@@ -1,11 +1,8 @@
-import { z } from 'zod';
-
 /**
  * What a trial asked, how it was graded, and what worked on it: each part that it has, by its name. The value
  * is a hash of the part, or its name and version where people know it by these.
  */
-export const Fingerprint = z.record(z.string(), z.string());
-export type Fingerprint = z.infer<typeof Fingerprint>;
+export type Fingerprint = Record<string, string>;
 
 /** The parts that belong to the variant. All others belong to the case. */
 const ofVariant: ReadonlySet<string> = new Set([

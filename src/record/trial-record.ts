@@ -4,7 +4,6 @@ import { Judgment, Validation } from '../contract/validation.ts';
 import { Cause, PhaseName } from './cause.ts';
 import { EnvironmentStep, ServiceRecord, UsedImage } from './environment.ts';
 import { FileChange, LeftState, PathList } from './files.ts';
-import { Fingerprint } from './fingerprint.ts';
 import { CommandEntry, HarnessEnding, HarnessEvent } from './harness.ts';
 import { At, Millis, Sha256, SteadySpan } from './measures.ts';
 import { HostConnection, ModelAccount, ReplayedTrial } from './model-account.ts';
@@ -71,7 +70,7 @@ const Subject = z
 export const TrialRecord = z.object({
   version: z.literal(recordVersion),
   subject: Subject.optional(),
-  fingerprint: Fingerprint.optional().meta({
+  fingerprint: z.record(z.string(), z.string()).optional().meta({
     description:
       'What was asked, how it was graded and what worked on it: a hash of each part, or its name and version. Absent in older records.',
   }),

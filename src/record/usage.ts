@@ -1,6 +1,27 @@
-import { sumOfUsage } from '../contract/record.ts';
 import type { Usage } from '../contract/report.ts';
 import type { TrialRecord } from './trial-record.ts';
+
+// Not beside the schemas of the contract: the page reads this, and must not load them.
+export const usageFields = [
+  'inputTokens',
+  'outputTokens',
+  'cacheReadTokens',
+  'cacheWriteTokens',
+  'totalTokens',
+  'costUsd',
+] as const satisfies readonly (keyof Usage)[];
+
+/**
+ * The sum of each number. A number that one of the parts lacks is left out, and so is a sum that JSON cannot
+ * express. Without parts, each sum is 0.
+ */
+export function sumOfUsage(parts: readonly Usage[]): Usage {
+  const sums = usageFields.flatMap((field) => {
+    const sum = parts.reduce((total, part) => total + (part[field] ?? Number.NaN), 0);
+    return Number.isFinite(sum) ? [[field, sum]] : [];
+  });
+  return Object.fromEntries(sums);
+}
 
 /**
  * The sum of what the agent's models used. A number that is not known for each of them is left out. Without a

@@ -1,12 +1,11 @@
 import { unionOf } from '../base/intervals.ts';
 import { reportedOutput } from '../bounds/sandbox.ts';
-import { usageFields } from '../contract/record.ts';
 import type { ReportedOutcome, ReportedTrial, TrajectoryEntry } from '../contract/report.ts';
 import type { Blob } from '../ledger/blobs.ts';
 import type { CommandEntry } from '../record/harness.ts';
 import { commandsOf } from '../record/timeline.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
-import { usageOf } from '../record/usage.ts';
+import { usageFields, usageOf } from '../record/usage.ts';
 import { captured, reportedForm } from '../validate/record.ts';
 import { recordPath } from './collect/artifacts.ts';
 

@@ -1,11 +1,10 @@
 import { steadyClock } from '../base/clock.ts';
 import { firstThrown, OffsiteError } from '../base/offsite-error.ts';
-import { sumOfUsage } from '../contract/record.ts';
 import type { Judgment } from '../contract/validation.ts';
 import type { ModelAccount } from '../gateway/gateway.ts';
 import type { PhaseName } from '../record/cause.ts';
 import type { StepResult, TrialRecord } from '../record/trial-record.ts';
-import { agentUsage } from '../record/usage.ts';
+import { agentUsage, sumOfUsage } from '../record/usage.ts';
 import type { PlannedSource } from '../suite/git/git-source.ts';
 import { verdictOf } from '../validate/verify.ts';
 import { trajectoryArtifact, trajectoryPath } from './collect/artifacts.ts';

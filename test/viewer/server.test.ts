@@ -119,6 +119,10 @@ test('the page is its own files, and none of them names another server', async (
   expect((await ask('/main.css')).body).not.toMatch(/url\((?!["']?data:)|@import/);
 });
 
+test('the page carries no schemas of files, which are larger than itself and ask for eval', async () => {
+  expect((await ask('/main.js')).body).not.toContain('ZodError');
+});
+
 test('known keys are removed from what was stored before they were known', async () => {
   const trials = ((await json(`/api/batches/${batch}`)) as { trials: { key: number }[] }).trials;
   const { body } = await ask(`/api/trials/${trials[0]?.key}`, authorized());
