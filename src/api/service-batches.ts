@@ -68,6 +68,12 @@ export async function serviceBatches(
   return { batches, runs, casesLeft: Math.max(0, ids.length - asked.cases) };
 }
 
+/** The batches that an id, or its beginning, names, with their runs. The id of a run stands for its batch. */
+export function batchesNamed({ runs }: ServiceBatches, name: string): [string, ListedRun<'results'>[]][] {
+  const begins = (id: string) => id.startsWith(name) || id.startsWith(`batch_${name}`);
+  return [...runs].filter(([id, ofBatch]) => begins(id) || ofBatch.some((run) => run.id === name));
+}
+
 async function newestRuns(
   client: Client,
   caseId: string,

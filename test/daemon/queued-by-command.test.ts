@@ -122,3 +122,27 @@ test('a key that the service refuses is said once, with what to do', async () =>
   expect(polls).toMatchObject([{ trouble: 'the service refuses the key' }]);
   expect((await at.command('daemon', 'status')).stdout.match(/offsite service keys create/g)).toHaveLength(1);
 });
+
+test('a batch that no daemon watches is ended by its id, without a daemon', { timeout: 60_000 }, async () => {
+  await using at = await openDaemonPlace();
+  at.configure();
+  await at.queue(['a', 'b'], { trials: 2, suite: 'a-typo' });
+  const [{ id: run = '', batchId = '' } = {}] = await at.runs('a');
+  const one = await at.command('data', 'abandon', run);
+  expect(one.stdout, one.stderr).toBe(`abandoned run ${run}: 2 open trials ended as void\n`);
+  const rest = await at.command('data', 'abandon', batchId);
+  expect(rest.stdout, rest.stderr).toBe(`abandoned batch ${batchId}: 2 open trials ended as void\n`);
+  for (const caseId of ['a', 'b'])
+    expect(await at.runs(caseId)).toMatchObject([
+      { status: 'completed', trials: [{ status: 'voided' }, { status: 'voided' }] },
+    ]);
+  expect((await at.command('data', 'abandon', batchId)).stderr).toContain(`batch ${batchId} `);
+
+  await at.queue(['c'], { trials: 2, suite: 'a-typo' });
+  const [{ batchId: whole = '' } = {}] = await at.runs('c');
+  const ended = await at.command('data', 'abandon', whole);
+  expect(ended.stdout, ended.stderr).toBe(`abandoned batch ${whole}: 2 open trials ended as void\n`);
+  const nothing = await at.command('data', 'abandon', 'batch_nope');
+  expect(nothing).toMatchObject({ exitCode: 2 });
+  expect(nothing.stderr).toContain('the data folder has no batch batch_nope');
+});

@@ -1,9 +1,13 @@
 import { Command } from '@commander-js/extra-typings';
 import { type Abandoned, type AbandonParts, abandon, abandonCanceled } from '../../agent/abandon-batch.ts';
 import { ServiceClaims } from '../../agent/claims.ts';
+import { syncRun } from '../../agent/daemon/found-run.ts';
 import { deliverLeftovers } from '../../agent/delivery.ts';
-import { canceledHere, chosenToResume, nameOf } from '../../api/resume.ts';
+import { type CanceledHere, canceledHere, chosenToResume, nameOf } from '../../api/resume.ts';
+import { batchesNamed, serviceBatches } from '../../api/service-batches.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { fittingBatches, fittingRuns } from '../../ledger/find.ts';
+import { daemonLock } from '../../ledger/queue.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
@@ -14,7 +18,8 @@ import type { CommonOptions } from '../settings.ts';
 export function abandonCommand() {
   return withService(new Command('abandon'))
     .description(
-      'end a batch that nobody will continue: its open trials are reported as void, and its results stay',
+      'end a batch that nobody will continue: its open trials are reported as void, and its results stay. Also a ' +
+        'batch that is queued at the service and that no daemon has taken up',
     )
     .argument('<batch>', 'an id of a batch, of a set, or of a run that was canceled, or its beginning')
     .option('--unreported', 'end it on this machine only, for a service that no longer answers')
@@ -45,7 +50,7 @@ async function abandonBatch(reference: string, options: AbandonOptions): Promise
     unreported: options.unreported === true,
   };
   const all: (Abandoned & { name: string })[] = [];
-  const canceled = canceledHere(ledger, service, reference);
+  const canceled = canceledHere(ledger, service, reference) ?? (await takenUp(reference, parts, signal));
   if (canceled) all.push({ name: canceled.name, ...(await abandonCanceled(canceled.trials, parts, signal)) });
   for (const what of canceled ? [] : chosenToResume(ledger, service, reference)) {
     const name = nameOf(what);
@@ -71,6 +76,42 @@ async function abandonBatch(reference: string, options: AbandonOptions): Promise
     );
   }
   return left > 0 || (unreported > 0 && !parts.unreported) ? exitCodes.infrastructure : exitCodes.done;
+}
+
+/** Takes up what nobody has of a batch, or of a run, of the service, as if it had been canceled here. */
+async function takenUp(
+  name: string,
+  { ledger, client, service, unreported }: AbandonParts,
+  signal: AbortSignal,
+): Promise<CanceledHere | undefined> {
+  const { records, sets, foundRuns, queue } = ledger;
+  const known = fittingBatches(records, name);
+  const isOwn = known.some(({ plan }) => plan !== undefined) || fittingRuns(records, name).length > 0;
+  if (isOwn || sets.find(name) || unreported) return undefined;
+  const { cases } = await client.call('evals.cases.list', {}, { signal });
+  const [first, other] = batchesNamed(await serviceBatches(client, cases, undefined, signal), name);
+  if (!first || other) return undefined;
+  const [batch, runs] = first;
+  const named = runs.filter(({ id }) => id === name);
+  for (const { id, case: { id: caseId } = { id: '' } } of named.length > 0 ? named : runs) {
+    // Otherwise it is the daemon's of this data folder.
+    if (foundRuns.find(service, batch, id) !== undefined) continue;
+    const setup = { parts: 'setup', of: (run: { id: string }) => run.id === id } as const;
+    for await (const record of client.runs({ caseId }, { signal, ...setup })) {
+      if (record.id !== id) continue;
+      await syncRun(record, caseId, { ledger, service, mayAdopt: true });
+      break;
+    }
+    const open = queue.openTrials({ service, lock: daemonLock }, id).map(({ key }) => key);
+    queue.withdraw(open, 'canceled');
+  }
+  const canceled = canceledHere(ledger, service, name);
+  if (canceled || known.length > 0) return canceled;
+  throw new OffsiteError(`batch ${batch} of the service has no queued trial`, {
+    code: 'NOTHING_TO_RESUME',
+    kind: 'input',
+    hint: `\`offsite service runs ${batch}\` shows its trials.`,
+  });
 }
 
 function abandonedText({

@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
-import { type ServiceBatch, serviceBatches } from '../../api/service-batches.ts';
+import { batchesNamed, type ServiceBatch, serviceBatches } from '../../api/service-batches.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Client } from '../../client/client.ts';
 import type { ListedRun } from '../../client/pages/page-reader.ts';
@@ -84,11 +84,10 @@ async function printBatches(
   if (cases.some(({ id }) => id === what)) return context.out.print(text`no runs of case ${what ?? ''}`);
   const suite = cases.find((one) => one.suite?.id === what)?.suite?.id;
   const ofSuite = suite === undefined ? cases : cases.filter((one) => one.suite?.id === suite);
-  const { batches, runs, casesLeft } = await serviceBatches(client, ofSuite, suite, signal);
+  const all = await serviceBatches(client, ofSuite, suite, signal);
+  const { batches, casesLeft } = all;
   if (what !== undefined && suite === undefined) {
-    const begins = (id: string) => id.startsWith(what) || id.startsWith(`batch_${what}`);
-    // The id of a run stands for its batch.
-    const fitting = [...runs].filter(([id, all]) => begins(id) || all.some((run) => run.id === what));
+    const fitting = batchesNamed(all, what);
     const [[, ofBatch] = [], ...others] = fitting;
     if (!ofBatch || others.length > 0)
       throw unknown(
