@@ -142,10 +142,14 @@ export async function hasKeyIn(
   const from = { ...reading, repository };
   const entries = await committedEntries(commit, from);
   const files = entries.filter(({ kind }) => kind !== 'folder' && kind !== 'submodule');
-  for await (const content of contentsOf([commit, ...files.map(({ object }) => object)], from)) {
+  const holdsKey = (content: Buffer) => {
     const search = redactor.search();
-    if (search.push(content) || search.end()) return true;
-  }
+    return search.push(content) || search.end();
+  };
+  const args = [`--git-dir=${repository}`, 'cat-file', 'commit', commit];
+  if (holdsKey(await runGit({ ...reading, args, reach: 'nothing', timeoutMs: gitSources.time.read })))
+    return true;
+  for await (const content of contentsOf(files, from)) if (holdsKey(content)) return true;
   return false;
 }
 

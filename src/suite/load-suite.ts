@@ -44,7 +44,7 @@ export function loadSuite(
   harnesses: readonly HarnessOffer[],
   { allowOutside = [], except = [], keys, planTasks, sources, unwritten = false }: SuiteOptions = {},
 ): SuitePlan {
-  const { yaml, issues } = readSuite(file);
+  const { yaml, issues } = sources?.suite ?? readSuite(file);
   const source = yaml.value;
   const folder = dirname(file);
   const reach = { within: [folder, ...allowOutside], except };

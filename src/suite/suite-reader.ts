@@ -132,7 +132,7 @@ export class SuiteReader {
     const source = own ?? this.source.source;
     if (!source || !('git' in source)) return undefined;
     const at = own ? [...path, 'source'] : ['source'];
-    const fetched = this.#sources?.get(keyOfSource(source));
+    const fetched = this.#sources?.byKey.get(keyOfSource(source));
     if (fetched && 'commit' in fetched) return fetched;
     this.report([...at, fetched?.key ?? 'git'], fetched?.problem ?? 'this command takes no git sources');
     return undefined;

@@ -83,13 +83,14 @@ function decoded(listed: Buffer): string {
   }
 }
 
-/** The contents of objects, in order, one in memory at a time. */
+/** The contents of entries that are no folders, in order, one in memory at a time. */
 export async function* contentsOf(
-  objects: readonly string[],
+  entries: readonly Pick<CommittedEntry, 'object' | 'size'>[],
   { repository, env, signal }: Reading,
 ): AsyncGenerator<Buffer> {
-  if (objects.length === 0) return;
-  const args = [`--git-dir=${repository}`, 'cat-file', '--batch'];
+  if (entries.length === 0) return;
+  // An empty format: before each content is only the end of a line.
+  const args = [`--git-dir=${repository}`, 'cat-file', '--batch='];
   const { command, args: all, env: given } = gitCommand({ args, env, reach: 'nothing' });
   const child = spawn(command, all, { env: given, stdio: ['pipe', 'pipe', 'ignore'], signal });
   const ended = once(child, 'close');
@@ -97,15 +98,26 @@ export async function* contentsOf(
   ended.catch(() => undefined);
   child.on('error', () => undefined);
   child.stdin.on('error', () => undefined);
+  const pieces: AsyncIterator<Buffer> = child.stdout[Symbol.asyncIterator]();
+  let rest = Buffer.alloc(0);
+  const exactly = async (size: number): Promise<Buffer> => {
+    const parts: Buffer[] = [rest];
+    for (let has = rest.length; has < size; has += parts.at(-1)?.length ?? 0) {
+      const { done, value } = await pieces.next();
+      if (done) throw failed('git ended before it gave all files of the commit');
+      parts.push(value);
+    }
+    const all = Buffer.concat(parts);
+    rest = all.subarray(size);
+    return all.subarray(0, size);
+  };
   try {
-    const reader = new Pieces(child.stdout);
-    for (const object of objects) {
+    for (const { object, size } of entries) {
       child.stdin.write(`${object}\n`);
-      const head = await reader.line();
-      const [, size] = /^[\da-f]+ \w+ (\d+)$/.exec(head) ?? [];
-      if (size === undefined || Number(size) > gitSources.bytes.file)
-        throw failed(`the kept repository ${repository} is damaged: ${head}`);
-      const content = await reader.exactly(Number(size) + 1);
+      const head = await exactly(1);
+      if (head[0] !== newline)
+        throw failed(`the kept repository ${repository} is damaged: it lacks ${object}`);
+      const content = await exactly(size + 1);
       yield content.subarray(0, -1);
     }
     child.stdin.end();
@@ -115,46 +127,7 @@ export async function* contentsOf(
   }
 }
 
-/** Reads lines and counted bytes of a stream. */
-class Pieces {
-  readonly #source: AsyncIterator<Buffer>;
-  #rest: Buffer = Buffer.alloc(0);
-
-  constructor(source: AsyncIterable<Buffer>) {
-    this.#source = source[Symbol.asyncIterator]();
-  }
-
-  async line(): Promise<string> {
-    for (;;) {
-      const end = this.#rest.indexOf(0x0a);
-      if (end !== -1)
-        return this.#take(end + 1)
-          .toString('latin1')
-          .trimEnd();
-      this.#rest = Buffer.concat([this.#rest, await this.#more()]);
-    }
-  }
-
-  async exactly(size: number): Promise<Buffer> {
-    const pieces = [this.#rest];
-    for (let has = this.#rest.length; has < size; has += pieces.at(-1)?.length ?? 0)
-      pieces.push(await this.#more());
-    this.#rest = Buffer.concat(pieces);
-    return this.#take(size);
-  }
-
-  #take(size: number): Buffer {
-    const taken = this.#rest.subarray(0, size);
-    this.#rest = this.#rest.subarray(size);
-    return taken;
-  }
-
-  async #more(): Promise<Buffer> {
-    const { done, value } = await this.#source.next();
-    if (done) throw failed('git ended before it gave all files of the commit');
-    return value;
-  }
-}
+const newline = 0x0a;
 
 const quoted = (text: string) => JSON.stringify(text);
 const mebibytes = (bytes: number) => `${bytes / 1024 ** 2} MiB`;

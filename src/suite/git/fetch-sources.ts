@@ -8,7 +8,7 @@ import type { KnownKeys } from '../../redaction/redactor.ts';
 import { plural } from '../../text/quantities.ts';
 import { allowList, readAuthority } from '../hosts/host-pattern.ts';
 import { heldKey, type Reach, readFile, requireWithin } from '../read-file.ts';
-import { readSuite } from '../read-suite.ts';
+import { type ReadSuite, readSuite } from '../read-suite.ts';
 import { type CommittedEntry, committedEntries, contentsOf } from './commit-files.ts';
 import { type FetchParts, fetchCommit } from './fetch-commit.ts';
 import { type GitSource, type PlannedSource, type Repository, withoutCredentials } from './git-source.ts';
@@ -36,8 +36,12 @@ export interface SourceProblem {
   key: 'git' | 'ref' | 'leaveOut';
 }
 
-/** The sources of a suite by {@link keyOfSource}, or what is wrong with one. */
-export type FetchedSources = ReadonlyMap<string, PlannedSource | SourceProblem>;
+export interface FetchedSources {
+  /** The suite that names them, as it was read: it is loaded as it was then. */
+  suite: ReadSuite;
+  /** By {@link keyOfSource}; or what is wrong with one. */
+  byKey: ReadonlyMap<string, PlannedSource | SourceProblem>;
+}
 
 export function keyOfSource({ git, ref, history, leaveOut }: GitSource): string {
   return JSON.stringify([git, ref, history, leaveOut]);
@@ -48,7 +52,8 @@ export function keyOfSource({ git, ref, history, leaveOut }: GitSource): string 
  * with a source is in the result, so that all problems of a suite can be reported at once.
  */
 export async function fetchSources(file: string, parts: SourceParts): Promise<FetchedSources> {
-  const { value } = readSuite(file).yaml;
+  const suite = readSuite(file);
+  const { value } = suite.yaml;
   const named = [value.source, ...(value.cases ?? []).map(({ source }) => source)];
   const sources = new Map(
     named.flatMap((source) => (source && 'git' in source ? [[keyOfSource(source), source] as const] : [])),
@@ -61,7 +66,7 @@ export async function fetchSources(file: string, parts: SourceParts): Promise<Fe
   const planned = [...sources].map(([key, source]) =>
     limit(async () => [key, await outcomeOf(source, place, parts)] as const),
   );
-  return new Map(await Promise.all(planned));
+  return { suite, byKey: new Map(await Promise.all(planned)) };
 }
 
 interface SuitePlace {
@@ -193,10 +198,7 @@ async function lookInto(
   );
   const pointers: string[] = [];
   const paths = read.map(({ path }) => path).values();
-  for await (const content of contentsOf(
-    read.map(({ object }) => object),
-    reading,
-  )) {
+  for await (const content of contentsOf(read, reading)) {
     const path = paths.next().value ?? '';
     if (content.subarray(0, pointer.length).equals(pointer)) pointers.push(path);
     const held = keys?.find(content);

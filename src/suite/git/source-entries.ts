@@ -33,7 +33,7 @@ export async function* sourceEntries(
   // Git's own folders first, so that no name of the commit can be in its place.
   if (history === 'commit') yield* gitFolder(repository);
   const contents = contentsOf(
-    entries.filter(({ kind }) => kind !== 'folder' && kind !== 'submodule').map(({ object }) => object),
+    entries.filter(({ kind }) => kind !== 'folder' && kind !== 'submodule'),
     reading,
   );
   for (const { path, kind } of entries) {

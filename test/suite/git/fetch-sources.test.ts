@@ -105,6 +105,8 @@ describe('a source', () => {
     const quiet = { note: () => undefined, onProgress: () => undefined };
     const dataFolder = join(place.folder, 'data');
     const sources = await fetchSources(file, { dataFolder, env: process.env, signal, ...quiet });
+    // The suite is loaded as it was when its sources were fetched.
+    writeFileSync(file, 'suite: changed');
     const config = loadConfig({ suiteFolder: place.suiteFolder, env: {} });
     const harnesses = [{ name: 'any', wires: [], continues: false, mcp: [], limits: [] as [] }];
     const { cases } = loadSuite(file, config, harnesses, { sources });

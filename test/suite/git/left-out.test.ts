@@ -15,7 +15,7 @@ beforeEach(() => {
 
 /** Writes a suite into a folder, and fetches the sources of its cases. */
 async function sourcesIn(path: string, cases: string[]) {
-  return [...(await fetchFor(path, cases, { allowOutside: [place.folder] })).fetched.values()];
+  return [...(await fetchFor(path, cases, { allowOutside: [place.folder] })).fetched.byKey.values()];
 }
 
 function planned(source: Awaited<ReturnType<typeof sourcesIn>>[number] | undefined): PlannedSource {
