@@ -10,9 +10,14 @@ const pieceBytes = 64 * 1024;
  */
 export class ByteStore {
   readonly #full: Buffer[] = [];
-  #last = Buffer.alloc(0);
+  #last: Buffer;
   #used = 0;
   #size = 0;
+
+  /** @param expected bytes, if that is known: then they are copied once */
+  constructor(expected = 0) {
+    this.#last = Buffer.allocUnsafeSlow(expected);
+  }
 
   get size(): number {
     return this.#size;
@@ -43,7 +48,8 @@ export class ByteStore {
 
   /** All bytes as one buffer. Empties the store, so that the bytes do not exist twice for long. */
   take(): Buffer {
-    const whole = this.copy();
+    const isWhole = this.#full.length === 0 && this.#used === this.#last.length;
+    const whole = isWhole ? this.#last : this.copy();
     this.clear();
     return whole;
   }

@@ -20,7 +20,6 @@ export async function readBody(request: IncomingMessage, hold: Hold, signal: Abo
   // A larger body does not fit into a string, whatever it contains.
   const largest = Math.min(modelRequests.bytes.body, Math.floor(heaviestDocument() / 4));
   const declared = Number(request.headers['content-length'] ?? 0);
-  const store = new ByteStore();
   const makeRoom = (bytes: number) => {
     if (bytes > largest) throw tooLarge(largest);
     return hold.resize(bytes, signal);
@@ -28,6 +27,7 @@ export async function readBody(request: IncomingMessage, hold: Hold, signal: Abo
   // Reserve all room at once if the size is known, so that two requests never wait for each other with half
   // of what they need.
   await makeRoom(declared);
+  const store = new ByteStore(declared);
   await eachChunk(request, (chunk) => {
     const room = makeRoom(Math.max(declared, store.size + chunk.length));
     if (!room) return void store.add(chunk);
