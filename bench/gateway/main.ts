@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { settleHeap } from '../../src/base/heap.ts';
+import { settleHeap } from '../../src/base/host-program.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
 import { startServer } from '../service/server-process.ts';

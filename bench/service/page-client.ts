@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import { systemClock } from '../../src/base/clock.ts';
-import { settleHeap } from '../../src/base/heap.ts';
+import { settleHeap } from '../../src/base/host-program.ts';
 import { createClient } from '../../src/client/client.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/base/clock.ts';
-import { settleHeap } from '../../src/base/heap.ts';
-import { permissions } from '../../src/contract/identity.ts';
+import { settleHeap } from '../../src/base/host-program.ts';
+import { permissions } from '../../src/contract/definition.ts';
 import { openService } from '../../src/service/service.ts';
 
 /**

@@ -16,6 +16,7 @@ import { messageOf } from '../../src/base/offsite-error.ts';
 import { acpMessages, harnessLines } from '../../src/bounds/sandbox.ts';
 import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
 import { cliEnding } from '../../src/harness/cli-ending.ts';
+import { shownOutput } from '../../src/harness/cli-session.ts';
 import type {
   CommandSource,
   HarnessContext,
@@ -23,7 +24,6 @@ import type {
   HarnessSession,
   TurnLimits,
 } from '../../src/harness/runner.ts';
-import { shownOutput } from '../../src/harness/streamed-turn.ts';
 import { modelFailure, RecordRoom, TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 import type { HarnessEnding } from '../../src/record/harness.ts';
 import { type McpServer, transportOf } from '../../src/suite/mcp-server.ts';

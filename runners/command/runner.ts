@@ -1,8 +1,9 @@
 import { OffsiteError } from '../../src/base/offsite-error.ts';
 import type { TrajectoryEntry } from '../../src/contract/report.ts';
-import type { ScriptResult, ScriptStep } from '../../src/engine/script/script-request.ts';
+import type { ScriptResult, ScriptStep } from '../../src/engine/script/step-recorder.ts';
 import { endedBySignal } from '../../src/harness/cli-ending.ts';
 import { programEnvironment } from '../../src/harness/cli-launch.ts';
+import { shownOutput, streamedTurn } from '../../src/harness/cli-session.ts';
 import type { LineTaker, StreamReader } from '../../src/harness/cli-stream.ts';
 import type {
   CommandSource,
@@ -11,7 +12,6 @@ import type {
   Runner,
   TurnLimits,
 } from '../../src/harness/runner.ts';
-import { shownOutput, streamedTurn } from '../../src/harness/streamed-turn.ts';
 import { modelFailure, TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 import type { HarnessEnding } from '../../src/record/harness.ts';
 import { StreamLine } from '../../src/suite/stream-line.ts';

@@ -1,6 +1,6 @@
 import { limits } from '../contract/definition.ts';
-import type { CaseVerdicts } from '../stats/cases.ts';
 import { type FurtherTrials, furtherTrials } from '../stats/further-trials.ts';
+import type { CaseVerdicts } from '../stats/pass-rate.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import type { FinishedBatch } from './finished-batch.ts';
 import { type BatchEvent, type BatchParts, runBatch } from './run-batch.ts';

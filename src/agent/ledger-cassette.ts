@@ -1,7 +1,12 @@
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { CanonicalRequest } from '../gateway/replay/canonical-request.ts';
-import type { Cassette, RecordedExchange, RecordedTrial } from '../gateway/replay/cassette.ts';
-import { isCount, recordedExchange } from '../gateway/replay/recorded-exchange.ts';
+import {
+  type Cassette,
+  isCount,
+  type RecordedExchange,
+  type RecordedTrial,
+  recordedExchange,
+} from '../gateway/replay/cassette.ts';
 import { type ListedTrial, listTrials } from '../ledger/find.ts';
 import { refuseForeign } from '../ledger/foreign-batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';

@@ -9,7 +9,7 @@ import { serviceAnswers } from '../bounds/service.ts';
 import { type Client, createClient } from '../client/client.ts';
 import type { Exchange, ExchangeOptions, Transport } from '../client/exchange.ts';
 import type { Integration } from '../contract/catalog.ts';
-import { permissions } from '../contract/identity.ts';
+import { permissions } from '../contract/definition.ts';
 import type { Runner } from '../harness/runner.ts';
 import { openDataFolder } from '../ledger/data-folder.ts';
 import { embeddedService } from '../ledger/platform.ts';

@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Clock } from '../base/clock.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
-import type { EvidenceSignature } from '../evidence/envelope.ts';
+import { type EvidenceSignature, sshPublicKeys } from '../evidence/envelope.ts';
 import { type OpenedEvidence, openEvidence } from '../evidence/open-evidence.ts';
 import {
   checkSigstore,
@@ -10,7 +10,6 @@ import {
   type SigstoreTrust,
   sigstoreTrustOf,
 } from '../evidence/sigstore.ts';
-import { sshPublicKeys } from '../evidence/ssh-keys.ts';
 import { namedTrials } from '../evidence/statement.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { listTrials } from '../ledger/find.ts';

@@ -1,6 +1,6 @@
 import { printedText } from '../bounds/anyone.ts';
 import type { AuditedLevel, AuditLevel, Contradiction } from '../record/audit.ts';
-import { cut } from '../text/cut.ts';
+import { cut } from '../text/printable.ts';
 
 /** Collects what one level of an audit finds. */
 export class Checks {

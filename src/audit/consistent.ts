@@ -3,7 +3,7 @@ import { parseForeignJson } from '../base/parse-json.ts';
 import { evidenceBundles } from '../bounds/anyone.ts';
 import type { ReportedTrial } from '../contract/report.ts';
 import { isCommand } from '../engine/script/step-recorder.ts';
-import { isCount } from '../gateway/replay/recorded-exchange.ts';
+import { isCount } from '../gateway/replay/cassette.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { AuditedLevel } from '../record/audit.ts';
 import type { Cause } from '../record/cause.ts';

@@ -10,7 +10,7 @@ import { keptWorkspaces } from '../bounds/sandbox.ts';
 import type { ReportedTrial } from '../contract/report.ts';
 import { nameText } from '../engine/archive/entries.ts';
 import { tarEntries } from '../engine/archive/tar-entries.ts';
-import { PathRoom, tooManyPaths } from '../engine/changes/path-room.ts';
+import { PathRoom, tooManyPaths } from '../engine/changes/layer-paths.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { type ListedTrial, listAttempts } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';

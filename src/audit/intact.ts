@@ -5,7 +5,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { AuditedLevel } from '../record/audit.ts';
 import { namedBlobs } from '../record/named-blobs.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
-import { digestOfReport, digestOfSetup } from '../service/record/digests.ts';
+import { digestOfReport, digestOfSetup } from '../service/record/stored-trial.ts';
 import { recordPath } from '../trial/collect/artifacts.ts';
 import { Checks } from './checks.ts';
 import type { AuditedTrial } from './evidence-of-trial.ts';

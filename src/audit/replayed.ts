@@ -1,6 +1,6 @@
 import { ledgerCassette, recordedModel } from '../agent/ledger-cassette.ts';
-import { isCount } from '../gateway/replay/recorded-exchange.ts';
-import { withoutVolatile } from '../gateway/replay/volatile.ts';
+import { withoutVolatile } from '../gateway/replay/canonical-request.ts';
+import { isCount } from '../gateway/replay/cassette.ts';
 import type { FileChange } from '../record/files.ts';
 import { commandsOf } from '../record/timeline.ts';
 import type { TrialRecord } from '../record/trial-record.ts';

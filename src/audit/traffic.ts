@@ -1,9 +1,9 @@
 import { unionOf } from '../base/intervals.ts';
 import { evidenceBundles } from '../bounds/anyone.ts';
 import { derivedCommands } from '../bounds/sandbox.ts';
+import { costOf } from '../gateway/exchange-book.ts';
 import { meterOf } from '../gateway/metering.ts';
-import { costOf } from '../gateway/prices.ts';
-import { isCount } from '../gateway/replay/recorded-exchange.ts';
+import { isCount } from '../gateway/replay/cassette.ts';
 import { DerivedTrajectory } from '../harness/derived-trajectory.ts';
 import type { ModelExchange } from '../record/model-account.ts';
 import { commandsOf } from '../record/timeline.ts';

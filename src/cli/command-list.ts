@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
-import { keepYoungHeapSmall, settleHeap } from '../base/heap.ts';
+import { keepYoungHeapSmall, settleHeap } from '../base/host-program.ts';
 import type { CommandTree } from './command-tree.ts';
 
 /**

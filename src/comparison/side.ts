@@ -16,7 +16,7 @@ import type { KnownFingerprint } from '../record/fingerprint.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { usageOf } from '../record/usage.ts';
-import type { CaseValues, CaseVerdicts } from '../stats/cases.ts';
+import type { CaseValues, CaseVerdicts } from '../stats/pass-rate.ts';
 import { begunWith, orNearest } from '../text/nearest.ts';
 
 /** What a reference of `offsite compare` names: one or several batches, and perhaps a variant. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { serviceRequests } from '../bounds/callers.ts';
-import { DateTime, Identifier, openValue } from './identity.ts';
+import { DateTime, Identifier, openValue } from './definition.ts';
 import { Distribution, RunVariant } from './record.ts';
 
 /** Schemas of connectors, cases and prompts, which a service offers for evaluations. */

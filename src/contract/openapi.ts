@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { Baseline, CaseEntry, Integration, Prompt } from './catalog.ts';
-import { Case, Suite, Validator, Variant } from './definition.ts';
+import { Case, Credential, Organization, Permission, Suite, Validator, Variant } from './definition.ts';
 import { DecodeErrorBody, ErrorBody, type ErrorStatus, errorTags, Issue } from './errors.ts';
-import { Credential, Organization, Permission } from './identity.ts';
 import { type OperationName, operations } from './operations.ts';
 import { Costs, Distribution, RunRecord, Setup, Trial } from './record.ts';
 import {

@@ -13,9 +13,16 @@ import {
   RerunResponse,
   WritePromptRequest,
 } from './catalog.ts';
-import { StartRequest, StartResponse } from './definition.ts';
+import {
+  Count,
+  DateTime,
+  Identifier,
+  type Permission,
+  StartRequest,
+  StartResponse,
+  Whoami,
+} from './definition.ts';
 import type { ErrorStatus } from './errors.ts';
-import { Count, DateTime, Identifier, type Permission, Whoami } from './identity.ts';
 import { RunsRequest, RunsResponse } from './record.ts';
 import { EvidenceRequest, EvidenceResponse, evidenceTypes, ReportRequest } from './report.ts';
 

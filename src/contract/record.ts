@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { SourceFile } from './definition.ts';
-import { DateTime, Identifier, openValue } from './identity.ts';
+import { DateTime, Identifier, openValue, SourceFile } from './definition.ts';
 import { Artifact, TrajectoryEntry, Usage, VerifyStep } from './report.ts';
 import { Validation } from './validation.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Count, DateTime, EpochMillis, Identifier, openValue } from './identity.ts';
+import { Count, DateTime, EpochMillis, Identifier, openValue } from './definition.ts';
 import { Judgment, ReportedValidation } from './validation.ts';
 
 /** Schemas of a trial that ran outside the platform, as `evals.reportTrial` carries it. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { EpochMillis, openValue } from './identity.ts';
+import { EpochMillis, openValue } from './definition.ts';
 
 /**
  * Schemas of grading results: as stored (full records), and as reported (the restricted form of

@@ -1,5 +1,8 @@
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
-import type { Check, Finding, Prerequisite, Surroundings } from './check.ts';
+import type { Clock } from '../base/clock.ts';
+import { type ErrorKind, messageOf, OffsiteError } from '../base/offsite-error.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Runner } from '../harness/runner.ts';
+import type { Config } from '../suite/config-file.ts';
 
 export type Examined = { name: string } & Finding;
 
@@ -49,4 +52,63 @@ export async function attempt<Value>(get: () => Value | Promise<Value>): Promise
   } catch (error) {
     return { got: false, error };
   }
+}
+
+/** What a check found. `skipped` is neither good nor bad: the check could not run, and `found` says why. */
+export type Finding =
+  | { state: 'ok' | 'skipped'; found: string }
+  | { state: 'warn'; found: string; fix: string }
+  /** `input`: a setting of the user's is wrong; `infrastructure`: something is missing or broken. */
+  | { state: 'fail'; kind: ErrorKind; found: string; fix: string };
+
+/** One thing that trials need. */
+export interface Check {
+  /**
+   * Whether the check is about an engine, so that it is repeated for each of several, and skipped if the
+   * configuration cannot be read: it may name another one.
+   */
+  ofEngine?: true;
+  /** Whether it looks at what the configuration names. It is skipped if that cannot be read. */
+  ofConfiguration?: true;
+  /** The check's name in the report. */
+  name: string;
+  /** Runs the check. If it throws, that counts as a failure. */
+  run(surroundings: Surroundings): Promise<Finding>;
+}
+
+/** Something that checks need, or the error with which it could not be opened. */
+export type Prerequisite<Value> = { got: true; value: Value } | { got: false; error: unknown };
+
+interface Surroundings {
+  env: NodeJS.ProcessEnv;
+  clock: Clock;
+  signal: AbortSignal;
+  runners: readonly Runner[];
+  insecureHttp: boolean | undefined;
+  /** The configuration; the defaults if it cannot be read. */
+  config: Config;
+  configFailure: unknown;
+  dataFolder: string;
+  engine: Prerequisite<Engine>;
+}
+
+/** A check that needs the engine. It is skipped if there is none. */
+export function engineCheck(
+  name: string,
+  look: (engine: Engine, surroundings: Surroundings) => Promise<Finding>,
+): Check {
+  return {
+    name,
+    ofEngine: true,
+    run: async (surroundings) =>
+      surroundings.engine.got
+        ? look(surroundings.engine.value, surroundings)
+        : { state: 'skipped', found: 'no engine to ask' },
+  };
+}
+
+/** `850 MiB`, `12.3 GiB`. */
+export function byteSize(bytes: number): string {
+  const mebibytes = bytes / 1024 ** 2;
+  return mebibytes < 1024 ? `${Math.floor(mebibytes)} MiB` : `${(mebibytes / 1024).toFixed(1)} GiB`;
 }

@@ -3,7 +3,6 @@ import type { Context } from '../api/context.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Config } from '../suite/config-file.ts';
 import { configuredEngines } from '../suite/engines-config.ts';
-import type { Check, Prerequisite } from './check.ts';
 import {
   baseImage,
   engineClock,
@@ -28,7 +27,7 @@ import {
   service,
 } from './checks/this-machine.ts';
 import { lookDeep } from './deep/look-deep.ts';
-import { attempt, examine } from './examine.ts';
+import { attempt, type Check, examine, type Prerequisite } from './examine.ts';
 import { type DoctorReport, doctorReport } from './report.ts';
 
 interface Looking {

@@ -2,11 +2,10 @@ import { EngineUnreachable, type TriedEngine } from '../engine/connection/connec
 import type { Engine } from '../engine/engine.ts';
 import type { Capabilities } from '../engine/port/engine-port.ts';
 import { lines, ours, type Printable, stack, styled, text, type Value } from '../text/printable.ts';
-import { byteSize, type Prerequisite } from './check.ts';
 import { printedConformance } from './deep/conformance.ts';
 import type { DeepReports, HostileNotRun } from './deep/look-deep.ts';
 import { printedHostile } from './deep/outcome.ts';
-import type { Examined } from './examine.ts';
+import { byteSize, type Examined, type Prerequisite } from './examine.ts';
 
 /** What `offsite doctor` found, in the form of its JSON. */
 export interface DoctorReport {

@@ -2,11 +2,10 @@ import type { Duplex, Readable } from 'node:stream';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { Semaphore } from '../base/semaphore.ts';
 import { keptWorkspaces } from '../bounds/sandbox.ts';
-import type { ArchiveCopy } from './archive/archive-copy.ts';
 import { type Carried, type CarryRequest, carryBetween } from './archive/carry.ts';
 import type { ArchivedEntry, NewEntries } from './archive/entries.ts';
 import { type CopyLimits, openArchive, type RawArchive, unpackArchive } from './archive/raw-archive.ts';
-import { kindOfPath, type PathKind, readArchive } from './archive/read.ts';
+import { type ArchiveCopy, kindOfPath, type PathKind, readArchive } from './archive/read.ts';
 import type { FindTar } from './archive/tar-program.ts';
 import { putEntries } from './archive/write-archive.ts';
 import { isUntouched, type LayerRequest, layerPaths } from './changes/layer-paths.ts';
@@ -15,9 +14,14 @@ import { diskReserveReached, isReserveReached } from './container/disk-space.ts'
 import { diskUse, hasHoles, imageBytes, isDiskVisible, spaceOf } from './container/disk-use.ts';
 import { type DiskWatch, watchDisk, whileFilling } from './container/disk-watch.ts';
 import { type ContainerProcess, type KillAllResult, killAll, listProcesses } from './container/kill-all.ts';
-import { blamedOnEnd, expectOwnEnd, stopWatching } from './container/own-end.ts';
 import { ignoreRemovalFailure, removeContainer } from './container/remove.ts';
-import { hostFactsOf, type RunningContainer } from './container/running-container.ts';
+import {
+  blamedOnEnd,
+  expectOwnEnd,
+  hostFactsOf,
+  type RunningContainer,
+  stopWatching,
+} from './container/running-container.ts';
 import type { RuntimeFacts } from './container/runtime-probe.ts';
 import type { ExecRequest, ExecResult } from './exec/exec-request.ts';
 import { execute } from './exec/execute.ts';
@@ -27,7 +31,7 @@ import { snapshotLabels } from './owned-objects.ts';
 import type { AttachRequest, CommitImage, FilesystemChange } from './port/containers.ts';
 import type { EnginePort } from './port/engine-port.ts';
 import { runScript } from './script/run-script.ts';
-import type { ScriptRequest, ScriptResult } from './script/script-request.ts';
+import type { ScriptRequest, ScriptResult } from './script/step-recorder.ts';
 
 /**
  * An isolated environment for commands. It runs only Offsite's idle init; `exec` and `runScript` start

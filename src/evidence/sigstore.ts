@@ -1,8 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
-import { withPackage } from '../base/optional-package.ts';
+import { messageOf, OffsiteError, withPackage } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { keySigning, type Signing } from './envelope.ts';
 import { payloadType } from './statement.ts';

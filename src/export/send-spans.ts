@@ -1,6 +1,5 @@
 import { type BackoffLimits, backoff, type Clock } from '../base/clock.ts';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
-import { withPackage } from '../base/optional-package.ts';
+import { messageOf, OffsiteError, withPackage } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { spanReceipts } from '../bounds/service.ts';
 import type { ExportedTrial } from '../record/exported-trial.ts';

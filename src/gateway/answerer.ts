@@ -1,7 +1,7 @@
 import { OffsiteError } from '../base/offsite-error.ts';
 import { type Wire, wires } from '../suite/model-config.ts';
 import type { ModelRole } from './gateway.ts';
-import { ReplayMiss } from './replay/recording.ts';
+import { ReplayMiss } from './replay/cassette.ts';
 import type { ModelRequestBody } from './request-body.ts';
 import type { ServedModel } from './served-model.ts';
 import type { SessionRecord } from './session-record.ts';

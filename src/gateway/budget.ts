@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Budget } from '../suite/model-config.ts';
 import type { BudgetAccount, BudgetLeft, ModelRole, SessionRequest, Spending } from './gateway.ts';
-import { GatewayRefusal } from './refusal.ts';
+import { GatewayRefusal } from './room.ts';
 
 /** An account with nothing spent yet. Its time begins at `startedAt`, epoch milliseconds. */
 export function openBudget(limit: Budget, startedAt: number): BudgetAccount {

@@ -1,6 +1,6 @@
 import type { Wire } from '../suite/model-config.ts';
 import { isFreeForm } from './member-names.ts';
-import { GatewayRefusal } from './refusal.ts';
+import { GatewayRefusal } from './room.ts';
 import type { ServedModel } from './served-model.ts';
 import { isNothing, isObject, type JsonObject, list, member, text } from './wires/lenient.ts';
 import type { Accepted } from './wires/wire-descriptor.ts';

@@ -1,18 +1,17 @@
 import { ByteStore } from '../base/byte-store.ts';
 import { messageOf } from '../base/offsite-error.ts';
 import { modelAnswers } from '../bounds/model.ts';
-import { errorForClient } from './answer.ts';
+import type { Usage } from '../contract/report.ts';
+import type { Prices } from '../suite/model-config.ts';
+import { errorForClient, type UpstreamAnswer } from './answer.ts';
 import type { ModelExchange } from './gateway.ts';
 import { type Meter, meterOf, type Reading } from './metering.ts';
 import { type ExchangeParts, heldBy, type ModelAsk } from './model-ask.ts';
-import { costOf } from './prices.ts';
-import { clientGone, GatewayRefusal } from './refusal.ts';
-import { type ExchangeEntry, type InFlight, newExchange } from './session-record.ts';
-import { faultOf, type Outcome } from './standing.ts';
+import { clientGone, GatewayRefusal } from './room.ts';
+import { type ExchangeEntry, faultOf, type InFlight, newExchange, type Outcome } from './session-record.ts';
+import type { Transcoder } from './translation/answer-stream.ts';
 import { incomplete } from './translation/read-answers.ts';
-import type { Transcoder } from './translation/transcoder.ts';
-import { exchangeTranslationOf } from './translation/translate-request.ts';
-import type { UpstreamAnswer } from './upstream.ts';
+import { exchangeTranslationOf } from './translation/translate-answer.ts';
 import { UpstreamFailure } from './upstream-failure.ts';
 
 /** Receives the steps of an exchange, in this order. */
@@ -290,4 +289,20 @@ function copyOf(isKept: boolean): AnswerCopy {
       return store.take();
     },
   };
+}
+
+/**
+ * USD for one answer; undefined if a price or a number of tokens is unknown. Input tokens include cached
+ * ones, which have a separate price if one is set. If a wire reports no cached tokens, none are priced.
+ */
+export function costOf(usage: Usage, prices: Prices | undefined): number | undefined {
+  const { inputTokens, outputTokens, cacheReadTokens = 0, cacheWriteTokens = 0 } = usage;
+  if (!prices || inputTokens === undefined || outputTokens === undefined) return undefined;
+  const plain = Math.max(0, inputTokens - cacheReadTokens - cacheWriteTokens);
+  const millionths =
+    plain * prices.input +
+    cacheReadTokens * (prices.cacheRead ?? prices.input) +
+    cacheWriteTokens * (prices.cacheWrite ?? prices.input) +
+    outputTokens * prices.output;
+  return millionths / 1_000_000;
 }

@@ -1,10 +1,10 @@
 import { modelRequests } from '../bounds/sandbox.ts';
+import type { UpstreamAnswer } from './answer.ts';
 import { openExchange } from './exchange-book.ts';
 import { type ExchangeParts, heldBy, type ModelAsk } from './model-ask.ts';
-import { GatewayRefusal } from './refusal.ts';
+import { GatewayRefusal } from './room.ts';
 import { send } from './send.ts';
 import { translateAnswer } from './translation/translate-answer.ts';
-import type { UpstreamAnswer } from './upstream.ts';
 
 /** An answer for the client. Read its body, or abort `signal`. */
 export interface PassedAnswer extends UpstreamAnswer {

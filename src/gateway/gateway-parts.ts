@@ -1,12 +1,12 @@
 import type { Clock } from '../base/clock.ts';
 import type { Semaphore } from '../base/semaphore.ts';
 import type { ModelConfig } from '../suite/model-config.ts';
-import type { Network } from './hosts/network.ts';
+import type { Upstream } from './answer.ts';
+import type { Network } from './hosts/proxy.ts';
 import type { ModelLimits } from './limits/model-limits.ts';
 import type { RefusedOptionsStore } from './options/refused-options.ts';
 import type { Cassette } from './replay/cassette.ts';
 import type { Room } from './room.ts';
-import type { Upstream } from './upstream.ts';
 
 export interface GatewayOptions {
   models: Readonly<Record<string, ModelConfig>>;

@@ -1,5 +1,5 @@
 import type { Wire } from '../suite/model-config.ts';
-import { GatewayRefusal } from './refusal.ts';
+import { GatewayRefusal } from './room.ts';
 import { hostedMembers, knownMembers, wireTable } from './wires/wire-table.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { modelRequests } from '../bounds/sandbox.ts';
 import { commonNames, type MemberNames, nameOf } from './member-names.ts';
-import { GatewayRefusal } from './refusal.ts';
+import { GatewayRefusal } from './room.ts';
 
 /** The position of a member of a JSON object in its bytes. */
 export interface Member {

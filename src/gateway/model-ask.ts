@@ -1,13 +1,13 @@
 import type { Clock } from '../base/clock.ts';
 import { modelAnswers } from '../bounds/model.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
+import type { UpstreamRequest } from './answer.ts';
 import type { RoleBudgets } from './budget.ts';
 import type { ModelRole, SessionRequest } from './gateway.ts';
 import type { Hold } from './room.ts';
 import type { ServedModel } from './served-model.ts';
 import type { SessionRecord } from './session-record.ts';
-import type { TranslatedRequest } from './translation/translate-request.ts';
-import type { UpstreamRequest } from './upstream.ts';
+import type { TranslatedRequest } from './translation/translate-answer.ts';
 
 export interface ExchangeParts {
   record: SessionRecord;

@@ -1,7 +1,7 @@
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Gateway, GatewaySession } from './gateway.ts';
 import type { GatewayOptions, GatewayParts } from './gateway-parts.ts';
-import { hostNetwork } from './hosts/network.ts';
+import { hostNetwork } from './hosts/proxy.ts';
 import { ModelLimits } from './limits/model-limits.ts';
 import { replayingModels } from './replay/replaying-models.ts';
 import { openRoom } from './room.ts';

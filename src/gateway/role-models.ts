@@ -1,5 +1,5 @@
 import type { ModelRole, SessionRequest } from './gateway.ts';
-import { GatewayRefusal } from './refusal.ts';
+import { GatewayRefusal } from './room.ts';
 import type { ServedModel } from './served-model.ts';
 
 /** The models that each role of a session may use. */

@@ -1,8 +1,8 @@
 import type { Clock } from '../base/clock.ts';
 import { abortable, startDeadline } from '../base/deadline.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
 import { heapLimit } from '../base/parse-json.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
-import { GatewayRefusal } from './refusal.ts';
 
 /**
  * The memory for the data that passes through the gateway. A trial may hold at most as much as is left free:
@@ -120,4 +120,28 @@ function noRoom(limit: number): GatewayRefusal {
       `for ${modelRequests.time.roomWait / 1000} s`,
     { hint: 'Ask for less at a time, run fewer trials at a time, or give Node a larger heap.' },
   );
+}
+
+/**
+ * Why a request is not forwarded, or its answer not passed on. Has the status and code for the wire's own
+ * error.
+ */
+export class GatewayRefusal extends OffsiteError {
+  readonly status: number;
+
+  /** `code` is upper-case, as in every error; wires that have codes show it in lower case. */
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    options: { hint?: string; cause?: unknown } = {},
+  ) {
+    super(message, { code, kind: status < 500 ? 'input' : 'infrastructure', ...options });
+    this.status = status;
+  }
+}
+
+/** The reason when a request of the sandbox ends because its client disconnects. */
+export function clientGone(): OffsiteError {
+  return new OffsiteError('its client ended it', { code: 'CLIENT_GONE', kind: 'infrastructure' });
 }

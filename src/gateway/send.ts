@@ -2,12 +2,12 @@ import type { Clock } from '../base/clock.ts';
 import { messageOf } from '../base/offsite-error.ts';
 import { modelAnswers } from '../bounds/model.ts';
 import { retryAfter, waitBefore } from '../client/retry.ts';
-import { beginningOf } from './beginning-of.ts';
+import type { UpstreamAnswer, UpstreamRequest } from './answer.ts';
 import { type Permit, retryLimits } from './pacing.ts';
-import { GatewayRefusal } from './refusal.ts';
+import { GatewayRefusal } from './room.ts';
 import type { ServedModel } from './served-model.ts';
-import type { UpstreamAnswer, UpstreamRequest } from './upstream.ts';
 import { UpstreamFailure } from './upstream-failure.ts';
+import { beginningOf } from './upstream-http.ts';
 import { type ModelError, readErrorText } from './wires/model-error.ts';
 
 interface SendParts {

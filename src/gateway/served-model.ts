@@ -15,14 +15,14 @@ import {
   wiresOf,
 } from '../suite/model-config.ts';
 import { duration } from '../text/quantities.ts';
+import type { Upstream } from './answer.ts';
 import type { GatewayOptions, GatewayParts } from './gateway-parts.ts';
 import { type ModelLimit, ModelLimits } from './limits/model-limits.ts';
 import { fittedUpstream } from './options/fitted-upstream.ts';
 import { refusedOptions } from './options/refused-options.ts';
 import { type Pacing, type PacingParts, pacing } from './pacing.ts';
-import { type Redaction, redactionOf } from './redaction.ts';
-import type { Recording } from './replay/recording.ts';
-import type { Upstream } from './upstream.ts';
+import type { Recording } from './replay/cassette.ts';
+import { type Redaction, redactionOf } from './upstream-failure.ts';
 import { httpUpstream } from './upstream-http.ts';
 
 /** A configured model, ready for requests. */

@@ -14,13 +14,19 @@ import { holdRoleBudgets } from './budget.ts';
 import { chatOver } from './chat/chat-over.ts';
 import { exchange } from './exchange.ts';
 import { answerModels, type ForwardParts, forward } from './forward.ts';
-import type { GatewaySession, ModelAccount, RoleUsage, SessionRequest } from './gateway.ts';
+import {
+  type GatewaySession,
+  issueTokens,
+  type ModelAccount,
+  type RoleUsage,
+  type SessionRequest,
+} from './gateway.ts';
 import type { GatewayParts } from './gateway-parts.ts';
 import { type ProxyParts, proxyRequest, proxyTunnel } from './hosts/proxy.ts';
-import { GatewayRefusal } from './refusal.ts';
-import { plainAnswer } from './relay/plain-answer.ts';
+import { plainAnswer } from './relay/serve.ts';
 import { bytesForUpstream, readRequestBody } from './request-body.ts';
 import { type RoleModels, roleModels } from './role-models.ts';
+import { GatewayRefusal } from './room.ts';
 import { routeOf } from './route.ts';
 import { behind, type ServedModel } from './served-model.ts';
 import {
@@ -30,7 +36,6 @@ import {
   sessionRecord,
   stillInFlight,
 } from './session-record.ts';
-import { issueTokens } from './session-secrets.ts';
 import { wireTable } from './wires/wire-table.ts';
 
 /**

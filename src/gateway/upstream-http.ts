@@ -10,12 +10,10 @@ import {
 import type { Dispatcher } from 'undici';
 import { modelAnswers } from '../bounds/model.ts';
 import type { HttpModel, Wire } from '../suite/model-config.ts';
-import { beginningOf } from './beginning-of.ts';
+import type { Upstream, UpstreamAnswer } from './answer.ts';
 import { dispatched } from './dispatched.ts';
 import { toSandbox } from './end-to-end-headers.ts';
-import type { Redaction } from './redaction.ts';
-import type { Upstream, UpstreamAnswer } from './upstream.ts';
-import { UpstreamFailure } from './upstream-failure.ts';
+import { type Redaction, UpstreamFailure } from './upstream-failure.ts';
 import { wireTable } from './wires/wire-table.ts';
 
 interface HttpUpstreamParts {
@@ -145,4 +143,36 @@ function credential({ auth }: HttpModel, wire: Wire, key: string | undefined) {
   if (key === undefined) return {};
   const header = auth ?? wireTable[wire].auth;
   return header === 'bearer' ? { authorization: `Bearer ${key}` } : { [header]: key };
+}
+
+/**
+ * Reads the first bytes of a body: as many as an error may have, or the first piece. `whole` still gives the
+ * complete body.
+ */
+export async function beginningOf(source: AsyncIterable<Uint8Array>, most: 'judged' | 'first' = 'judged') {
+  const iterator = source[Symbol.asyncIterator]();
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  let ended = false;
+  while (!ended && size < (most === 'first' ? 1 : modelAnswers.bytes.judgedError)) {
+    const { done, value } = await iterator.next();
+    if (done) ended = true;
+    else {
+      chunks.push(value);
+      size += value.length;
+    }
+  }
+  async function* whole(): AsyncGenerator<Uint8Array, void> {
+    try {
+      yield* chunks;
+      while (!ended) {
+        const { done, value } = await iterator.next();
+        if (done) return;
+        yield value;
+      }
+    } finally {
+      await iterator.return?.();
+    }
+  }
+  return { read: Buffer.concat(chunks), whole, discard: async () => void (await iterator.return?.()) };
 }

@@ -1,7 +1,7 @@
 import { derivedCommands } from '../bounds/sandbox.ts';
 import type { ModelExchange } from '../gateway/gateway.ts';
 import { anything, isObject, object, parsed } from '../gateway/wires/lenient.ts';
-import type { RequestedCall } from '../gateway/wires/model-request.ts';
+import type { RequestedCall } from '../gateway/wires/wire-descriptor.ts';
 import { wireTable } from '../gateway/wires/wire-table.ts';
 import type { CommandEntry } from '../record/harness.ts';
 import { beginningOf } from './cli-stream.ts';

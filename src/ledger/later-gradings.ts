@@ -5,7 +5,7 @@ import { checksBeside } from '../record/checks-beside.ts';
 import { failuresOf } from '../record/failures.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
-import { cut } from '../text/cut.ts';
+import { cut } from '../text/printable.ts';
 import type { Ledger } from './ledger.ts';
 import type { TrialKey } from './records.ts';
 

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { Clock } from '../base/clock.ts';
 import { serviceRequests } from '../bounds/callers.ts';
 import type { Integration } from '../contract/catalog.ts';
-import type { Permission } from '../contract/identity.ts';
+import type { Permission } from '../contract/definition.ts';
 import { openApiDocument } from '../contract/openapi.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import { newIdentifier } from './identifiers.ts';

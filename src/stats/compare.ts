@@ -1,6 +1,16 @@
-import { type CaseValues, type CaseVerdicts, caseRate, mean, pairCases, scoredTrials } from './cases.ts';
-import { binomial, normalCdf, studentQuantile } from './distributions.ts';
-import { type Interval, usualConfidence } from './pass-rate.ts';
+import {
+  binomial,
+  type CaseValues,
+  type CaseVerdicts,
+  caseRate,
+  type Interval,
+  mean,
+  normalCdf,
+  pairCases,
+  scoredTrials,
+  studentQuantile,
+  usualConfidence,
+} from './pass-rate.ts';
 import { randomIndex } from './repeats.ts';
 
 /** A case on both sides, with its pass rates from 0 to 1. */

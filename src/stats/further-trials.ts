@@ -1,6 +1,5 @@
-import { type CaseVerdicts, caseRate, mean, scoredTrials } from './cases.ts';
 import { compareRates, directionOf } from './compare.ts';
-import { usualConfidence } from './pass-rate.ts';
+import { type CaseVerdicts, caseRate, mean, scoredTrials, usualConfidence } from './pass-rate.ts';
 import { halfWidthFor } from './repeats.ts';
 
 export interface FurtherTrialsOptions {

@@ -1,6 +1,4 @@
-import { type CaseValues, mean } from './cases.ts';
-import { binomial } from './distributions.ts';
-import { effectiveTrials, usualConfidence } from './pass-rate.ts';
+import { binomial, type CaseValues, effectiveTrials, mean, usualConfidence } from './pass-rate.ts';
 
 export interface Quantile {
   /** From 0 to 1; 0.5 is the median. */

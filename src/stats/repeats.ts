@@ -1,6 +1,13 @@
-import { type CaseVerdicts, mean, scoredTrials } from './cases.ts';
-import { studentQuantile } from './distributions.ts';
-import { effectiveTrials, type Interval, usualConfidence, wilsonInterval } from './pass-rate.ts';
+import {
+  type CaseVerdicts,
+  effectiveTrials,
+  type Interval,
+  mean,
+  scoredTrials,
+  studentQuantile,
+  usualConfidence,
+  wilsonInterval,
+} from './pass-rate.ts';
 
 export interface Noise {
   /** Cases with at least two scored trials. */

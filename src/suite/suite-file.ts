@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { caseSteps } from '../bounds/suite.ts';
-import { limits } from '../contract/definition.ts';
-import { Identifier } from '../contract/identity.ts';
+import { Identifier, limits } from '../contract/definition.ts';
 import { AgentSource } from './agent-source.ts';
 import { CheckSource, JudgeSources } from './checks-source.ts';
 import { EnvironmentSource } from './environment.ts';

@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import picomatch from 'picomatch';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { taskSets } from '../bounds/tasks.ts';
-import { Identifier } from '../contract/identity.ts';
+import { Identifier } from '../contract/definition.ts';
 import { randomIndex } from '../stats/repeats.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { orNearest } from '../text/nearest.ts';

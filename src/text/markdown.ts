@@ -1,7 +1,6 @@
 import { printedText } from '../bounds/anyone.ts';
-import { cut } from './cut.ts';
 import { escaped } from './escape.ts';
-import type { Redact } from './printable.ts';
+import { cut, type Redact } from './printable.ts';
 
 /**
  * All ASCII characters except letters, digits, the comma and the hyphen. Markdown, HTML and GitHub use only

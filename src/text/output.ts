@@ -1,12 +1,12 @@
 import { Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import { printedText } from '../bounds/anyone.ts';
-import { cut } from './cut.ts';
 import { printableJson } from './escape.ts';
 import {
   type Annotation,
   annotationLine,
   ascii,
+  cut,
   lines,
   Printable,
   type Redact,

@@ -1,6 +1,5 @@
 import type { styleText } from 'node:util';
 import { printedText } from '../bounds/anyone.ts';
-import { cut } from './cut.ts';
 import { escaped, hasServiceMessage, withoutNumberSigns } from './escape.ts';
 
 export type Style = Parameters<typeof styleText>[0];
@@ -262,4 +261,10 @@ function plain(value: Value, redact: Redact): string {
 
 function data(text: string): string {
   return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+}
+
+/** The first characters of a text, and its length. */
+export function cut(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  return `${text.slice(0, limit).replace(/[\ud800-\udbff]$/, '')}… (${text.length} characters)`;
 }

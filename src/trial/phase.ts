@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts';
-import type { ArchiveCopy } from '../engine/archive/archive-copy.ts';
+import type { ArchiveCopy } from '../engine/archive/read.ts';
 import type { Kit } from '../engine/changes/kit.ts';
 import type { Container } from '../engine/container.ts';
 import type { BudgetAccount, Gateway } from '../gateway/gateway.ts';

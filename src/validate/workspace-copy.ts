@@ -1,7 +1,7 @@
 import { OffsiteError } from '../base/offsite-error.ts';
 import { commandOutput } from '../bounds/sandbox.ts';
-import type { ArchiveCopy } from '../engine/archive/archive-copy.ts';
 import type { ArchivedType } from '../engine/archive/entries.ts';
+import type { ArchiveCopy } from '../engine/archive/read.ts';
 import type { Container } from '../engine/container.ts';
 import { isSuccess, printedBy } from '../engine/exec/exec-request.ts';
 

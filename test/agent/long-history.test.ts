@@ -13,7 +13,7 @@ import { ServiceSender } from '../../src/agent/sender.ts';
 import { startBatch } from '../../src/agent/start-batch.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { type Client, createClient } from '../../src/client/client.ts';
-import { permissions } from '../../src/contract/identity.ts';
+import { permissions } from '../../src/contract/definition.ts';
 import type { ReportedTrial } from '../../src/contract/report.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { openService, type Service } from '../../src/service/service.ts';

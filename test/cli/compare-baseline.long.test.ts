@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { ComparedBatches } from '../../src/comparison/comparison.ts';
-import { permissions } from '../../src/contract/identity.ts';
+import { permissions } from '../../src/contract/definition.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 
 import { runVariants } from '../../src/service/record/setup.ts';

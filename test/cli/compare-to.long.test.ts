@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { readPlan } from '../../src/agent/stored-plan.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import type { MergedSummary } from '../../src/cli/output/summary.ts';
-import { permissions } from '../../src/contract/identity.ts';
+import { permissions } from '../../src/contract/definition.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { startRequest } from '../../src/suite/plan.ts';
 import { testPlatform, trialRecord } from '../service/test-platform.ts';

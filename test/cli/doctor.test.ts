@@ -2,7 +2,6 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import type { Check, Finding } from '../../src/doctor/check.ts';
 import {
   engineClock,
   engineLimits,
@@ -14,6 +13,7 @@ import {
 } from '../../src/doctor/checks/engine-content.ts';
 import { sealedSandbox } from '../../src/doctor/checks/sealed-sandbox.ts';
 import { lookDeep } from '../../src/doctor/deep/look-deep.ts';
+import type { Check, Finding } from '../../src/doctor/examine.ts';
 import { type DoctorReport, doctorReport, printedReport } from '../../src/doctor/report.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { ConfigFile } from '../../src/suite/config-file.ts';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { systemClock } from '../../src/base/clock.ts';
-import { permissions } from '../../src/contract/identity.ts';
+import { permissions } from '../../src/contract/definition.ts';
 import { copyDatabase } from '../../src/ledger/database.ts';
 import { openService, serviceDatabase } from '../../src/service/service.ts';
 import type { Place } from './place.ts';

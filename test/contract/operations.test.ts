@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { permissions } from '../../src/contract/definition.ts';
 import { errorTags } from '../../src/contract/errors.ts';
-import { permissions } from '../../src/contract/identity.ts';
 import { operations } from '../../src/contract/operations.ts';
 
 const specified = [

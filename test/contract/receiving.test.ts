@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { z } from 'zod';
+import { Whoami } from '../../src/contract/definition.ts';
 import { DecodeErrorBody } from '../../src/contract/errors.ts';
-import { Whoami } from '../../src/contract/identity.ts';
 import { operations } from '../../src/contract/operations.ts';
 import { receiving } from '../../src/contract/receiving.ts';
 import { RunRecord, RunsResponse } from '../../src/contract/record.ts';

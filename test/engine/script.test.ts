@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import type { ScriptRequest } from '../../src/engine/script/script-request.ts';
+import type { ScriptRequest } from '../../src/engine/script/step-recorder.ts';
 import { clockWith } from '../validate/validator-bench.ts';
 import { shell, startedContainer, testEngine, until, untilFile } from './engine-fixture.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { membersOf } from '../../src/gateway/members.ts';
-import { GatewayRefusal } from '../../src/gateway/refusal.ts';
+import { GatewayRefusal } from '../../src/gateway/room.ts';
 import { runs } from '../short-tests.ts';
 
 /** Any value, with the names that decide nothing. */

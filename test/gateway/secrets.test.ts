@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { redactionOf } from '../../src/gateway/redaction.ts';
+import { redactionOf } from '../../src/gateway/upstream-failure.ts';
 import { key, place, question } from './gateway-fixture.ts';
 import { chatAnswer, json, type Step } from './test-upstream.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { UpstreamRequest } from '../../src/gateway/upstream.ts';
+import type { UpstreamRequest } from '../../src/gateway/answer.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { place, question, sessionRequest } from './gateway-fixture.ts';
 import { sandboxOf } from './sandbox.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { meterOf } from '../../src/gateway/metering.ts';
-import { faultOf, type Outcome, Standings } from '../../src/gateway/standing.ts';
+import { faultOf, type Outcome, Standings } from '../../src/gateway/session-record.ts';
 
 function after(...outcomes: readonly Outcome[]) {
   const standings = new Standings();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { costOf } from '../../src/gateway/exchange-book.ts';
 import { meterOf } from '../../src/gateway/metering.ts';
-import { costOf } from '../../src/gateway/prices.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import { place, question } from './gateway-fixture.ts';
 import { chatAnswer, json } from './test-upstream.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { hostNetwork, type Network } from '../../src/gateway/hosts/network.ts';
+import { hostNetwork, type Network } from '../../src/gateway/hosts/proxy.ts';
 import { place } from '../gateway/gateway-fixture.ts';
 import { json, testUpstream } from '../gateway/test-upstream.ts';
 

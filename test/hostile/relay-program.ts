@@ -4,7 +4,7 @@
 import { createServer } from 'node:net';
 import { duplexPair } from 'node:stream';
 import { systemClock } from '../../src/base/clock.ts';
-import { settleHeap } from '../../src/base/heap.ts';
+import { settleHeap } from '../../src/base/host-program.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { serveRelay } from '../../src/gateway/relay/serve.ts';
 import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.ts';

@@ -9,7 +9,7 @@ import { claudeCodeLines } from '../../runners/claude-code/runner.ts';
 import { jsonlStream } from '../../runners/command/runner.ts';
 import { piLines } from '../../runners/pi/runner.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { settleHeap } from '../../src/base/heap.ts';
+import { settleHeap } from '../../src/base/host-program.ts';
 import { changedPaths } from '../../src/engine/changes/changed-paths.ts';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
 import { containerOf } from '../../src/engine/container.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { redactionOf } from '../../src/gateway/redaction.ts';
+import { redactionOf } from '../../src/gateway/upstream-failure.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
 import { runs } from '../short-tests.ts';
 

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { permissions } from '../../src/contract/identity.ts';
+import { permissions } from '../../src/contract/definition.ts';
 import { openService, type Service } from '../../src/service/service.ts';
 import { sendRaw } from './raw-request.ts';
 import { integrations, temporaryFolder } from './test-service.ts';

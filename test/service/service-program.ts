@@ -1,5 +1,5 @@
 import { systemClock } from '../../src/base/clock.ts';
-import { permissions } from '../../src/contract/identity.ts';
+import { permissions } from '../../src/contract/definition.ts';
 import { openService } from '../../src/service/service.ts';
 
 /** `node service-program.ts FOLDER KEY`: the service, which tells its parent where it listens. */

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { CaseVerdicts } from '../../src/stats/cases.ts';
 import {
   bootstrapInterval,
   compareMeasures,
@@ -8,6 +7,7 @@ import {
   expandedLevel,
   isOnlyByMcnemar,
 } from '../../src/stats/compare.ts';
+import type { CaseVerdicts } from '../../src/stats/pass-rate.ts';
 import { randomIndex } from '../../src/stats/repeats.ts';
 
 const verdicts = (id: string, passed: number, failed: number): CaseVerdicts => ({

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { CaseVerdicts } from '../../src/stats/cases.ts';
 import { furtherTrials } from '../../src/stats/further-trials.ts';
+import type { CaseVerdicts } from '../../src/stats/pass-rate.ts';
 import { randomIndex } from '../../src/stats/repeats.ts';
 
 const verdicts = (id: string, passed: number, failed: number, missing = 0): CaseVerdicts => ({

@@ -1,8 +1,15 @@
 import { expect, test } from 'vitest';
-import type { CaseVerdicts } from '../../src/stats/cases.ts';
 import { mcnemar } from '../../src/stats/compare.ts';
-import { binomial, normalCdf, normalQuantile, studentQuantile } from '../../src/stats/distributions.ts';
-import { effectiveTrials, passRate, wilsonInterval } from '../../src/stats/pass-rate.ts';
+import {
+  binomial,
+  type CaseVerdicts,
+  effectiveTrials,
+  normalCdf,
+  normalQuantile,
+  passRate,
+  studentQuantile,
+  wilsonInterval,
+} from '../../src/stats/pass-rate.ts';
 import { noiseOf, passAtEachK, passAtK, passHatK, randomIndex } from '../../src/stats/repeats.ts';
 
 const verdicts = (passed: number, failed: number, id = 'a'): CaseVerdicts => ({

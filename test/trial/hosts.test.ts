@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hostNetwork } from '../../src/gateway/hosts/network.ts';
+import { hostNetwork } from '../../src/gateway/hosts/proxy.ts';
 import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { agentSandbox, caseSandbox } from '../../src/suite/case-network.ts';
 import type { CaseTests } from '../../src/suite/case-tests.ts';

@@ -6,7 +6,7 @@ import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { unmetWishes } from '../../src/engine/capabilities.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import type { Network } from '../../src/gateway/hosts/network.ts';
+import type { Network } from '../../src/gateway/hosts/proxy.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.ts';
 import { BlobStore } from '../../src/ledger/blobs.ts';

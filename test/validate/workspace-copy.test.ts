@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ArchiveCopy } from '../../src/engine/archive/archive-copy.ts';
+import { ArchiveCopy } from '../../src/engine/archive/read.ts';
 import type { Container } from '../../src/engine/container.ts';
 import { readWorkspace } from '../../src/trial/collect/read-workspace.ts';
 import { copyWorkspace } from '../../src/validate/workspace-copy.ts';

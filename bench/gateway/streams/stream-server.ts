@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Losses } from '../../../src/gateway/translation/losses.ts';
 import type { NeutralEvent } from '../../../src/gateway/translation/neutral-answer.ts';
-import { textOfEvent } from '../../../src/gateway/wires/wire-event.ts';
+import { textOfEvent } from '../../../src/gateway/wires/lenient.ts';
 import { wireTable } from '../../../src/gateway/wires/wire-table.ts';
 import { type Wire, wires } from '../../../src/suite/model-config.ts';
 import { type Asked, readAsked } from './requests.ts';

@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
-import { withPackage } from '../../base/optional-package.ts';
+import { withPackage } from '../../base/offsite-error.ts';
 import {
   address,
   byteSize,

@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.ts';
 import { isLoopback } from '../../base/foreign-traffic.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { createClient } from '../../client/client.ts';
-import { type Permission, permissions } from '../../contract/identity.ts';
+import { type Permission, permissions } from '../../contract/definition.ts';
 import { openService, type Service } from '../../service/service.ts';
 import { table } from '../../text/fit.ts';
 import { CommandContext } from '../context.ts';

@@ -8,7 +8,7 @@ import type { Workplace } from '../../agent/executor/workplace.ts';
 import type { WorkEvent } from '../../agent/worker/worker-parts.ts';
 import { integrationsOf, localOrganization } from '../../api/service-access.ts';
 import { isLoopback } from '../../base/foreign-traffic.ts';
-import { permissions } from '../../contract/identity.ts';
+import { permissions } from '../../contract/definition.ts';
 import { openService } from '../../service/service.ts';
 import type { KeyEntry } from '../../service/store/keys.ts';
 import { logDestination } from '../../text/output.ts';

@@ -1,6 +1,6 @@
 import type { OpenBatch } from '../../agent/batch-run.ts';
 import type { BatchTrial } from '../../agent/run-batch.ts';
-import type { WatchEvent } from '../../fleet/watch-batch.ts';
+import type { WatchEvent } from '../../fleet/status.ts';
 import { type BatchOutcome, type TrialSummary, trialName } from '../../fleet/workflow/messages.ts';
 import { PhaseName } from '../../record/cause.ts';
 import { recordVersion, type TrialRecord } from '../../record/trial-record.ts';

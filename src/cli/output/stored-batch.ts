@@ -9,7 +9,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { listingOf } from '../../record/listing.ts';
 import { readRecord } from '../../record/read-record.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
-import { cut } from '../../text/cut.ts';
+import { cut } from '../../text/printable.ts';
 import {
   type BatchSummary,
   type ShownArtifact,

@@ -9,8 +9,7 @@ import { listedSnapshots, snapshotRepository } from '../../engine/snapshot/kept-
 import type { Config } from '../../suite/config-file.ts';
 import { duration, plural } from '../../text/quantities.ts';
 import { containerSpec, defaultContext, engineNetwork } from '../../trial/prepare/environment.ts';
-import { byteSize, type Check, engineCheck, type Finding } from '../check.ts';
-import { attempt, failureOf } from '../examine.ts';
+import { attempt, byteSize, type Check, engineCheck, type Finding, failureOf } from '../examine.ts';
 
 /** What sandboxes of one runtime have in common. */
 export interface SandboxRuntime {

@@ -3,7 +3,7 @@ import { unmetWishes } from '../../engine/capabilities.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { plainRuntimes } from '../../engine/port/engine-port.ts';
-import { type Check, engineCheck, type Finding } from '../check.ts';
+import { type Check, engineCheck, type Finding } from '../examine.ts';
 import type { SandboxRuntime } from './engine-content.ts';
 
 /** A kernel of the sandbox's own needs memory and threads within these limits. */

@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { requireRoom } from '../../api/data-folder.ts';
 import { caBundleOf, hostCertificates } from '../../api/host-certificates.ts';
 import { accessService, integrationsOf } from '../../api/service-access.ts';
-import type { Permission } from '../../contract/identity.ts';
+import type { Permission } from '../../contract/definition.ts';
 import { openDataFolder } from '../../ledger/data-folder.ts';
-import { byteSize, type Check } from '../check.ts';
-import { attempt, failureOf } from '../examine.ts';
+import { attempt, byteSize, type Check, failureOf } from '../examine.ts';
 
 /** The first version that runs TypeScript directly and has the SQLite features that the ledger uses. */
 const neededMajor = 24;

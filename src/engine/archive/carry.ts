@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { startDeadline } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { archives } from '../../bounds/sandbox.ts';
-import { PathRoom } from '../changes/path-room.ts';
+import { PathRoom } from '../changes/layer-paths.ts';
 import { type ArchivedType, nameText, pathMax } from './entries.ts';
 import { DeclaredBytes, type MaybeSparse, tarInstead, unpackArchive, watchHoles } from './raw-archive.ts';
 import { typeOf } from './read.ts';

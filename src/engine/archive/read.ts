@@ -1,14 +1,14 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { startDeadline } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { archives } from '../../bounds/sandbox.ts';
-import { PathRoom } from '../changes/path-room.ts';
+import { PathRoom } from '../changes/layer-paths.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { connectionFailure, isEngineFailure } from '../port/failure.ts';
-import type { ArchiveCopy } from './archive-copy.ts';
 import { type ArchivedEntry, type ArchivedType, nameText } from './entries.ts';
 import { DeclaredBytes, type MaybeSparse, tarInstead, watchHoles, withHoles } from './raw-archive.ts';
 import { type TarEntry, type TarHeader, tarEntries } from './tar-entries.ts';
+import { archiveEnd } from './write-archive.ts';
 
 /** By type flag. `7` is a contiguous file; systems without these treat it as a plain file. */
 const typesByName: Readonly<Record<string, ArchivedType>> = {
@@ -166,5 +166,46 @@ export async function kindOfPath(
   } catch (error) {
     if (isEngineFailure(error, 'not-found')) return 'nothing';
     throw error;
+  }
+}
+
+/**
+ * The bytes of an engine's archive, kept while it is read, so that whatever needs the same archive again need
+ * not ask the engine, whose answer takes tens of milliseconds even for an empty folder. An archive of more
+ * than `maxBytes` is not kept.
+ */
+export class ArchiveCopy {
+  readonly #maxBytes: number;
+  #chunks: Buffer[] | undefined = [];
+  #bytes = 0;
+  #isWhole = false;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  async *passing(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of source) {
+      this.#bytes += chunk.length;
+      if (this.#bytes > this.#maxBytes) this.#chunks = undefined;
+      this.#chunks?.push(chunk);
+      yield chunk;
+    }
+  }
+
+  /** Says that the archive was read to its end marker. */
+  end(): void {
+    this.#isWhole = true;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Undefined if it is not whole. */
+  read(): Readable | undefined {
+    if (!this.#isWhole || this.#chunks === undefined) return undefined;
+    // A reader stops at the marker, which may be cut here.
+    return Readable.from([...this.#chunks, archiveEnd], { objectMode: false });
   }
 }

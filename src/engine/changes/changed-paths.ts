@@ -2,8 +2,7 @@ import type { Container } from '../container.ts';
 import { ownFolder } from '../own-files/volume.ts';
 import type { FilesystemChange } from '../port/containers.ts';
 import { changedSinceMade, type Kit } from './kit.ts';
-import { furtherPaths } from './layer-paths.ts';
-import { PathRoom, tooManyPaths } from './path-room.ts';
+import { furtherPaths, PathRoom, tooManyPaths } from './layer-paths.ts';
 
 export interface ChangesRequest {
   /**

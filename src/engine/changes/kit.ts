@@ -4,7 +4,7 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import { pathLists } from '../../bounds/sandbox.ts';
 import type { NewFile } from '../archive/entries.ts';
 import type { Container } from '../container.ts';
-import { longestPathList } from './path-room.ts';
+import { longestPathList } from './layer-paths.ts';
 
 const printKit = readFileSync(new URL('./kit.sh', import.meta.url), 'utf8');
 

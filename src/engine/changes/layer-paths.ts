@@ -1,10 +1,11 @@
 import type { Dirent } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 import { posix } from 'node:path';
+import { getHeapStatistics } from 'node:v8';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { pathLists } from '../../bounds/sandbox.ts';
 import { nameText } from '../archive/entries.ts';
 import { hostFactsOf, type RunningContainer } from '../container/running-container.ts';
-import { PathRoom } from './path-room.ts';
 
 export interface LayerRequest {
   /** Absolute paths to leave out, with everything below them. */
@@ -112,4 +113,36 @@ function isUnreadable(error: unknown): boolean {
 async function entryOf(folder: string, name: string): Promise<Dirent | undefined> {
   for await (const entry of await opendir(folder)) if (entry.name === name) return entry;
   return undefined;
+}
+
+/** On a small heap, a list of a sandbox's paths may take this fraction of it. */
+const heapPart = 1 / 32;
+/** The overhead of a path, counted as characters. */
+const pathChars = 32;
+
+/**
+ * Bounds one list of paths: the agent in a sandbox chooses how many paths there are and how long they are.
+ */
+export class PathRoom {
+  #left = longestPathList();
+
+  /** Reserves room for a path; false if there is none left. */
+  take(path: string): boolean {
+    if (this.#left < path.length + pathChars) return false;
+    this.#left -= path.length + pathChars;
+    return true;
+  }
+}
+
+/** The maximum length of a list of paths, in characters. */
+export function longestPathList(): number {
+  return Math.min(pathLists.bytes.list, Math.floor(getHeapStatistics().heap_size_limit * heapPart));
+}
+
+/** For lists that are useless unless complete. */
+export function tooManyPaths(): OffsiteError {
+  return new OffsiteError('A sandbox has too many changes to read.', {
+    code: 'SANDBOX_UNWITNESSED',
+    kind: 'infrastructure',
+  });
 }

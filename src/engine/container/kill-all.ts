@@ -5,8 +5,13 @@ import { containerDamaged } from '../failure.ts';
 import type { CommandColumn, EngineProcess } from '../port/containers.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import { readGroupFile } from './hosts-file.ts';
-import { expectOwnEnd, stopWatching } from './own-end.ts';
-import { hostFactsOf, isNotedAsEnded, type RunningContainer } from './running-container.ts';
+import {
+  expectOwnEnd,
+  hostFactsOf,
+  isNotedAsEnded,
+  type RunningContainer,
+  stopWatching,
+} from './running-container.ts';
 
 const pollMs = 20;
 const alonePollMs = 3;

@@ -1,6 +1,6 @@
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { engineAnswers } from '../../bounds/sandbox.ts';
-import { cut } from '../../text/cut.ts';
+import { cut } from '../../text/printable.ts';
 import { connectionFailure, type EngineFailureKind, engineFailure } from '../port/failure.ts';
 
 /** Kinds by HTTP status; every other status is `refused`. */

@@ -6,7 +6,7 @@ import { parseForeignJson } from '../../base/parse-json.ts';
 import { pathLists } from '../../bounds/sandbox.ts';
 import type { TarHeader } from '../archive/tar-entries.ts';
 import { rewritten, tarArchive } from '../archive/write-archive.ts';
-import { longestPathList, tooManyPaths } from '../changes/path-room.ts';
+import { longestPathList, tooManyPaths } from '../changes/layer-paths.ts';
 import { archivePath } from '../docker/archives.ts';
 import type { DockerClient } from '../docker/client.ts';
 import { dockerImages, type EngineHealthcheck, healthcheckOf } from '../docker/images.ts';

@@ -17,8 +17,7 @@ import type {
 } from '../port/containers.ts';
 import { type EnginePort, plainRuntimes } from '../port/engine-port.ts';
 import { podmanArchives } from './archives.ts';
-import { createContainer, imageId, kernelMounts, type PodmanService } from './create.ts';
-import { filterFiles } from './filters.ts';
+import { createContainer, filterFiles, imageId, kernelMounts, type PodmanService } from './create.ts';
 
 /** Containers by Podman's own API where its Docker API differs from Docker's. */
 export function podmanContainers(

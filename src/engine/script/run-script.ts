@@ -5,8 +5,7 @@ import { startDeadline } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
 import { watchDisk } from '../container/disk-watch.ts';
-import { type CommandLife, withContainer } from '../container/own-end.ts';
-import type { RunningContainer } from '../container/running-container.ts';
+import { type CommandLife, type RunningContainer, withContainer } from '../container/running-container.ts';
 import { endExec, execTag, type TaggedExec, tagExec } from '../exec/end-exec.ts';
 import {
   finalState,
@@ -18,8 +17,13 @@ import {
 import { assertContainerOutlived, assertContainerRuns, watchLoss } from '../exec/stopped-container.ts';
 import type { OpenExec } from '../port/containers.ts';
 import { execLost } from '../port/failure.ts';
-import type { ScriptRequest, ScriptResult } from './script-request.ts';
-import { MarkReader, type ScriptOver, StepRecorder } from './step-recorder.ts';
+import {
+  MarkReader,
+  type ScriptOver,
+  type ScriptRequest,
+  type ScriptResult,
+  StepRecorder,
+} from './step-recorder.ts';
 
 /** On a small heap, the outputs of a script's steps may take this fraction of it. */
 const heapPartOfOutput = 1 / 32;

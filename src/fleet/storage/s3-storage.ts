@@ -1,6 +1,5 @@
 import type { S3Client, S3ServiceException } from '@aws-sdk/client-s3';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
-import { withPackage } from '../../base/optional-package.ts';
+import { messageOf, OffsiteError, withPackage } from '../../base/offsite-error.ts';
 import { fleetStorage } from '../../bounds/fleet.ts';
 import type { S3Storage } from '../../suite/fleet-config.ts';
 import { damaged, type FleetStorage, storageIn } from './storage.ts';

@@ -19,9 +19,8 @@ import type { FleetStorage } from '../storage/storage.ts';
 import { type TrialSummary, trialName } from '../workflow/messages.ts';
 import { Documents, storeRecord } from './documents.ts';
 import { FleetLook } from './fleet-look.ts';
-import { FollowedQueues } from './followed-queues.ts';
 import { Tasks } from './held-tasks.ts';
-import { Polls } from './polls.ts';
+import { FollowedQueues, Polls } from './polls.ts';
 import { TaskRunner } from './task-runner.ts';
 
 export interface FleetWorkerParts

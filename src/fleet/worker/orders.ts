@@ -1,5 +1,11 @@
 import { z } from 'zod';
+import { storedPlan } from '../../agent/stored-plan.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { fleetMessages, fleetStorage } from '../../bounds/fleet.ts';
+import type { RunKey } from '../../ledger/batches.ts';
+import { type FleetTask, fleetLock, type TrialStanding } from '../../ledger/fleet-tasks.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { FleetDocument, FoundDocument } from '../document.ts';
 import { Sha256 } from '../storage/storage.ts';
 
 /** What the activities of a worker get, checked, because anyone who may start workflows may send anything. */
@@ -83,3 +89,122 @@ export const LookOrder = z.object({
   before: Epoch,
 });
 export type LookOrder = z.infer<typeof LookOrder>;
+
+/** The task that Temporal gave this worker for a trial. */
+export type GivenTask = Omit<FleetTask, 'isAccepted'>;
+
+/**
+ * Puts a trial into the ledger's queue, with its task, unless the ledger has its result. A trial that this
+ * worker had left to another one is queued again. Throws `FLEET_TRIAL_UNKNOWN` if the batch has no such
+ * trial.
+ */
+export async function enterTrial(
+  order: TrialOrder,
+  document: FleetDocument,
+  task: GivenTask,
+  ledger: Ledger,
+): Promise<TrialStanding> {
+  const { runs, trials } = document;
+  const run = runs.find(({ id }) => id === order.run);
+  if (!run || order.ordinal >= (run.trials ?? trials) || order.batch !== document.batch)
+    throw unknownTrial(order);
+  const plan = await planOf(document, ledger);
+  const setup = run.setup === undefined ? undefined : await ledger.blobs.putJson(run.setup);
+  return enterWith(order, task, ledger, () => {
+    const key = join({ ...document, runs: [run] }, plan, ledger).get(run.id);
+    if (key !== undefined) ledger.queue.add([{ run: key, setup, ordinals: [] }]);
+    return key;
+  });
+}
+
+/** Queues the trial of the run that `enter` puts into the ledger, and keeps its task. */
+function enterWith(
+  { run, ordinal }: TrialOrder,
+  task: GivenTask,
+  { records, foundRuns, fleetTasks }: Ledger,
+  enter: () => RunKey | undefined,
+): TrialStanding {
+  return records.transaction(() => {
+    const key = enter();
+    if (key === undefined) throw new Error(`run ${run} was added but is not in the ledger`);
+    foundRuns.adoptOpen(key, [ordinal]);
+    const standing = fleetTasks.standing(key, ordinal);
+    if (!standing) throw new Error(`trial ${ordinal} of run ${run} was added but is not in the ledger`);
+    if (standing.report !== 'delivered') fleetTasks.put(standing.key, task);
+    return standing;
+  });
+}
+
+function unknownTrial({ batch, run, ordinal }: Pick<TrialOrder, 'batch' | 'run' | 'ordinal'>): OffsiteError {
+  return new OffsiteError(`the batch ${batch} has no trial ${ordinal} of run ${run}`, {
+    code: 'FLEET_TRIAL_UNKNOWN',
+    kind: 'infrastructure',
+  });
+}
+
+/**
+ * The blobs with the plans of documents: writing a plan for each of its trials would take longer than the
+ * trial.
+ */
+const plans = new WeakMap<FleetDocument, Promise<string>>();
+
+function planOf(document: FleetDocument, ledger: Ledger): Promise<string> {
+  const known = plans.get(document) ?? ledger.blobs.putJson(storedPlan(document.plan));
+  plans.set(document, known);
+  known.catch(() => plans.delete(document));
+  return known;
+}
+
+/**
+ * Puts a trial of a run that was found into the ledger's queue, as `enterTrial` does. If a fleet was given
+ * the run's batch, the run runs as the batch was planned. Throws `FLEET_RUN_TAKEN` if a daemon of this data
+ * folder has found the run.
+ */
+export async function enterFoundTrial(
+  order: TrialOrder,
+  { service, run, setup, planned }: Omit<FoundDocument, 'planned'> & { planned: FleetDocument | undefined },
+  task: GivenTask,
+  ledger: Ledger,
+): Promise<TrialStanding> {
+  const { foundRuns, blobs } = ledger;
+  const { batch } = order;
+  if (run.id !== order.run || run.batchId !== batch) throw unknownTrial(order);
+  if (planned && (planned.batch !== batch || planned.service !== service))
+    throw otherPlan(batch, planned.batch);
+  const plan = planned && (await planOf(planned, ledger));
+  const kept = setup === undefined ? undefined : await blobs.putJson(setup);
+  return enterWith(order, task, ledger, () => {
+    if (planned && plan !== undefined) join(planned, plan, ledger);
+    foundRuns.adopt({ ...run, service, setup: kept, ordinals: [], lock: fleetLock });
+    const key = foundRuns.find(service, run.batchId, run.id);
+    if (key !== undefined && foundRuns.lockOf(key) !== fleetLock) throw taken(run.id);
+    return key;
+  });
+}
+
+/** Adds the plan of a batch, and which variant each of its runs has. Returns the keys of the runs. */
+function join(document: FleetDocument, plan: string, { batches, queue }: Ledger): Map<string, RunKey> {
+  const { batch: id, service, suite, file, runs } = document;
+  const { runs: keys } = batches.join({ service, id, suite, file, plan, runs, lock: fleetLock });
+  const variants = runs.flatMap(({ id: run, variantId }) => {
+    const key = keys.get(run);
+    return key === undefined ? [] : { run: key, setup: undefined, variantId, ordinals: [] };
+  });
+  queue.add(variants);
+  return keys;
+}
+
+function otherPlan(batch: string, other: string): OffsiteError {
+  return new OffsiteError(`the run of batch ${batch} names the plan of batch ${other}`, {
+    code: 'FLEET_DOCUMENT_UNREADABLE',
+    kind: 'input',
+  });
+}
+
+function taken(run: string): OffsiteError {
+  return new OffsiteError(`run ${run} is in this data folder's queue for another process`, {
+    code: 'FLEET_RUN_TAKEN',
+    kind: 'infrastructure',
+    hint: 'Give the worker of the fleet a --data-folder of its own.',
+  });
+}

@@ -7,9 +7,16 @@ import type { FleetDocument, TrialDocument } from '../document.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import type { FleetActivities, TrialSummary } from '../workflow/messages.ts';
 import { type Documents, placedTrials, storeRecord } from './documents.ts';
-import { enterFoundTrial, enterTrial, type GivenTask } from './enter-trial.ts';
 import { HeldTasks, type HeldTasksParts, type TaskEnd, TaskHold, type Tasks } from './held-tasks.ts';
-import { LookOrder, PageOrder, shortestHeartbeatMs, TrialOrder } from './orders.ts';
+import {
+  enterFoundTrial,
+  enterTrial,
+  type GivenTask,
+  LookOrder,
+  PageOrder,
+  shortestHeartbeatMs,
+  TrialOrder,
+} from './orders.ts';
 
 export interface TaskRunnerParts extends HeldTasksParts {
   storage: FleetStorage | undefined;

@@ -2,16 +2,20 @@ import { ByteStore } from '../../base/byte-store.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { chatAnswers } from '../../bounds/model.ts';
 import type { Wire } from '../../suite/model-config.ts';
+import type { Upstream } from '../answer.ts';
 import { usageWithTotal } from '../metering.ts';
+import { wholeAnswer } from '../translation/answer-stream.ts';
 import { callIds } from '../translation/call-ids.ts';
 import { Losses } from '../translation/losses.ts';
-import type { NeutralAnswer, NeutralStop } from '../translation/neutral-answer.ts';
+import {
+  ModelFailed,
+  type NeutralAnswer,
+  type NeutralStop,
+  UnreadableAnswer,
+} from '../translation/neutral-answer.ts';
 import type { ModelPart, NeutralMessage } from '../translation/neutral-request.ts';
-import { ModelFailed, UnreadableAnswer } from '../translation/unreadable-answer.ts';
-import { wholeAnswer } from '../translation/whole-answer.ts';
-import type { Upstream } from '../upstream.ts';
 import type { JsonObject } from '../wires/lenient.ts';
-import { argumentsOf, fields } from '../wires/reply.ts';
+import { argumentsOf, fields } from '../wires/openai.ts';
 import type { WireDescriptor } from '../wires/wire-descriptor.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import type { ChatAnswer, ChatMessage, ChatRequest, ToolCall } from './chat.ts';

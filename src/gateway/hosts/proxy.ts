@@ -1,15 +1,16 @@
+import { lookup } from 'node:dns/promises';
 import {
   request as httpRequest,
   type IncomingHttpHeaders,
   type IncomingMessage,
   type ServerResponse,
 } from 'node:http';
-import { isIP, type Socket } from 'node:net';
+import { connect, isIP, type Socket } from 'node:net';
 import type { Duplex, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Clock } from '../../base/clock.ts';
 import { abortable, startDeadline } from '../../base/deadline.ts';
-import { messageOf } from '../../base/offsite-error.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { hostConnections } from '../../bounds/sandbox.ts';
 import {
   type AllowList,
@@ -22,11 +23,9 @@ import {
 import { answerText, errorForClient, pass } from '../answer.ts';
 import { endToEnd, toHost } from '../end-to-end-headers.ts';
 import type { HostConnection } from '../gateway.ts';
-import { clientGone, GatewayRefusal } from '../refusal.ts';
-import { plainAnswer } from '../relay/plain-answer.ts';
-import type { Share } from '../room.ts';
+import { plainAnswer } from '../relay/serve.ts';
+import { clientGone, GatewayRefusal, type Share } from '../room.ts';
 import type { InFlight, SessionRecord } from '../session-record.ts';
-import type { Network } from './network.ts';
 
 export interface ProxyParts extends ReachParts {
   record: SessionRecord;
@@ -243,3 +242,40 @@ async function resolve(network: Network, host: string, signal: AbortSignal): Pro
     throw new GatewayRefusal(502, 'HOST_NOT_FOUND', `the name ${host} cannot be looked up`, { cause });
   }
 }
+
+/** Reaches named hosts. Passed in, so that tests send no packets off the machine. */
+export interface Network {
+  /** All addresses of a name. */
+  lookup(host: string): Promise<string[]>;
+  /** Resolves with a socket that is connected to exactly this address. */
+  connect(to: { address: string; port: number }, signal: AbortSignal): Promise<Socket>;
+}
+
+export const hostNetwork: Network = {
+  async lookup(host) {
+    const found = await lookup(host, { all: true, order: 'verbatim' });
+    return found.map(({ address }) => address);
+  },
+  async connect({ address, port }, signal) {
+    signal.throwIfAborted();
+    // One end may finish sending before the other.
+    const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    socket.once('connect', resolve);
+    // An error may come before the caller listens; the caller listens for 'close'.
+    socket.on('error', () => undefined).once('error', reject);
+    try {
+      await abortable(promise, signal);
+      return socket;
+    } catch (cause) {
+      socket.destroy();
+      throw new OffsiteError(`cannot connect to ${address} port ${port}`, {
+        code: 'HOST_UNREACHABLE',
+        kind: 'infrastructure',
+        cause,
+      });
+    } finally {
+      socket.off('error', reject);
+    }
+  },
+};

@@ -1,9 +1,9 @@
 import { modelAnswers } from '../../bounds/model.ts';
 import type { Wire } from '../../suite/model-config.ts';
-import { beginningOf } from '../beginning-of.ts';
+import type { Upstream, UpstreamAnswer, UpstreamRequest } from '../answer.ts';
 import { isContextFull } from '../chat/model-errors.ts';
 import { meterOf } from '../metering.ts';
-import type { Upstream, UpstreamAnswer, UpstreamRequest } from '../upstream.ts';
+import { beginningOf } from '../upstream-http.ts';
 import { type ModelError, readErrorText } from '../wires/model-error.ts';
 import type { RefusedOptions } from './refused-options.ts';
 import {

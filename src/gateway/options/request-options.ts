@@ -1,8 +1,8 @@
 import { modelAnswers } from '../../bounds/model.ts';
 import type { Wire } from '../../suite/model-config.ts';
+import type { UpstreamRequest } from '../answer.ts';
 import { memberNames } from '../member-names.ts';
 import { membersOf } from '../members.ts';
-import type { UpstreamRequest } from '../upstream.ts';
 import { isObject, type JsonObject, parsed } from '../wires/lenient.ts';
 import { words } from '../wires/wire-descriptor.ts';
 import { hostedMembers } from '../wires/wire-table.ts';

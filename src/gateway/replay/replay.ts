@@ -2,24 +2,32 @@ import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/offsite-error.ts';
 import type { ReplayedExchange } from '../../record/model-account.ts';
 import type { Wire } from '../../suite/model-config.ts';
-import { GatewayRefusal } from '../refusal.ts';
-import { estimateTokens } from '../scripted/answer.ts';
+import type { Upstream, UpstreamAnswer } from '../answer.ts';
+import { isEvents } from '../event-feed.ts';
+import { GatewayRefusal } from '../room.ts';
+import { estimateTokens } from '../scripted/turns.ts';
+import { wholeAnswer } from '../translation/answer-stream.ts';
+import { callIds } from '../translation/call-ids.ts';
 import { Losses } from '../translation/losses.ts';
+import type { NeutralAnswer } from '../translation/neutral-answer.ts';
 import type { NeutralRequest } from '../translation/neutral-request.ts';
-import type { Upstream, UpstreamAnswer } from '../upstream.ts';
+import { translateAnswer } from '../translation/translate-answer.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import { type CanonicalRequest, type CanonicalTurn, canonicalRequest } from './canonical-request.ts';
 import {
+  type AskedRequest,
   type Cassette,
+  type RecordedAnswer,
   type RecordedExchange,
   type RecordedTrial,
+  type Recording,
+  ReplayMiss,
   type Role,
+  recordAgain,
   steadyTurns,
   trialName,
 } from './cassette.ts';
 import type { Match, RecordedFinder } from './find-recorded.ts';
-import { writeRecorded } from './recorded-answer.ts';
-import { type AskedRequest, type Recording, ReplayMiss, recordAgain } from './recording.ts';
 
 interface RecordingParts {
   cassette: Cassette;
@@ -224,4 +232,61 @@ function excerpt(text: string, other: string): string {
   const from = Math.max(0, at - 20);
   const piece = text.slice(from, at + 60).toWellFormed();
   return JSON.stringify(`${from > 0 ? '…' : ''}${piece}${at + 60 < text.length ? '…' : ''}`);
+}
+
+interface AskedAs {
+  wire: Wire;
+  request: NeutralRequest;
+  losses: Losses;
+  /** Epoch milliseconds. */
+  at: number;
+}
+
+/** An answer for a client, complete. */
+interface WrittenAnswer {
+  status: number;
+  headers: Record<string, string>;
+  body: Buffer;
+}
+
+const json = { 'content-type': 'application/json' };
+const events = { 'content-type': 'text/event-stream; charset=utf-8' };
+
+/**
+ * A recorded answer as a client asks for it: unchanged if it has the client's wire and form, otherwise
+ * translated. Throws {@link UnreadableAnswer} if it cannot be read.
+ */
+function writeRecorded({ wire, status, body }: RecordedAnswer, asked: AskedAs): WrittenAnswer {
+  const { request, losses, at } = asked;
+  const isStream = isEvents(body.toString('utf8'));
+  const headers = isStream ? events : json;
+  const hasForm = status >= 400 || isStream === request.streamed;
+  if (wire === asked.wire && hasForm) return { status, headers, body };
+  const from = {
+    from: asked.wire,
+    to: wire,
+    sent: undefined,
+    request,
+    losses,
+    estimate: 0,
+    estimated: false,
+  };
+  const { transcoder, ...translated } = translateAnswer({ status, headers }, from, 'answer', at);
+  const written = Buffer.concat([...transcoder.push(body), ...transcoder.end()]);
+  const problem = transcoder.problem();
+  if (problem) throw problem;
+  return {
+    status: translated.status,
+    headers: request.streamed && status < 400 ? events : json,
+    body: written,
+  };
+}
+
+/**
+ * A recorded answer in the neutral form. Throws {@link UnreadableAnswer} if it cannot be read.
+ *
+ * @param losses receives what the neutral form has no place for
+ */
+export function readRecorded({ wire, body }: RecordedAnswer, losses: Losses): NeutralAnswer {
+  return wholeAnswer(wireTable[wire], body.toString('utf8'), callIds(), losses);
 }

@@ -2,22 +2,22 @@ import type { Clock } from '../../base/clock.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { ReplayedExchange } from '../../record/model-account.ts';
 import { ModelConfig } from '../../suite/model-config.ts';
+import type { UpstreamAnswer } from '../answer.ts';
 import type { SessionReplay, SessionRequest } from '../gateway.ts';
 import type { GatewayParts } from '../gateway-parts.ts';
-import { answerOf } from '../scripted/answer.ts';
-import { saidBy } from '../scripted/choose-turn.ts';
-import type { Conversation } from '../scripted/conversation.ts';
-import { bytesOf } from '../scripted/pass-events.ts';
-import { readConversation } from '../scripted/read-conversation.ts';
-import { endingCommand } from '../scripted/shell-tool.ts';
-import { scriptedDocument, scriptedEvents } from '../scripted/write-scripted.ts';
+import {
+  type Conversation,
+  readConversation,
+  scriptedDocument,
+  scriptedEvents,
+} from '../scripted/conversation.ts';
+import { bytesOf } from '../scripted/scripted-upstream.ts';
+import { answerOf, endingCommand, saidBy } from '../scripted/turns.ts';
 import { recordedModel, type ServedModel } from '../served-model.ts';
 import type { NeutralAnswer } from '../translation/neutral-answer.ts';
-import type { UpstreamAnswer } from '../upstream.ts';
 import { wireTable } from '../wires/wire-table.ts';
-import { type Cassette, trialName } from './cassette.ts';
+import { type AskedRequest, type Cassette, type Recording, ReplayMiss, trialName } from './cassette.ts';
 import { RecordedFinder } from './find-recorded.ts';
-import { type AskedRequest, type Recording, ReplayMiss } from './recording.ts';
 import { recordingOf } from './replay.ts';
 import { type RecordedTurn, turnsInOrder } from './turns-in-order.ts';
 

@@ -1,12 +1,12 @@
 import { messageOf } from '../../base/offsite-error.ts';
 import type { ScriptTurn } from '../../suite/script-file.ts';
-import { shellCall } from '../scripted/shell-tool.ts';
+import { shellCall } from '../scripted/turns.ts';
 import { Losses } from '../translation/losses.ts';
 import type { ModelPart } from '../translation/neutral-request.ts';
 import { isObject, parsed } from '../wires/lenient.ts';
 import type { CanonicalRequest } from './canonical-request.ts';
 import type { RecordedExchange } from './cassette.ts';
-import { readRecorded } from './recorded-answer.ts';
+import { readRecorded } from './replay.ts';
 
 /** A recorded answer to an agent, in a form for any harness with a shell tool. */
 export interface RecordedTurn {

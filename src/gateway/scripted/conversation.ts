@@ -1,5 +1,10 @@
 import type { Wire } from '../../suite/model-config.ts';
-import type { OfferedTool } from '../wires/model-request.ts';
+import { Losses } from '../translation/losses.ts';
+import { eventsOf, type NeutralAnswer } from '../translation/neutral-answer.ts';
+import type { Asked } from '../translation/wire-translation.ts';
+import { isObject, type JsonObject, piecesOf, type WireEvent } from '../wires/lenient.ts';
+import type { OfferedTool, PathTarget, RequestMessage } from '../wires/wire-descriptor.ts';
+import { wireTable } from '../wires/wire-table.ts';
 
 /** The parts of a model request that matter for choosing an answer, in the same form for all wires. */
 export interface Conversation {
@@ -20,3 +25,96 @@ export type Message =
   | { from: 'user'; text: string }
   | { from: 'model'; text: string; calls: number }
   | { from: 'tool'; text: string };
+
+/**
+ * Reads the body of a request in any wire. `length`: its characters. `inPath`: what its path says, if the
+ * wire's bodies do not.
+ */
+export function readConversation(
+  wire: Wire,
+  body: JsonObject,
+  length: number,
+  inPath?: PathTarget,
+): Conversation {
+  const { read, usageOption } = wireTable[wire].requests;
+  const { system, messages, tools } = read(body);
+  const options = usageOption && body[usageOption.member];
+  return {
+    wire,
+    model: inPath?.model ?? (typeof body.model === 'string' ? body.model : ''),
+    system: textOf(system.filter((text) => text !== '')),
+    messages: messages.reduce<Message[]>(addMessage, []),
+    tools,
+    streamed: inPath?.streamed ?? body.stream === true,
+    usageAsked: !usageOption || (isObject(options) && options[usageOption.option] === true),
+    length,
+  };
+}
+
+function addMessage(messages: Message[], message: RequestMessage): Message[] {
+  if (message.from === 'tool') messages.push({ from: 'tool', text: textOf(message.texts) });
+  else if (message.from === 'model') addModelMessage(messages, textOf(message.texts), message.calls.length);
+  else {
+    // Claude Code adds its own reminders to tool results; they are not from the user.
+    const said = message.besideResults ? message.texts.filter((text) => !isReminder(text)) : message.texts;
+    if (!message.besideResults || textOf(said) !== '') messages.push({ from: 'user', text: textOf(said) });
+  }
+  return messages;
+}
+
+/** Adds a message of the model, or extends the previous one. */
+function addModelMessage(messages: Message[], text: string, calls: number): void {
+  const last = messages.at(-1);
+  if (last?.from !== 'model') {
+    messages.push({ from: 'model', text, calls });
+    return;
+  }
+  // Joining lists would copy all texts for each message.
+  if (text !== '') last.text = last.text === '' ? text : `${last.text}\n${text}`;
+  last.calls += calls;
+}
+
+function textOf(texts: readonly string[]): string {
+  return texts.join('\n');
+}
+
+function isReminder(text: string): boolean {
+  return text.trimStart().startsWith('<system-reminder>');
+}
+
+/** What the writers of answers need to know of a conversation. `at`: epoch milliseconds. */
+function askedOf(answer: NeutralAnswer, conversation: Conversation, at: number): Asked {
+  const { wire, model, streamed } = conversation;
+  const isTold = Object.keys(answer.usage).length > 0 && (conversation.usageAsked || !streamed);
+  return {
+    request: { model, streamed, usageAsked: isTold, messages: [], tools: [], stop: [] },
+    at,
+    losses: new Losses('lenient', wire),
+  };
+}
+
+/** An answer of this process as one document, as a translated answer is written. */
+export function scriptedDocument(answer: NeutralAnswer, conversation: Conversation, at: number): Buffer {
+  const { translation } = wireTable[conversation.wire];
+  return Buffer.from(JSON.stringify(translation.writeAnswer(answer, askedOf(answer, conversation, at))));
+}
+
+/** The same as the events of a stream. `characters`: of text or arguments in one event. */
+export function* scriptedEvents(
+  answer: NeutralAnswer,
+  conversation: Conversation,
+  { characters, at }: { characters: number; at: number },
+): Generator<WireEvent> {
+  let events: WireEvent[] = [];
+  const { translation } = wireTable[conversation.wire];
+  const writer = translation.writeStream(askedOf(answer, conversation, at), (event) => events.push(event));
+  for (const step of eventsOf(answer)) {
+    const isText = step.type === 'text';
+    const pieces =
+      'text' in step ? piecesOf(step.text, characters).map((text) => ({ ...step, text })) : [step];
+    for (const piece of pieces) writer.take(piece);
+    // The first piece of a part comes after the beginning of the part.
+    yield* events.map((event) => ({ ...event, isText: isText && event === events.at(-1) }));
+    events = [];
+  }
+}

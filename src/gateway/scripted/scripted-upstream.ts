@@ -1,22 +1,18 @@
 import type { Clock } from '../../base/clock.ts';
 import { untilAborted } from '../../base/deadline.ts';
-import { messageOf } from '../../base/offsite-error.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { parseForeignJson } from '../../base/parse-json.ts';
 import { modelRequests } from '../../bounds/sandbox.ts';
 import { ScriptFile, type ScriptTurn, type Trouble } from '../../suite/script-file.ts';
 import { readYamlFile } from '../../suite/yaml-file.ts';
+import type { Upstream, UpstreamAnswer, UpstreamRequest } from '../answer.ts';
 import { Losses } from '../translation/losses.ts';
 import type { NeutralAnswer } from '../translation/neutral-answer.ts';
-import type { Upstream, UpstreamAnswer, UpstreamRequest } from '../upstream.ts';
-import { isObject, type JsonObject } from '../wires/lenient.ts';
+import { isObject, type JsonObject, textOfEvent, type WireEvent } from '../wires/lenient.ts';
 import type { WireDescriptor } from '../wires/wire-descriptor.ts';
 import { wireTable } from '../wires/wire-table.ts';
-import { answerOf, conversationKey, estimateTokens } from './answer.ts';
-import { chooseTurn } from './choose-turn.ts';
-import type { Conversation } from './conversation.ts';
-import { bytesOf, cutShort, endless, garbage, paced } from './pass-events.ts';
-import { readConversation } from './read-conversation.ts';
-import { scriptedDocument, scriptedEvents } from './write-scripted.ts';
+import { type Conversation, readConversation, scriptedDocument, scriptedEvents } from './conversation.ts';
+import { answerOf, chooseTurn, conversationKey, estimateTokens } from './turns.ts';
 
 /**
  * A model that answers from a file of turns. Its only state between requests is how often each state of a
@@ -207,3 +203,64 @@ function objectOf(schema: Record<string, unknown>, level: number): Record<string
   const names = Object.keys(properties).filter((name) => required.includes(name));
   return Object.fromEntries(names.map((name) => [name, sampleOf(properties[name], level + 1)]));
 }
+
+type Cut = Extract<Trouble, { cut: unknown }>['cut'];
+type Bytes = AsyncIterable<Uint8Array>;
+
+export function bytesOf(event: WireEvent): Buffer {
+  return Buffer.from(textOfEvent(event));
+}
+
+/**
+ * Yields chunk by chunk, and waits `pause` milliseconds after each. Throws the signal's reason when it
+ * aborts.
+ */
+async function* paced(
+  chunks: Iterable<Uint8Array>,
+  pause: number | undefined,
+  clock: Clock,
+  signal: AbortSignal,
+): Bytes {
+  for (const chunk of chunks) {
+    signal.throwIfAborted();
+    yield chunk;
+    if (pause !== undefined) await clock.sleep(pause, signal);
+  }
+}
+
+/** Cuts the stream after a number of bytes or chunks, whichever comes first. */
+async function* cutShort(chunks: Bytes, { afterBytes, afterEvents, cleanly }: Cut): Bytes {
+  let bytesLeft = afterBytes ?? Number.POSITIVE_INFINITY;
+  let eventsLeft = afterEvents ?? Number.POSITIVE_INFINITY;
+  for await (const chunk of chunks) {
+    if (eventsLeft === 0 || bytesLeft === 0) break;
+    yield chunk.length > bytesLeft ? chunk.subarray(0, bytesLeft) : chunk;
+    bytesLeft = Math.max(0, bytesLeft - chunk.length);
+    eventsLeft -= 1;
+  }
+  if (cleanly) return;
+  throw new OffsiteError('the script cuts the connection here', {
+    code: 'SCRIPTED_CUT',
+    kind: 'infrastructure',
+  });
+}
+
+/** Endless text: the answer's beginning, then the same event repeatedly. */
+function* endless(events: Iterable<WireEvent>): Iterable<Uint8Array> {
+  let delta: Buffer | undefined;
+  for (const event of events) {
+    const bytes = bytesOf(event);
+    yield bytes;
+    if (!event.isText) continue;
+    delta = bytes;
+    break;
+  }
+  while (true) yield delta ?? Buffer.from(': still here\n\n');
+}
+
+/** Neither JSON, nor events, nor UTF-8. */
+const garbage = Buffer.concat([
+  Buffer.from('data: {"choices": [{"delta": \n\n<html>Bad gateway</html>\n'),
+  Buffer.from([0xff, 0xfe, 0x00, 0xc3, 0x28]),
+  Buffer.from('\nevent: \ndata: ]}{\n\n'),
+]);

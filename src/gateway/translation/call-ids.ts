@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { modelAnswers } from '../../bounds/model.ts';
+import { UnreadableAnswer } from './neutral-answer.ts';
 import type { NeutralMessage } from './neutral-request.ts';
-import { UnreadableAnswer } from './unreadable-answer.ts';
 
 /** Gives each tool call of an answer an id that no other call of the conversation has. */
 export interface CallIds {

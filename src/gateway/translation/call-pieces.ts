@@ -1,8 +1,7 @@
 import { modelAnswers } from '../../bounds/model.ts';
 import { parsed } from '../wires/lenient.ts';
 import type { CallIds } from './call-ids.ts';
-import type { NeutralEvent } from './neutral-answer.ts';
-import { UnreadableAnswer } from './unreadable-answer.ts';
+import { type NeutralEvent, UnreadableAnswer } from './neutral-answer.ts';
 
 /**
  * One tool call of an answer, from pieces in any order: servers send the name before, after or within the

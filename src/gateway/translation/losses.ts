@@ -1,5 +1,5 @@
 import { modelRequests } from '../../bounds/sandbox.ts';
-import { GatewayRefusal } from '../refusal.ts';
+import { GatewayRefusal } from '../room.ts';
 import { isNothing, type JsonObject } from '../wires/lenient.ts';
 
 /** The kinds of losses, by which losses are counted over trials. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { ModelPart } from './neutral-request.ts';
-import { ModelFailed, UnreadableAnswer } from './unreadable-answer.ts';
 
 /** Counts of tokens; those that an answer does not have are missing. Input includes cached tokens. */
 export const NeutralUsage = z.object({
@@ -131,3 +131,13 @@ export function answerOf(all: readonly NeutralEvent[]): NeutralAnswer {
   }
   throw new UnreadableAnswer('the answer is not complete');
 }
+
+/** An answer that is not valid on its wire, or that another wire cannot express. */
+export class UnreadableAnswer extends OffsiteError {
+  constructor(message: string) {
+    super(message, { code: 'MODEL_ANSWER_UNREADABLE', kind: 'infrastructure' });
+  }
+}
+
+/** An answer that says that the model failed. */
+export class ModelFailed extends UnreadableAnswer {}

@@ -1,4 +1,51 @@
+import { hash } from 'node:crypto';
 import { z } from 'zod';
+import { isObject, parsed } from '../wires/lenient.ts';
+import type { Losses, LossKind } from './losses.ts';
+
+/** Members of a request that a wire may lack, each with the kind of its loss. */
+const optional = {
+  seed: 'sampling',
+  presencePenalty: 'sampling',
+  frequencyPenalty: 'sampling',
+  topK: 'sampling',
+  parallelCalls: 'tool option',
+} as const satisfies Partial<Record<keyof NeutralRequest, LossKind>>;
+
+/** Leaves out members that a wire does not have. */
+export function dropUnsupported(
+  request: NeutralRequest,
+  members: readonly (keyof typeof optional)[],
+  losses: Losses,
+): void {
+  for (const name of members) {
+    const value = request[name];
+    if (value !== undefined) losses.drop(name, optional[name]);
+  }
+}
+
+/**
+ * The system texts at the beginning, and all other messages. A system text in the middle stays there, as the
+ * user's: many chat templates fail if a system message is not the first.
+ */
+export function splitSystem(
+  all: readonly NeutralMessage[],
+  losses: Losses,
+): { system: string[]; messages: Exclude<NeutralMessage, { from: 'system' }>[] } {
+  const first = all.findIndex(({ from }) => from !== 'system');
+  const system = all.slice(0, first === -1 ? all.length : first);
+  const rest = first === -1 ? [] : all.slice(first);
+  return {
+    system: system.flatMap((message) =>
+      message.from === 'system' && message.text !== '' ? [message.text] : [],
+    ),
+    messages: rest.map((message) => {
+      if (message.from !== 'system') return message;
+      losses.drop('messages[].role', 'order');
+      return { from: 'user', parts: [{ type: 'text', text: message.text }] };
+    }),
+  };
+}
 
 /**
  * A request to a model, independent of its wire, with what can be translated between the four wires. Each
@@ -101,3 +148,39 @@ export const NeutralRequest = z.object({
     .optional(),
 });
 export type NeutralRequest = z.infer<typeof NeutralRequest>;
+
+/** The arguments of a tool whose client expects text: the text as one argument. */
+export const freeFormParameters = {
+  type: 'object',
+  properties: { input: { type: 'string' } },
+  required: ['input'],
+};
+
+export function freeFormArguments(input: string): string {
+  return JSON.stringify({ input });
+}
+
+/** The text in the arguments of a free-form tool, whatever the model wrote. */
+export function freeFormInput(given: string): string {
+  const value = parsed(given);
+  return isObject(value) && typeof value.input === 'string' ? value.input : given;
+}
+
+export function isFreeFormTool({ tools }: NeutralRequest, name: string): boolean {
+  return tools.some((tool) => tool.name === name && tool.freeForm);
+}
+
+/** Servers take tool names up to this length. */
+const nameLength = 64;
+
+/** One name for a tool of a group, for wires without groups. */
+export function groupedName(group: string, tool: string): string {
+  const name = `${group}__${tool}`;
+  if (name.length <= nameLength) return name;
+  const end = hash('sha256', name).slice(0, 12);
+  return `${name.slice(0, nameLength - end.length - 1)}_${end}`;
+}
+
+export function toolNamed({ tools }: NeutralRequest, name: string): NeutralTool | undefined {
+  return tools.find((tool) => tool.name === name);
+}

@@ -3,8 +3,7 @@ import type { Wire } from '../../suite/model-config.ts';
 import { isNothing, isObject, type JsonObject, parsed } from '../wires/lenient.ts';
 import { readErrorText } from '../wires/model-error.ts';
 import type { Losses } from './losses.ts';
-import type { NeutralStop } from './neutral-answer.ts';
-import { UnreadableAnswer } from './unreadable-answer.ts';
+import { type NeutralStop, UnreadableAnswer } from './neutral-answer.ts';
 
 /** What the readers of all wires share. These functions throw {@link UnreadableAnswer}. */
 

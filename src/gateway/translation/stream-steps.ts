@@ -2,8 +2,13 @@ import { modelAnswers } from '../../bounds/model.ts';
 import type { ModelError } from '../wires/model-error.ts';
 import type { CallIds } from './call-ids.ts';
 import { CallPieces } from './call-pieces.ts';
-import type { NeutralEvent, NeutralStop, NeutralUsage, Piece } from './neutral-answer.ts';
-import { UnreadableAnswer } from './unreadable-answer.ts';
+import {
+  type NeutralEvent,
+  type NeutralStop,
+  type NeutralUsage,
+  type Piece,
+  UnreadableAnswer,
+} from './neutral-answer.ts';
 
 /**
  * The steps of an answer, in the order of the neutral form. The readers of all wires use this class, so that

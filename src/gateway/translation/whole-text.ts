@@ -1,5 +1,5 @@
 import { modelAnswers } from '../../bounds/model.ts';
-import { UnreadableAnswer } from './unreadable-answer.ts';
+import { UnreadableAnswer } from './neutral-answer.ts';
 
 const mostPieces = 1000;
 

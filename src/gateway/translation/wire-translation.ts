@@ -1,10 +1,8 @@
-import type { JsonObject } from '../wires/lenient.ts';
-import type { WireEvent } from '../wires/wire-event.ts';
+import type { JsonObject, WireEvent } from '../wires/lenient.ts';
 import type { Losses } from './losses.ts';
-import type { NeutralAnswer, NeutralEvent } from './neutral-answer.ts';
+import type { NeutralAnswer, NeutralEvent, UnreadableAnswer } from './neutral-answer.ts';
 import type { NeutralRequest } from './neutral-request.ts';
 import type { StreamSteps } from './stream-steps.ts';
-import type { UnreadableAnswer } from './unreadable-answer.ts';
 
 /** How one wire is translated: into the neutral form, and out of it. */
 export interface WireTranslation {

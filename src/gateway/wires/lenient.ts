@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { parseForeignJson } from '../../base/parse-json.ts';
 import { modelAnswers } from '../../bounds/model.ts';
@@ -96,4 +97,107 @@ export function parsed(data: string): unknown {
     // A partial event or garbage has no facts; the client gets it unchanged.
     return undefined;
   }
+}
+
+/** Values of members that should have one type; undefined if they have another. */
+
+export function stringIn(object: JsonObject, name: string): string | undefined {
+  const value = Object.hasOwn(object, name) ? object[name] : undefined;
+  return typeof value === 'string' ? value : undefined;
+}
+
+export function numberIn(object: JsonObject, name: string): number | undefined {
+  const value = object[name];
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+}
+
+/** A list of strings, or one string. */
+export function stringsIn(object: JsonObject, name: string): string[] {
+  const value = object[name];
+  return (typeof value === 'string' ? [value] : list(value)).filter((one) => typeof one === 'string');
+}
+
+/** The parts of `data:TYPE;base64,DATA`; undefined for any other address. */
+export function inlineData(url: string): { mediaType: string; data: string } | undefined {
+  const comma = url.indexOf(',');
+  const head = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w-]+=[\w-]+)*;base64$/i.exec(
+    url.slice(0, Math.max(0, comma)),
+  );
+  return head?.[1] === undefined ? undefined : { mediaType: head[1], data: url.slice(comma + 1) };
+}
+
+/** The type of a part, for messages. */
+export function typeName(object: JsonObject): string {
+  return stringIn(object, 'type')?.slice(0, 60) ?? 'unknown';
+}
+
+/** One server-sent event. */
+export interface WireEvent {
+  /** The `event:` line; openai-chat has none. */
+  event: string | undefined;
+  /** A string is sent as it is: `[DONE]`, or JSON. An object may contain a {@link RepeatedText}. */
+  data: JsonObject | string;
+  /** Whether it carries a piece of the answer's text. */
+  isText?: boolean;
+}
+
+export function textOfEvent(event: WireEvent): string {
+  return partsOfEvent(event).join('');
+}
+
+/** The same as parts, of which a repeated text is its own. */
+export function partsOfEvent({ event, data }: WireEvent): (string | Buffer)[] {
+  const name = event === undefined ? '' : `event: ${event}\n`;
+  if (typeof data === 'string') return [`${name}data: ${data}\n\n`];
+  const [first, ...more] = partsOf(data);
+  return more.length === 0 ? [`${name}data: ${first}\n\n`] : [`${name}data: `, first ?? '', ...more, '\n\n'];
+}
+
+/** Stands for a text. No event contains it by chance. */
+const placeholder = randomUUID();
+let found: Buffer[] | undefined;
+
+/** A long text that several events contain. It is written as JSON once, and never copied. */
+export class RepeatedText {
+  readonly #json: Buffer;
+
+  constructor(text: string) {
+    this.#json = Buffer.from(JSON.stringify(text));
+  }
+
+  toJSON(): unknown {
+    if (!found) return parsed(this.#json.toString());
+    found.push(this.#json);
+    return placeholder;
+  }
+}
+
+/** A value as JSON. */
+export function partsOf(value: JsonObject): (string | Buffer)[] {
+  const texts: Buffer[] = [];
+  found = texts;
+  try {
+    const [first = '', ...rest] = JSON.stringify(value).split(`"${placeholder}"`);
+    return [first, ...rest.flatMap((after, index) => [texts[index] ?? '', after])];
+  } finally {
+    found = undefined;
+  }
+}
+
+/** Pieces with the given number of characters; no character is cut. */
+export function piecesOf(text: string, characters: number): string[] {
+  const all = Array.from(text);
+  const pieces: string[] = [];
+  for (let start = 0; start < all.length; start += characters)
+    pieces.push(all.slice(start, start + characters).join(''));
+  return pieces;
+}
+
+/**
+ * Serializes events that differ in one text only, such as the words of an answer. The rest of the event is
+ * serialized once. `make` returns the event with a given text.
+ */
+export function eventsAround(make: (text: string) => JsonObject): (text: string) => string {
+  const [before = '', after = ''] = JSON.stringify(make(placeholder)).split(`"${placeholder}"`);
+  return (text) => before + JSON.stringify(text) + after;
 }

@@ -1,7 +1,8 @@
+import type { ToolCall } from '../chat/chat.ts';
 import { modelsInData } from '../probe/server-models.ts';
+import type { Losses } from '../translation/losses.ts';
 import type { NeutralUsage } from '../translation/neutral-answer.ts';
-import { isObject, object, tokens } from './lenient.ts';
-import { fields } from './reply.ts';
+import { isObject, type JsonObject, object, objectsOf, parsed, tokens } from './lenient.ts';
 import type { WireModels } from './wire-descriptor.ts';
 
 export const openAiAccountHeaders = ['openai-organization', 'openai-project'];
@@ -59,4 +60,38 @@ export function countsOf(usage: unknown): NeutralUsage {
     cacheWrite: prompt.cache_write_tokens ?? input.cache_write_tokens,
     reasoning: all.completion_tokens_details.reasoning_tokens ?? all.output_tokens_details.reasoning_tokens,
   });
+}
+
+/**
+ * Reads arguments as OpenAI's wires write them: a string that should be a JSON object. Some servers send the
+ * object itself.
+ */
+export function argumentsOf(given: unknown): ToolCall['arguments'] {
+  if (isObject(given)) return given;
+  // Some servers send nothing for a tool without parameters.
+  if (given === undefined || given === null || given === '') return {};
+  const malformed = typeof given === 'string' ? given : JSON.stringify(given);
+  const value = parsed(malformed);
+  return isObject(value) ? value : { malformed };
+}
+
+/** The same for a wire that carries only objects. Any other arguments are wrapped, which is a loss. */
+export function argumentsObject(given: string, losses: Losses): JsonObject {
+  const read = argumentsOf(given);
+  if (read.malformed === given) losses.record('answer.arguments', 'answer detail');
+  return read;
+}
+
+/** Text as a string, or as a list of parts. */
+export function plainText(content: unknown): string {
+  if (typeof content === 'string') return content;
+  return objectsOf(content)
+    .map(({ text }) => text)
+    .filter((text) => typeof text === 'string')
+    .join('');
+}
+
+/** A request's fields, without those that have no value. */
+export function fields(all: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
 }

@@ -3,7 +3,7 @@ import { reportedAmounts, serviceRequests } from '../../bounds/callers.ts';
 import type { Issue } from '../../contract/errors.ts';
 import type { ResponseOf } from '../../contract/operations.ts';
 import type { ReportedTrial, ReportRequest } from '../../contract/report.ts';
-import { cut } from '../../text/cut.ts';
+import { cut } from '../../text/printable.ts';
 import { trialIdentifier } from '../identifiers.ts';
 import { refuse, refuseBody } from '../json-response.ts';
 import { storedTrial } from '../record/stored-trial.ts';

@@ -1,3 +1,4 @@
+import { canonicalJson, sha256 } from '../../base/canonical-json.ts';
 import type { Trial } from '../../contract/record.ts';
 import type { ReportedOutcome, ReportedTrial, TrajectoryEntry, TrialEvent } from '../../contract/report.ts';
 import type {
@@ -7,6 +8,7 @@ import type {
   ReportedValidation,
   Validation,
 } from '../../contract/validation.ts';
+import { trialIdentifier } from '../identifiers.ts';
 import { type EndedTrial, reportedCosts } from './costs.ts';
 
 /**
@@ -134,4 +136,22 @@ function judgmentStatus({ score, threshold, error }: Judgment): Validation['stat
   if (threshold === undefined) return undefined;
   if (score === undefined) return 'voided';
   return score >= threshold ? 'passed' : 'failed';
+}
+
+/** Digests by which evidence of a trial is compared with what a service has of it, in hexadecimal. */
+
+/** Of a report, by the JSON texts that are kept of it, which have all of its content. */
+export function digestOfKept({ record, leftovers }: { record: string; leftovers: string }): string {
+  return sha256(`${record}\n${leftovers}`).toString('hex');
+}
+
+/** The same of a report that is elsewhere. */
+export function digestOfReport(runId: string, report: ReportedTrial): string {
+  const { record, leftovers } = storedTrial(trialIdentifier(runId, report.ordinal), report, 0);
+  return digestOfKept({ record: JSON.stringify(record), leftovers: canonicalJson(leftovers) });
+}
+
+/** Of the setup of a run, whatever the order of its members. */
+export function digestOfSetup(setup: unknown): string {
+  return sha256(canonicalJson(setup)).toString('hex');
 }

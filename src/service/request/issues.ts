@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { serviceRequests } from '../../bounds/callers.ts';
 import type { Issue } from '../../contract/errors.ts';
-import { cut } from '../../text/cut.ts';
+import { cut } from '../../text/printable.ts';
 
 type ZodIssue = z.core.$ZodIssue;
 type Path = PropertyKey[];

@@ -1,7 +1,7 @@
 import { DocumentTooDeep, DocumentTooHeavy, parseForeignJson, TooManyValues } from '../../base/parse-json.ts';
 import { serviceRequests } from '../../bounds/callers.ts';
 import type { Issue } from '../../contract/errors.ts';
-import { cut } from '../../text/cut.ts';
+import { cut } from '../../text/printable.ts';
 import { refuse, refuseBody } from '../json-response.ts';
 import type { Steps } from '../operations/call.ts';
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { sha256 } from '../../base/canonical-json.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
-import type { Credential, Organization, Permission } from '../../contract/identity.ts';
+import type { Credential, Organization, Permission } from '../../contract/definition.ts';
 import { inTransaction } from '../../ledger/database.ts';
 import { newIdentifier } from '../identifiers.ts';
 

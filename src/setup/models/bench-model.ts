@@ -1,8 +1,13 @@
 import type { Context } from '../../api/context.ts';
-import { costOf } from '../../gateway/prices.ts';
-import { type BenchLevel, type BenchLoad, benchLevel } from '../../gateway/probe/bench-level.ts';
+import { costOf } from '../../gateway/exchange-book.ts';
+import {
+  type BenchLevel,
+  type BenchLoad,
+  benchLevel,
+  type Recommendation,
+  recommendParallel,
+} from '../../gateway/probe/bench-level.ts';
 import { openDirectModel, type Used } from '../../gateway/probe/direct-model.ts';
-import { type Recommendation, recommendParallel } from '../../gateway/probe/recommend-parallel.ts';
 import { streamedAnswer } from '../../gateway/probe/streamed-answer.ts';
 import type { AutoLimit, Wire } from '../../suite/model-config.ts';
 import { type Printable, text } from '../../text/printable.ts';

@@ -3,9 +3,9 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import type { ChatAnswer, ChatRequest } from '../../gateway/chat/chat.ts';
 import type { GatewaySession } from '../../gateway/gateway.ts';
 import { harnessForms, openHarnessDoor } from '../../gateway/probe/ask-as-harness.ts';
-import { checkSpeed } from '../../gateway/probe/check-speed.ts';
+import { ollamaModel } from '../../gateway/probe/ask-server.ts';
 import { checkTools, earlierCall } from '../../gateway/probe/check-tools.ts';
-import { checkWires } from '../../gateway/probe/check-wires.ts';
+import { checkSpeed, checkWires } from '../../gateway/probe/check-wires.ts';
 import { openDirectModel, type Used } from '../../gateway/probe/direct-model.ts';
 import { askBelow, lookAtServer, rootOf, type ServerLook } from '../../gateway/probe/look-at-server.ts';
 import {
@@ -13,7 +13,6 @@ import {
   measureContext,
   mostMeasuringTokens,
 } from '../../gateway/probe/measure-context.ts';
-import { ollamaModel } from '../../gateway/probe/ollama-model.ts';
 import type { ServerModel } from '../../gateway/probe/server-models.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { type HttpModel, type ModelConfig, type Wire, wires } from '../../suite/model-config.ts';

@@ -1,6 +1,5 @@
-import type { CheckedSpeed } from '../../gateway/probe/check-speed.ts';
 import type { CheckedTools } from '../../gateway/probe/check-tools.ts';
-import type { CheckedWire } from '../../gateway/probe/check-wires.ts';
+import type { CheckedSpeed, CheckedWire } from '../../gateway/probe/check-wires.ts';
 import type { MeasuredContext } from '../../gateway/probe/measure-context.ts';
 import type { ServerModel } from '../../gateway/probe/server-models.ts';
 import { type ModelConfig, mostParallel, type Wire, wiresOf } from '../../suite/model-config.ts';

@@ -1,7 +1,7 @@
 import { messageOf } from '../../base/offsite-error.ts';
 import { DocumentTooHeavy, parseForeignJson } from '../../base/parse-json.ts';
 import { rewards } from '../../bounds/tasks.ts';
-import { cut } from '../../text/cut.ts';
+import { cut } from '../../text/printable.ts';
 
 /** Rewards by their names, all of them finite numbers; or why there are none. */
 export type Rewards =

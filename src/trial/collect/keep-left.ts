@@ -7,7 +7,7 @@ import type { Clock } from '../../base/clock.ts';
 import { startDeadline } from '../../base/deadline.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { archives, keptWorkspaces } from '../../bounds/sandbox.ts';
-import type { ArchiveCopy } from '../../engine/archive/archive-copy.ts';
+import type { ArchiveCopy } from '../../engine/archive/read.ts';
 import { type ChangedContent, changedContents } from '../../engine/changes/changed-paths.ts';
 import type { Container } from '../../engine/container.ts';
 import type { Workspaces } from '../../ledger/workspaces.ts';

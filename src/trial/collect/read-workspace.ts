@@ -1,10 +1,10 @@
 import picomatch from 'picomatch';
 import { pathLists, workspaceFiles } from '../../bounds/sandbox.ts';
-import type { ArchiveCopy } from '../../engine/archive/archive-copy.ts';
 import type { ArchivedEntry } from '../../engine/archive/entries.ts';
+import type { ArchiveCopy } from '../../engine/archive/read.ts';
 import { type Manifest, manifestChanges, readManifest } from '../../engine/archive/stored-file.ts';
 import { changedPaths } from '../../engine/changes/changed-paths.ts';
-import { PathRoom } from '../../engine/changes/path-room.ts';
+import { PathRoom } from '../../engine/changes/layer-paths.ts';
 import type { Container } from '../../engine/container.ts';
 import { isEngineFailure } from '../../engine/port/failure.ts';
 

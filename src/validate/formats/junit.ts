@@ -1,6 +1,6 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { messageOf } from '../../base/offsite-error.ts';
-import { cut } from '../../text/cut.ts';
+import { cut } from '../../text/printable.ts';
 
 /** An element may occur once or several times. Attributes are strings. */
 export type Element = { [name: string]: Element[] | string | undefined };

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { workForValidator } from '../../bounds/grading.ts';
 import type { SourceFile } from '../../contract/definition.ts';
-import { PathRoom } from '../../engine/changes/path-room.ts';
+import { PathRoom } from '../../engine/changes/layer-paths.ts';
 import type { Container } from '../../engine/container.ts';
 import type { RunResult } from '../sandboxed/api.ts';
 import type { SandboxedEndWork, SandboxedLook, SandboxedReply, SandboxedRun } from '../sandboxed/host.ts';

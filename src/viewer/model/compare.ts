@@ -1,4 +1,3 @@
-import type { CaseValues, CaseVerdicts } from '../../stats/cases.ts';
 import {
   compareMeasures,
   compareRates,
@@ -6,7 +5,7 @@ import {
   type MeasureComparison,
   type RateComparison,
 } from '../../stats/compare.ts';
-import { usualConfidence } from '../../stats/pass-rate.ts';
+import { type CaseValues, type CaseVerdicts, usualConfidence } from '../../stats/pass-rate.ts';
 import { type Noise, noiseOf } from '../../stats/repeats.ts';
 import { type GridTrial, passRate, tallyOf, variantsOf } from './grid.ts';
 

@@ -1,4 +1,4 @@
-import type { Upstream, UpstreamRequest } from '../../../src/gateway/upstream.ts';
+import type { Upstream, UpstreamRequest } from '../../../src/gateway/answer.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into documents of any shape
 export type Document = any;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { Context, contextParts } from '../../../src/api/context.ts';
 import { hostCertificates } from '../../../src/api/host-certificates.ts';
-import { shellCall } from '../../../src/gateway/scripted/shell-tool.ts';
+import { shellCall } from '../../../src/gateway/scripted/turns.ts';
 import { commandsOf } from '../../../src/record/timeline.ts';
 import { type CheckedModel, checkModel } from '../../../src/setup/models/check-model.ts';
 import { ModelConfig, type Wire, wires } from '../../../src/suite/model-config.ts';

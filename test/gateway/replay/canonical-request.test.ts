@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { canonicalRequest } from '../../../src/gateway/replay/canonical-request.ts';
+import { canonicalRequest, withoutVolatile } from '../../../src/gateway/replay/canonical-request.ts';
 import { keysOf } from '../../../src/gateway/replay/cassette.ts';
-import { withoutVolatile } from '../../../src/gateway/replay/volatile.ts';
 import { Losses } from '../../../src/gateway/translation/losses.ts';
 import type { NeutralRequest } from '../../../src/gateway/translation/neutral-request.ts';
 import { wireTable } from '../../../src/gateway/wires/wire-table.ts';

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
-import type { Cassette, RecordedExchange } from '../../../src/gateway/replay/cassette.ts';
-import { recordedExchange } from '../../../src/gateway/replay/recorded-exchange.ts';
+import {
+  type Cassette,
+  type RecordedExchange,
+  recordedExchange,
+} from '../../../src/gateway/replay/cassette.ts';
 import { turnsInOrder } from '../../../src/gateway/replay/turns-in-order.ts';
 import type { NeutralTool } from '../../../src/gateway/translation/neutral-request.ts';
 import type { ModelExchange } from '../../../src/record/model-account.ts';

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Cassette } from '../../../src/gateway/replay/cassette.ts';
-import { recordedExchange } from '../../../src/gateway/replay/recorded-exchange.ts';
+import { type Cassette, recordedExchange } from '../../../src/gateway/replay/cassette.ts';
 import type { ModelExchange } from '../../../src/record/model-account.ts';
 import { type Wire, wires } from '../../../src/suite/model-config.ts';
 import { type At, clients, type Heard, type Said } from '../translation/clients.ts';

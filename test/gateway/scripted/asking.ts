@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { createParser } from 'eventsource-parser';
 import { stringify } from 'yaml';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
+import type { Upstream } from '../../../src/gateway/answer.ts';
 import { scriptedUpstream } from '../../../src/gateway/scripted/scripted-upstream.ts';
-import type { Upstream } from '../../../src/gateway/upstream.ts';
 import type { Wire } from '../../../src/suite/model-config.ts';
 
 /** The wires whose bodies name the model. */

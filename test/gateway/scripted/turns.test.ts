@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { Upstream } from '../../../src/gateway/answer.ts';
 import type { ChatMessage, ChatRequest } from '../../../src/gateway/chat/chat.ts';
 import { chatOver } from '../../../src/gateway/chat/chat-over.ts';
-import type { Upstream } from '../../../src/gateway/upstream.ts';
 import { type Document, document, scripted, shellOffered, wires } from './asking.ts';
 
 const bash = {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Losses } from '../../../src/gateway/translation/losses.ts';
 import type { NeutralEvent } from '../../../src/gateway/translation/neutral-answer.ts';
-import { textOfEvent } from '../../../src/gateway/wires/wire-event.ts';
+import { textOfEvent } from '../../../src/gateway/wires/lenient.ts';
 import { wireTable } from '../../../src/gateway/wires/wire-table.ts';
 import { type Wire, wires } from '../../../src/suite/model-config.ts';
 import { requests } from './requests.ts';

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { textOfEvent } from '../../../src/gateway/wires/wire-event.ts';
+import { textOfEvent } from '../../../src/gateway/wires/lenient.ts';
 import type { Wire } from '../../../src/suite/model-config.ts';
 import { framesOf, heard, pairs, success, write } from './hostile-model.ts';
 

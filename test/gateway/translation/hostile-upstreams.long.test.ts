@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { NeutralEvent } from '../../../src/gateway/translation/neutral-answer.ts';
-import { textOfEvent } from '../../../src/gateway/wires/wire-event.ts';
+import { textOfEvent } from '../../../src/gateway/wires/lenient.ts';
 import type { Wire } from '../../../src/suite/model-config.ts';
 import { call, end, framesOf, heard, pairs, success, write } from './hostile-model.ts';
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { modelAnswers } from '../../../src/bounds/model.ts';
+import { wholeAnswer } from '../../../src/gateway/translation/answer-stream.ts';
 import { callIds } from '../../../src/gateway/translation/call-ids.ts';
 import { Losses } from '../../../src/gateway/translation/losses.ts';
 import {
@@ -15,7 +16,6 @@ import {
   NeutralRequest,
 } from '../../../src/gateway/translation/neutral-request.ts';
 import { StreamSteps } from '../../../src/gateway/translation/stream-steps.ts';
-import { wholeAnswer } from '../../../src/gateway/translation/whole-answer.ts';
 import type { JsonObject } from '../../../src/gateway/wires/lenient.ts';
 import { allWires, wireTable } from '../../../src/gateway/wires/wire-table.ts';
 import type { Wire } from '../../../src/suite/model-config.ts';

@@ -1,6 +1,12 @@
 import { anything, type JsonObject, member, object, objectsOf, toolType, wholeText } from '../lenient.ts';
-import { type ModelRequest, type RequestMessage, textsOf, toolOf } from '../model-request.ts';
-import { type Accepted, words } from '../wire-descriptor.ts';
+import {
+  type Accepted,
+  type ModelRequest,
+  type RequestMessage,
+  textsOf,
+  toolOf,
+  words,
+} from '../wire-descriptor.ts';
 
 export const accepted: Accepted = {
   members: words(`

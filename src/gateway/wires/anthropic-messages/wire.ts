@@ -1,6 +1,6 @@
 import { modelsInData } from '../../probe/server-models.ts';
 import { member, tokens } from '../lenient.ts';
-import { fields } from '../reply.ts';
+import { fields } from '../openai.ts';
 import type { WireDescriptor, WireModels } from '../wire-descriptor.ts';
 import { accepted, hostedTool, read } from './requests.ts';
 import { readAnswer } from './translation/read-answer.ts';

@@ -10,17 +10,19 @@ import {
   tokens,
   wholeText,
 } from '../lenient.ts';
-import { type ModelRequest, type RequestMessage, textsOf, toolOf } from '../model-request.ts';
 import {
   type Accepted,
+  type ModelRequest,
   type PathTarget,
+  type RequestMessage,
+  textsOf,
+  toolOf,
   type WireDescriptor,
   type WireModels,
   words,
 } from '../wire-descriptor.ts';
-import { readAnswer } from './translation/read-answer.ts';
+import { errorBody, readAnswer, writeAnswer, writeStream } from './translation/answers.ts';
 import { readRequest } from './translation/read-request.ts';
-import { errorBody, writeAnswer, writeStream } from './translation/write-answer.ts';
 import { writeRequest } from './translation/write-request.ts';
 
 const accepted: Accepted = {

@@ -8,9 +8,16 @@ import {
   toolType,
   wholeText,
 } from '../lenient.ts';
-import { type ModelRequest, type RequestMessage, textsOf, toolOf } from '../model-request.ts';
 import { openAiAccountHeaders, openAiError, openAiModels, openAiVariables } from '../openai.ts';
-import { type Accepted, type WireDescriptor, words } from '../wire-descriptor.ts';
+import {
+  type Accepted,
+  type ModelRequest,
+  type RequestMessage,
+  textsOf,
+  toolOf,
+  type WireDescriptor,
+  words,
+} from '../wire-descriptor.ts';
 import { readAnswer } from './translation/read-answer.ts';
 import { readRequest } from './translation/read-request.ts';
 import { writeAnswer, writeStream } from './translation/write-answer.ts';

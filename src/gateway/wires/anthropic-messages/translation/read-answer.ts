@@ -12,10 +12,19 @@ import {
 } from '../../../translation/read-answers.ts';
 import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { anything, isObject, type JsonObject, member, object, objectsOf, tokens } from '../../lenient.ts';
+import {
+  anything,
+  isObject,
+  type JsonObject,
+  member,
+  object,
+  objectsOf,
+  stringIn,
+  tokens,
+  typeName,
+} from '../../lenient.ts';
 import { readError, readErrorBody } from '../../model-error.ts';
-import { stringIn, typeName } from '../../read-values.ts';
-import { fields } from '../../reply.ts';
+import { fields } from '../../openai.ts';
 
 interface Block {
   index: unknown;

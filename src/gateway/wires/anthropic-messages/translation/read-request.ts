@@ -8,11 +8,18 @@ import {
   type NeutralTool,
 } from '../../../translation/neutral-request.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isObject, type JsonObject, list, member, objectsOf } from '../../lenient.ts';
-import { textsOf } from '../../model-request.ts';
-import { numberIn, stringIn, stringsIn } from '../../read-values.ts';
-import { fields } from '../../reply.ts';
-import { words } from '../../wire-descriptor.ts';
+import {
+  isObject,
+  type JsonObject,
+  list,
+  member,
+  numberIn,
+  objectsOf,
+  stringIn,
+  stringsIn,
+} from '../../lenient.ts';
+import { fields } from '../../openai.ts';
+import { textsOf, words } from '../../wire-descriptor.ts';
 
 const known = words(`
   model messages system max_tokens stop_sequences stream temperature top_k top_p tools tool_choice thinking

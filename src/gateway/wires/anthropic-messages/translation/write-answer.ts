@@ -8,9 +8,8 @@ import type {
 import type { ModelPart, NeutralRequest } from '../../../translation/neutral-request.ts';
 import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import type { JsonObject } from '../../lenient.ts';
-import { argumentsObject } from '../../reply.ts';
-import { eventsAround } from '../../wire-event.ts';
+import { eventsAround, type JsonObject } from '../../lenient.ts';
+import { argumentsObject } from '../../openai.ts';
 
 export const writeAnswer: WireTranslation['writeAnswer'] = (answer, { request, losses }) => ({
   ...messageHead(answer, request.model),

@@ -1,15 +1,16 @@
 import { portableId } from '../../../translation/call-ids.ts';
 import type { Losses } from '../../../translation/losses.ts';
-import type {
-  Content,
-  ModelPart,
-  NeutralMessage,
-  NeutralRequest,
+import {
+  type Content,
+  dropUnsupported,
+  type ModelPart,
+  type NeutralMessage,
+  type NeutralRequest,
+  splitSystem,
 } from '../../../translation/neutral-request.ts';
-import { dropUnsupported, splitSystem } from '../../../translation/request-parts.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import type { JsonObject } from '../../lenient.ts';
-import { argumentsOf, fields } from '../../reply.ts';
+import { argumentsOf, fields } from '../../openai.ts';
 import { defaultMaxTokens } from '../requests.ts';
 
 export const writeRequest: WireTranslation['writeRequest'] = (request, losses, to) => {

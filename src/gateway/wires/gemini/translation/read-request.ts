@@ -8,11 +8,19 @@ import {
   type NeutralTool,
 } from '../../../translation/neutral-request.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isObject, type JsonObject, list, member, objectsOf } from '../../lenient.ts';
-import { numberIn, stringIn, stringsIn } from '../../read-values.ts';
-import { fields } from '../../reply.ts';
+import {
+  isObject,
+  type JsonObject,
+  list,
+  member,
+  numberIn,
+  objectsOf,
+  stringIn,
+  stringsIn,
+} from '../../lenient.ts';
+import { fields } from '../../openai.ts';
 import { words } from '../../wire-descriptor.ts';
-import { withSignature } from './signatures.ts';
+import { withSignature } from './answers.ts';
 
 const known = words('contents systemInstruction tools toolConfig generationConfig cachedContent');
 const configMembers = words(`

@@ -1,15 +1,16 @@
 import type { Losses } from '../../../translation/losses.ts';
-import type {
-  Content,
-  ModelPart,
-  NeutralMessage,
-  NeutralRequest,
+import {
+  type Content,
+  dropUnsupported,
+  type ModelPart,
+  type NeutralMessage,
+  type NeutralRequest,
+  splitSystem,
 } from '../../../translation/neutral-request.ts';
-import { dropUnsupported, splitSystem } from '../../../translation/request-parts.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import type { JsonObject } from '../../lenient.ts';
-import { argumentsOf, fields } from '../../reply.ts';
-import { signedParts } from './signatures.ts';
+import { argumentsOf, fields } from '../../openai.ts';
+import { signedParts } from './answers.ts';
 
 export const writeRequest: WireTranslation['writeRequest'] = (request, losses) => {
   const { system, messages } = splitSystem(request.messages, losses);

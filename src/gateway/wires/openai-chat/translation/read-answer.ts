@@ -12,11 +12,18 @@ import {
 } from '../../../translation/read-answers.ts';
 import type { StreamSteps } from '../../../translation/stream-steps.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isNothing, isObject, type JsonObject, member, objectsOf, parsed } from '../../lenient.ts';
+import {
+  isNothing,
+  isObject,
+  type JsonObject,
+  member,
+  objectsOf,
+  parsed,
+  stringIn,
+  typeName,
+} from '../../lenient.ts';
 import { type ModelError, readError } from '../../model-error.ts';
-import { countsOf } from '../../openai.ts';
-import { stringIn, typeName } from '../../read-values.ts';
-import { plainText } from '../../reply.ts';
+import { countsOf, plainText } from '../../openai.ts';
 import { words } from '../../wire-descriptor.ts';
 
 /** Servers give the model's thoughts under one of these names, or the same thoughts under several. */

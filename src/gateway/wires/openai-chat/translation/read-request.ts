@@ -1,19 +1,29 @@
-import { freeFormArguments, freeFormParameters } from '../../../translation/free-form.ts';
 import type { Losses } from '../../../translation/losses.ts';
 import {
   type Content,
   efforts,
+  freeFormArguments,
+  freeFormParameters,
   type ModelPart,
   type NeutralMessage,
   type NeutralRequest,
   type NeutralTool,
 } from '../../../translation/neutral-request.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isNothing, isObject, type JsonObject, list, member, objectsOf } from '../../lenient.ts';
-import { textsOf } from '../../model-request.ts';
-import { inlineData, numberIn, stringIn, stringsIn } from '../../read-values.ts';
-import { fields } from '../../reply.ts';
-import { words } from '../../wire-descriptor.ts';
+import {
+  inlineData,
+  isNothing,
+  isObject,
+  type JsonObject,
+  list,
+  member,
+  numberIn,
+  objectsOf,
+  stringIn,
+  stringsIn,
+} from '../../lenient.ts';
+import { fields } from '../../openai.ts';
+import { textsOf, words } from '../../wire-descriptor.ts';
 
 const known = words(`
   model messages tools tool_choice parallel_tool_calls stream stream_options temperature top_p top_k stop

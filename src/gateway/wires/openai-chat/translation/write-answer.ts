@@ -1,15 +1,13 @@
-import { freeFormInput, isFreeFormTool } from '../../../translation/free-form.ts';
 import type {
   NeutralAnswer,
   NeutralEvent,
   NeutralStop,
   NeutralUsage,
 } from '../../../translation/neutral-answer.ts';
-import type { NeutralRequest } from '../../../translation/neutral-request.ts';
+import { freeFormInput, isFreeFormTool, type NeutralRequest } from '../../../translation/neutral-request.ts';
 import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import type { JsonObject } from '../../lenient.ts';
-import { eventsAround } from '../../wire-event.ts';
+import { eventsAround, type JsonObject } from '../../lenient.ts';
 
 export const writeAnswer: WireTranslation['writeAnswer'] = (answer, { request, at, losses }) => {
   const texts = (type: 'text' | 'refusal' | 'reasoning') =>

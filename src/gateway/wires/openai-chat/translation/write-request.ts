@@ -1,10 +1,14 @@
 import { portableId } from '../../../translation/call-ids.ts';
 import type { Losses } from '../../../translation/losses.ts';
-import type { Content, NeutralMessage } from '../../../translation/neutral-request.ts';
-import { dropUnsupported, splitSystem } from '../../../translation/request-parts.ts';
+import {
+  type Content,
+  dropUnsupported,
+  type NeutralMessage,
+  splitSystem,
+} from '../../../translation/neutral-request.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import type { JsonObject } from '../../lenient.ts';
-import { fields } from '../../reply.ts';
+import { fields } from '../../openai.ts';
 
 export const writeRequest: WireTranslation['writeRequest'] = (request, losses, to) => {
   const { system, messages } = splitSystem(request.messages, losses);

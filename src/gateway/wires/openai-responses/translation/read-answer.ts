@@ -1,6 +1,6 @@
 import type { CallPieces } from '../../../translation/call-pieces.ts';
 import type { Losses } from '../../../translation/losses.ts';
-import type { NeutralStop, Piece } from '../../../translation/neutral-answer.ts';
+import { type NeutralStop, type Piece, UnreadableAnswer } from '../../../translation/neutral-answer.ts';
 import {
   disorder,
   eventObjects,
@@ -12,14 +12,11 @@ import {
   stopNamed,
   wordsOfOther,
 } from '../../../translation/read-answers.ts';
-import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
+import { isObject, type JsonObject, member, objectsOf, stringIn, typeName } from '../../lenient.ts';
 import { readError, readErrorBody } from '../../model-error.ts';
-import { countsOf } from '../../openai.ts';
-import { stringIn, typeName } from '../../read-values.ts';
-import { plainText } from '../../reply.ts';
-import { reasoningOf } from './reasoning-item.ts';
+import { countsOf, plainText } from '../../openai.ts';
+import { reasoningOf } from './write-request.ts';
 
 interface Item {
   id: string | undefined;

@@ -1,21 +1,31 @@
-import { freeFormArguments, freeFormParameters } from '../../../translation/free-form.ts';
 import type { Losses } from '../../../translation/losses.ts';
 import {
   type Content,
   efforts,
+  freeFormArguments,
+  freeFormParameters,
+  groupedName,
   type ModelPart,
   type NeutralMessage,
   type NeutralRequest,
   type NeutralTool,
 } from '../../../translation/neutral-request.ts';
-import { groupedName } from '../../../translation/tool-groups.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isNothing, isObject, type JsonObject, member, objectsOf } from '../../lenient.ts';
-import { textsOf } from '../../model-request.ts';
-import { inlineData, numberIn, stringIn, stringsIn, typeName } from '../../read-values.ts';
-import { fields } from '../../reply.ts';
-import { words } from '../../wire-descriptor.ts';
-import { reasoningOf } from './reasoning-item.ts';
+import {
+  inlineData,
+  isNothing,
+  isObject,
+  type JsonObject,
+  member,
+  numberIn,
+  objectsOf,
+  stringIn,
+  stringsIn,
+  typeName,
+} from '../../lenient.ts';
+import { fields } from '../../openai.ts';
+import { textsOf, words } from '../../wire-descriptor.ts';
+import { reasoningOf } from './write-request.ts';
 
 const known = words(`
   model input instructions tools tool_choice parallel_tool_calls stream stream_options store include

@@ -1,14 +1,20 @@
 import { modelAnswers } from '../../../../bounds/model.ts';
-import { freeFormInput } from '../../../translation/free-form.ts';
-import type { NeutralAnswer, NeutralEvent, NeutralUsage } from '../../../translation/neutral-answer.ts';
-import type { ModelPart, NeutralRequest } from '../../../translation/neutral-request.ts';
-import { toolNamed } from '../../../translation/tool-groups.ts';
-import { UnreadableAnswer } from '../../../translation/unreadable-answer.ts';
+import {
+  type NeutralAnswer,
+  type NeutralEvent,
+  type NeutralUsage,
+  UnreadableAnswer,
+} from '../../../translation/neutral-answer.ts';
+import {
+  freeFormInput,
+  type ModelPart,
+  type NeutralRequest,
+  toolNamed,
+} from '../../../translation/neutral-request.ts';
 import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import type { JsonObject } from '../../lenient.ts';
-import { eventsAround, partsOf, RepeatedText } from '../../wire-event.ts';
-import { reasoningItem } from './reasoning-item.ts';
+import { eventsAround, type JsonObject, partsOf, RepeatedText } from '../../lenient.ts';
+import { reasoningItem } from './write-request.ts';
 
 export const writeAnswer: WireTranslation['writeAnswer'] = (answer, { request, at }) => {
   const head = responseHead(answer, request, at);

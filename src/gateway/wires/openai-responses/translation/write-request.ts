@@ -1,16 +1,16 @@
 import { portableId } from '../../../translation/call-ids.ts';
 import type { Losses } from '../../../translation/losses.ts';
-import type {
-  Content,
-  ModelPart,
-  NeutralMessage,
-  NeutralRequest,
+import {
+  type Content,
+  dropUnsupported,
+  type ModelPart,
+  type NeutralMessage,
+  type NeutralRequest,
+  splitSystem,
 } from '../../../translation/neutral-request.ts';
-import { dropUnsupported, splitSystem } from '../../../translation/request-parts.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import type { JsonObject } from '../../lenient.ts';
-import { fields } from '../../reply.ts';
-import { reasoningItem } from './reasoning-item.ts';
+import { type JsonObject, objectsOf, type RepeatedText, stringIn } from '../../lenient.ts';
+import { fields } from '../../openai.ts';
 
 export const writeRequest: WireTranslation['writeRequest'] = (request, losses, to) => {
   const { system, messages } = splitSystem(request.messages, losses);
@@ -105,4 +105,37 @@ function partOf(part: Content): JsonObject {
   const url = `data:${part.mediaType};base64,${part.data}`;
   if (part.type === 'image') return { type: 'input_image', image_url: url, detail: 'auto' };
   return { type: 'input_file', filename: part.name ?? 'document', file_data: url };
+}
+
+type Reasoning = Extract<ModelPart, { type: 'reasoning' }>;
+
+interface WrittenReasoning {
+  text: string | RepeatedText;
+  signature?: string | undefined;
+  redacted?: boolean | undefined;
+}
+
+/**
+ * Marks encrypted content that the model's wire calls redacted, and not a signature of the text beside it.
+ */
+const redactedMark = 'redacted:';
+
+export function reasoningOf(item: JsonObject): Reasoning {
+  const texts = [...objectsOf(item.summary), ...objectsOf(item.content)].flatMap(
+    (part) => stringIn(part, 'text') ?? [],
+  );
+  const signature = stringIn(item, 'encrypted_content') || undefined;
+  if (signature?.startsWith(redactedMark))
+    return { type: 'reasoning', text: '', signature: signature.slice(redactedMark.length), redacted: true };
+  return { type: 'reasoning', text: texts.join('\n\n'), ...(signature && { signature }) };
+}
+
+export function reasoningItem({ text, signature, redacted }: WrittenReasoning): JsonObject {
+  return {
+    type: 'reasoning',
+    summary: text === '' ? [] : [{ type: 'summary_text', text }],
+    ...(signature !== undefined && {
+      encrypted_content: redacted ? `${redactedMark}${signature}` : signature,
+    }),
+  };
 }
