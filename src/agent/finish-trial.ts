@@ -137,6 +137,8 @@ async function attemptTrial(
     sessionId: `${spec.runId}/${spec.ordinal}/${attempt.number}`,
   };
   const { verdict, cause } = result;
+  // The next trial runs while the disk syncs this result. One that is void may stop its variant.
+  if (verdict !== 'void') passage?.[Symbol.dispose]();
   await confirmLease(lease, attempt, result, parts, signal);
   await storeResult(
     () =>

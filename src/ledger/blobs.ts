@@ -98,8 +98,16 @@ export class BlobStore {
 
   /** Stores a value as JSON. Resolves with the blob's hash. */
   async putJson(value: unknown): Promise<string> {
-    const written = this.#redactor?.json(value) ?? JSON.stringify(value);
-    return (await this.#keep(Buffer.from(written))).sha256;
+    const { blob, store } = this.json(value);
+    await store();
+    return blob.sha256;
+  }
+
+  /** The blob of a value as JSON before it is stored, for what names it and is stored beside it. */
+  json(value: unknown): { blob: Blob; store: () => Promise<Blob> } {
+    const content = Buffer.from(this.#redactor?.json(value) ?? JSON.stringify(value));
+    const sha256 = createHash('sha256').update(content).digest('hex');
+    return { blob: { sha256, byteSize: content.byteLength }, store: () => this.#keep(content) };
   }
 
   /** The content of a blob, checked against its hash. Throws `BLOB_MISSING` or `BLOB_DAMAGED`. */

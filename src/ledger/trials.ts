@@ -105,11 +105,12 @@ export class Trials {
    */
   async finish(attempt: BegunAttempt, finished: FinishedTrial): Promise<void> {
     const { report } = finished;
-    const result = await this.#blobs.putJson(finished.result);
-    const recordBytes = this.#blobs.stat(result)?.byteSize ?? 0;
-    const body = await this.#blobs.putJson(
-      typeof report === 'function' ? report({ sha256: result, byteSize: recordBytes }) : report,
-    );
+    const result = this.#blobs.json(finished.result);
+    const body = this.#blobs.json(typeof report === 'function' ? report(result.blob) : report);
+    // A disk syncs both in the time of one.
+    const storing = [result.store(), body.store()];
+    await Promise.allSettled(storing);
+    await Promise.all(storing);
     const listing = finished.listing && this.#redacted(finished.listing);
     const records = this.#records;
     records.transaction(() => {
@@ -119,17 +120,18 @@ export class Trials {
         `UPDATE trials SET state = 'finished', verdict = ?, result = ?, finished_at = ?, fingerprint = ?
          WHERE key = ?`,
         finished.verdict,
-        result,
+        result.blob.sha256,
         now,
         fingerprintKey(records, finished.fingerprint),
         attempt.trial,
       );
-      if (listing !== undefined) storeListing(records, attempt.trial, { listing, recordBytes });
+      if (listing !== undefined)
+        storeListing(records, attempt.trial, { listing, recordBytes: result.blob.byteSize });
       records.note({ subject: 'trial', key: attempt.trial, state: 'finished', detail: finished.verdict });
       const { lease } = finished;
       records.insert('reports', {
         trial: attempt.trial,
-        body,
+        body: body.blob.sha256,
         state: 'queued',
         nextAt: now,
         since: now,

@@ -1,4 +1,5 @@
-import { rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
 import { Admission } from '../../src/agent/admission.ts';
@@ -81,7 +82,7 @@ interface Circumstances extends Pick<AttemptParts, 'claim'> {
   clock?: Clock;
   breaking?: typeof failing;
   /** Sees each event when it happens. */
-  during?: (event: AttemptEvent) => void;
+  during?: (event: AttemptEvent, admission: Admission) => void;
 }
 
 async function finish(
@@ -106,6 +107,12 @@ async function finish(
     patienceMs: 600_000,
     observe: () => undefined,
   });
+  const admission = new Admission({
+    clock: hasty,
+    concurrency: 1,
+    room: { cpus: 4, memory: 8e9 },
+    requireRoom: async () => undefined,
+  });
   const parts: AttemptParts = {
     sandboxes,
     runners: all,
@@ -113,12 +120,7 @@ async function finish(
     ledger,
     gateway,
     budgets: { trial: {}, batch: undefined },
-    admission: new Admission({
-      clock: hasty,
-      concurrency: 1,
-      room: { cpus: 4, memory: 8e9 },
-      requireRoom: async () => undefined,
-    }),
+    admission,
     circuits,
     random: Math.random,
     attempts,
@@ -129,7 +131,7 @@ async function finish(
   const signals = { signal, admitted: signal };
   const observe = (event: AttemptEvent) => {
     events.push(event);
-    during?.(event);
+    during?.(event, admission);
   };
   const finished = finishTrial(spec, key, parts, signals, observe);
   await finished.catch(() => undefined);
@@ -252,6 +254,24 @@ test('an agent that fails, and a prepare that fails, are not run again', async (
   expect(unprepared.observed).toMatchObject([
     { kind: 'finished', result: { verdict: 'void', cause: { kind: 'task' } } },
   ]);
+});
+
+test.for([
+  ['a verdict that waits for the disk holds up no other trial', 'true', 'verify', 0],
+  ['one that is void does, because it may stop the next ones', 'exit 1', 'sandbox', 1],
+] as const)('%s', async ([, prepare, phase, held]) => {
+  const blobs = join(folder, 'blobs');
+  const permits: number[] = [];
+  const { observed } = await finish(specOf('true', { prepare, verify: 'true' }), 0, {
+    during(event, { trials }) {
+      if (event.kind === 'phase' && event.phase === phase) rmSync(blobs, { recursive: true, force: true });
+      if (event.kind !== 'unstored') return;
+      permits.push(trials.holders.length);
+      mkdirSync(blobs);
+    },
+  });
+  expect(observed.map(({ kind }) => kind)).toEqual(['unstored', 'finished']);
+  expect(permits).toEqual([held]);
 });
 
 test('a finished result of a trial that another agent has got meanwhile is kept, and not reported', async () => {
