@@ -4,7 +4,6 @@ import { BatchPage } from './batch/batch-page.tsx';
 import { BatchesPage } from './batches/batches-page.tsx';
 import { ComparePage } from './compare/compare-page.tsx';
 import { type Data, DataContext } from './data/source.tsx';
-import { AddFile } from './parts/add-file.tsx';
 import { Heading, Notice } from './parts/heading.tsx';
 import { addressOf, go, type Route, useRoute } from './router.ts';
 import { activeShortcuts, shortcutsAreOn, turnShortcuts, useShortcuts } from './shortcuts.ts';
@@ -86,6 +85,71 @@ function Page({ route: { path, query } }: { route: Route }) {
 }
 
 const isKey = (text: string) => /^\d+$/.test(text);
+
+/** Compares the page with another exported one, which a person chooses or drops anywhere onto the page. */
+function AddFile({ add }: { add: NonNullable<DataSource['add']> }) {
+  const [error, setError] = useState<Error>();
+  const input = useRef<HTMLInputElement>(null);
+  const compare = async (file: File | undefined) => {
+    if (!file) return;
+    try {
+      const { one, other } = await add(file);
+      setError(undefined);
+      go(addressOf('/compare', { left: String(one), right: String(other) }));
+    } catch (thrown) {
+      setError(thrown as Error);
+    }
+  };
+  const current = useRef(compare);
+  current.current = compare;
+
+  useEffect(() => {
+    const dragged = (event: DragEvent) => event.preventDefault();
+    const dropped = (event: DragEvent) => {
+      // The browser would open the file in place of this page.
+      event.preventDefault();
+      void current.current(event.dataTransfer?.files[0]);
+    };
+    addEventListener('dragover', dragged);
+    addEventListener('drop', dropped);
+    return () => {
+      removeEventListener('dragover', dragged);
+      removeEventListener('drop', dropped);
+    };
+  }, []);
+
+  return (
+    <>
+      {error && (
+        <span class="problem" role="alert">
+          {error.message}
+        </span>
+      )}
+      <input
+        ref={input}
+        type="file"
+        accept=".html,text/html"
+        aria-label="Another exported page"
+        hidden
+        onChange={({ currentTarget }) => {
+          const [file] = currentTarget.files ?? [];
+          // The same file can be chosen again.
+          void compare(file).then(() => {
+            if (input.current) input.current.value = '';
+          });
+        }}
+      />
+      <button
+        type="button"
+        class="quiet"
+        title="Or drop another exported page onto this one"
+        onClick={() => input.current?.click()}
+      >
+        Compare with a file
+      </button>
+    </>
+  );
+}
 
 function LiveState({ state }: { state: WatchState | undefined }) {
   if (state === undefined) return null;

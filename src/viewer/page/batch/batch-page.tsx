@@ -8,7 +8,7 @@ import { type GridTrial, tallyOf, variantsOf } from '../../model/grid.ts';
 import { type BatchRow, type Exported, isPlatforms, partText } from '../../model/shapes.ts';
 import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';
-import { Heading, Notice, Pending } from '../parts/heading.tsx';
+import { Figure, Heading, Notice, Pending } from '../parts/heading.tsx';
 import { ago, cost, count, duration, percent, plural, when } from '../parts/quantities.ts';
 import { narrow, useMedia } from '../parts/use-media.ts';
 import { AuditChip, signOf, standingOf, TallyBar, tallyText, Verdict } from '../parts/verdict.tsx';
@@ -16,8 +16,7 @@ import { VirtualList } from '../parts/virtual-list.tsx';
 import { addressOf, go, setQuery } from '../router.ts';
 import { useShortcuts } from '../shortcuts.ts';
 import { BatchGrid } from './batch-grid.tsx';
-import { isFailed, neighbour } from './neighbours.ts';
-import { useBatch } from './use-batch.ts';
+import { isFailed, neighbour, useBatch } from './use-batch.ts';
 
 /** One batch: its trials as a grid of cases and variants, or as a list. */
 export function BatchPage({ batch, query }: { batch: number; query: URLSearchParams }) {
@@ -295,15 +294,6 @@ function BatchHead({ batch, exported, trials, isFiltered, variants }: BatchHeadP
         {tokens.sum !== 0 && <Figure name={`Cost${costs.of}`} value={cost(costs.sum)} />}
       </dl>
     </>
-  );
-}
-
-function Figure({ name, value }: { name: string; value: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
   );
 }
 

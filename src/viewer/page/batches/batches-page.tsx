@@ -8,7 +8,7 @@ import { line } from '../parts/foreign.ts';
 import { Heading, Notice } from '../parts/heading.tsx';
 import { ago, cost, count, percent, plural, took, when } from '../parts/quantities.ts';
 import { narrow, useMedia } from '../parts/use-media.ts';
-import { TallyBar, TallySigns } from '../parts/verdict.tsx';
+import { TallySigns } from '../parts/verdict.tsx';
 import { type RowAttributes, VirtualList } from '../parts/virtual-list.tsx';
 import { addressOf, go, setQuery } from '../router.ts';
 import { useShortcuts } from '../shortcuts.ts';
@@ -105,7 +105,9 @@ function Batches({ batches, query }: { batches: BatchInList[]; query: URLSearchP
                   {name}
                 </span>
               ))}
-              <span role="columnheader">Note</span>
+              <span role="columnheader">
+                <span class="unseen">Note</span>
+              </span>
             </div>
           }
           label="All batches that match"
@@ -181,7 +183,6 @@ function Row({ batch, index, attributes, isMarked, isCurrent, mark }: RowProps) 
         )}
       </span>
       <span role="cell" class="verdicts">
-        <TallyBar tally={batch} />
         <TallySigns tally={batch} />
       </span>
       <span role="cell" class="number rate">

@@ -3,6 +3,7 @@ import uPlot from 'uplot';
 import type { SuiteRates } from '../../model/grid.ts';
 import { line } from '../parts/foreign.ts';
 import { percent, when } from '../parts/quantities.ts';
+import { useThemeChanges } from '../parts/use-media.ts';
 import { addressOf, go, setQuery } from '../router.ts';
 
 /** Suites that are offered by name; the filter finds the others. */
@@ -65,17 +66,7 @@ const dates = [
 function Plot({ rates }: { rates: SuiteRates }) {
   const host = useRef<HTMLDivElement>(null);
   const [under, setUnder] = useState<number>();
-  const [theme, setTheme] = useState(0);
-  useEffect(() => {
-    const again = () => setTheme((changes) => changes + 1);
-    const dark = matchMedia('(prefers-color-scheme: dark)');
-    dark.addEventListener('change', again);
-    addEventListener('offsite-theme', again);
-    return () => {
-      dark.removeEventListener('change', again);
-      removeEventListener('offsite-theme', again);
-    };
-  }, []);
+  const theme = useThemeChanges();
 
   useEffect(() => {
     const element = host.current;
@@ -95,7 +86,7 @@ function Plot({ rates }: { rates: SuiteRates }) {
         cursor: { y: false, drag: { x: false, y: false } },
         scales: { y: { range: [-0.04, 1.04] } },
         axes: [
-          { ...axis, ticks: { show: false }, size: 36, grid: { show: false }, values: dates },
+          { ...axis, ticks: { show: false }, size: 36, space: 80, grid: { show: false }, values: dates },
           {
             ...axis,
             ticks: { show: false },

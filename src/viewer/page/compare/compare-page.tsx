@@ -19,7 +19,7 @@ import { standingOf, Verdict } from '../parts/verdict.tsx';
 import { addressOf, setQuery } from '../router.ts';
 import { useShortcuts } from '../shortcuts.ts';
 import { EntryPanel } from '../trial/entry-panel.tsx';
-import { RecordContext, type ShownRecord, useRecord } from '../trial/record-context.ts';
+import { RecordContext, type ShownRecord, useRecord } from '../trial/record-context.tsx';
 import { TimelineList } from '../trial/timeline-list.tsx';
 import { CaseList } from './case-list.tsx';
 import { Finding } from './finding.tsx';

@@ -40,3 +40,13 @@ export function Notice({ error, children }: { error?: Error | undefined; childre
     );
   return <p class="notice">{children ?? 'Loading …'}</p>;
 }
+
+/** A number or a short text, in a list of them. */
+export function Figure({ name, value }: { name: string; value: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+}

@@ -4,7 +4,7 @@ import { useData } from '../data/source.tsx';
 import { LongText } from '../parts/blob-text.tsx';
 import { line } from '../parts/foreign.ts';
 import { byteSize } from '../parts/quantities.ts';
-import { useRecord } from './record-context.ts';
+import { useRecord } from './record-context.tsx';
 
 /** Files that the trial kept. */
 export function Artifacts() {

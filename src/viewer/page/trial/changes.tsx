@@ -6,7 +6,7 @@ import { useData } from '../data/source.tsx';
 import { Comparisons, type DiffLine, type FileDiff } from '../parts/diff.ts';
 import { line } from '../parts/foreign.ts';
 import { plural } from '../parts/quantities.ts';
-import { useRecord } from './record-context.ts';
+import { useRecord } from './record-context.tsx';
 
 /** Files whose differences are open at first. */
 const openAtFirst = 5;

@@ -7,8 +7,7 @@ import { entryDetails } from '../../model/entry.ts';
 import { line } from '../parts/foreign.ts';
 import { count, duration } from '../parts/quantities.ts';
 import { Verdict } from '../parts/verdict.tsx';
-import { useRecord } from './record-context.ts';
-import { RecordText } from './record-text.tsx';
+import { RecordText, useRecord } from './record-context.tsx';
 
 /** Verify steps, validations and judgments. Those that failed are open. */
 export function Checks() {

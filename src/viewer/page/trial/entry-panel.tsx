@@ -2,9 +2,9 @@ import type { TimelineEntry } from '../../../record/timeline.ts';
 import { type EntryFigure, entryDetails } from '../../model/entry.ts';
 import { BlobText } from '../parts/blob-text.tsx';
 import { line } from '../parts/foreign.ts';
+import { Figure } from '../parts/heading.tsx';
 import { byteSize, cost, count, duration, took } from '../parts/quantities.ts';
-import { useRecord } from './record-context.ts';
-import { RecordText } from './record-text.tsx';
+import { RecordText, useRecord } from './record-context.tsx';
 
 /** The details of the selected entry. */
 export function EntryPanel({ entry }: { entry: TimelineEntry }) {
@@ -18,10 +18,10 @@ export function EntryPanel({ entry }: { entry: TimelineEntry }) {
         {failed && <span class="tag failed">failed</span>} <span class="entry-title">{line(title)}</span>
       </h2>
       <dl class="facts">
-        <Fact label="Began" value={`+${duration(at - record.startedAt)}`} />
-        {until !== undefined && <Fact label="Took" value={took(until - at, isAbout)} />}
+        <Figure name="Began" value={`+${duration(at - record.startedAt)}`} />
+        {until !== undefined && <Figure name="Took" value={took(until - at, isAbout)} />}
         {figures.map((figure) => (
-          <Fact key={figure.label} label={figure.label} value={written(figure)} />
+          <Figure key={figure.label} name={figure.label} value={written(figure)} />
         ))}
       </dl>
       {texts.map(({ label, pointer, text }) => (
@@ -32,15 +32,6 @@ export function EntryPanel({ entry }: { entry: TimelineEntry }) {
       ))}
       {texts.length === 0 && blobs.length === 0 && <p class="dim">Nothing more was kept of it.</p>}
     </section>
-  );
-}
-
-function Fact({ label, value }: { label: string; value: string }) {
-  return (
-    <div>
-      <dt>{label}</dt>
-      <dd>{value}</dd>
-    </div>
   );
 }
 

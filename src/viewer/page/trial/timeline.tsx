@@ -11,10 +11,11 @@ import { entryName } from '../../model/entry.ts';
 import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';
 import { duration } from '../parts/quantities.ts';
+import { useThemeChanges } from '../parts/use-media.ts';
 import { setQuery } from '../router.ts';
 import { useShortcuts } from '../shortcuts.ts';
 import { EntryPanel } from './entry-panel.tsx';
-import { useRecord } from './record-context.ts';
+import { useRecord } from './record-context.tsx';
 import { TimelineList } from './timeline-list.tsx';
 
 /** Kinds that are shown and hidden together. */
@@ -155,22 +156,15 @@ const height = phaseHeight + 3 * laneHeight + 4;
 /** The whole trial at a glance: phases as bands, entries as marks. A click goes to the nearest entry. */
 function OverviewStrip({ record, entries, selected, onSelect }: OverviewStripProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [changes, again] = useReducer((count: number) => count + 1, 0);
+  const [resizes, again] = useReducer((count: number) => count + 1, 0);
+  const theme = useThemeChanges();
   const { startedAt, finishedAt, phases } = record;
   const span = Math.max(1, finishedAt - startedAt);
 
   useEffect(() => {
-    const redraw = () => again(undefined);
-    const resized = new ResizeObserver(redraw);
+    const resized = new ResizeObserver(() => again(undefined));
     if (canvas.current) resized.observe(canvas.current);
-    const dark = matchMedia('(prefers-color-scheme: dark)');
-    dark.addEventListener('change', redraw);
-    addEventListener('offsite-theme', redraw);
-    return () => {
-      resized.disconnect();
-      dark.removeEventListener('change', redraw);
-      removeEventListener('offsite-theme', redraw);
-    };
+    return () => resized.disconnect();
   }, []);
 
   useEffect(() => {
@@ -205,7 +199,7 @@ function OverviewStrip({ record, entries, selected, onSelect }: OverviewStripPro
       context.fillStyle = colour('--accent');
       context.fillRect(x(selected.at) - 1, 0, 2, height);
     }
-  }, [record, entries, selected, changes]);
+  }, [record, entries, selected, resizes, theme]);
 
   const goTo = (event: MouseEvent) => {
     const box = (event.currentTarget as HTMLElement).getBoundingClientRect();

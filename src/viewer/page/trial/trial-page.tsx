@@ -6,17 +6,16 @@ import { usageOf } from '../../../record/usage.ts';
 import { explain } from '../../model/explain.ts';
 import type { GridTrial } from '../../model/grid.ts';
 import type { TrialPage as Page, TrialRow } from '../../model/shapes.ts';
-import { filtered, isFailed, neighbour } from '../batch/neighbours.ts';
-import { useBatch } from '../batch/use-batch.ts';
+import { filtered, isFailed, neighbour, useBatch } from '../batch/use-batch.ts';
 import { useLoaded } from '../data/source.tsx';
 import { line, lines } from '../parts/foreign.ts';
-import { Heading, Notice, Pending } from '../parts/heading.tsx';
+import { Figure, Heading, Notice, Pending } from '../parts/heading.tsx';
 import { cost, count, duration } from '../parts/quantities.ts';
 import { AuditChip, standingOf, Verdict } from '../parts/verdict.tsx';
 import { addressOf, go } from '../router.ts';
 import { useShortcuts } from '../shortcuts.ts';
 import { Attempts } from './attempts.tsx';
-import { RecordContext, type ShownRecord, useRecord } from './record-context.ts';
+import { RecordContext, type ShownRecord, useRecord } from './record-context.tsx';
 import { TrialTabs } from './trial-tabs.tsx';
 
 /** One trial: its verdict with the reason, then all that happened. */
@@ -198,15 +197,6 @@ function Why({ attempts, audit }: { attempts: number } & Pick<TrialRow, 'audit'>
         </div>
       )}
     </section>
-  );
-}
-
-function Figure({ name, value }: { name: string; value: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
   );
 }
 

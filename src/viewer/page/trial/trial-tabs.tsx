@@ -8,6 +8,7 @@ import type { TrialRecord } from '../../../record/trial-record.ts';
 import type { TrialPage } from '../../model/shapes.ts';
 import { BlobText, LongText } from '../parts/blob-text.tsx';
 import { line } from '../parts/foreign.ts';
+import { Figure } from '../parts/heading.tsx';
 import { duration, plural, when } from '../parts/quantities.ts';
 import { setQuery } from '../router.ts';
 import { useShortcuts } from '../shortcuts.ts';
@@ -15,8 +16,7 @@ import { Artifacts } from './artifacts.tsx';
 import { Attempts } from './attempts.tsx';
 import { Changes } from './changes.tsx';
 import { Checks } from './checks.tsx';
-import { useLoadValue, useRecord } from './record-context.ts';
-import { RecordText } from './record-text.tsx';
+import { RecordText, useLoadValue, useRecord } from './record-context.tsx';
 import { Timeline } from './timeline.tsx';
 
 interface Tab {
@@ -303,10 +303,7 @@ function Task() {
       <h2>What was tried</h2>
       <dl class="facts">
         {facts.map(([label, value]) => (
-          <div key={label}>
-            <dt>{label}</dt>
-            <dd>{line(value)}</dd>
-          </div>
+          <Figure key={label} name={label} value={line(value)} />
         ))}
       </dl>
       {disagreements && disagreements.length > 0 && (
