@@ -47,6 +47,7 @@ test('the results of a batch that several machines share are seen as a whole', a
   expect(runs).toMatch(/ b +.* 2 of 2 /);
   const shown = await at.command('show');
   expect(shown.stdout).toContain('found at the service');
+  expect(shown.stdout, 'what the id of a variant stands for').toMatch(/^v_\w+: command.*, model none$/m);
   expect(shown.stdout).toContain(`with what others ran of it: offsite service runs ${batchId}`);
   expect((await at.command('data', 'batches')).stdout).toContain('found at the service');
 

@@ -12,7 +12,7 @@ import { listingsOf } from '../../ledger/listings.ts';
 import { platformService } from '../../ledger/platform.ts';
 import type { PartNumber, SetPart, StoredSet } from '../../ledger/sets.ts';
 import { batchMarks } from '../../record/batch-marks.ts';
-import { mixedTexts } from '../../record/fingerprint.ts';
+import { type KnownFingerprint, mixedTexts } from '../../record/fingerprint.ts';
 import { whyText } from '../../record/listing.ts';
 import { commitText } from '../../record/suite-commit.ts';
 import { fittedLine, table } from '../../text/fit.ts';
@@ -43,8 +43,8 @@ interface ShownBatch {
   left: number;
   /** What to know about the batch before its results are believed. */
   marks: string[];
-  /** What differs between trials of one case and variant. */
-  mixed: string[];
+  /** What differs between trials of one case and variant, and what ids of variants stand for. */
+  remarks: string[];
   /** Whether others may have run parts of it. */
   isFound: boolean;
 }
@@ -95,9 +95,16 @@ export function readBatch(
   };
   const [facts] = listBatches(ledger.records, { only: batch.key });
   const marks = facts ? batchMarks(facts) : [];
-  const mixed = mixedTexts(fingerprintsOf(ledger.records, batch.key));
   const isFound = facts?.isFound === true;
-  return { batch, run, summary, notPassed, unreadable, left, marks, mixed, isFound };
+  const known = fingerprintsOf(ledger.records, batch.key);
+  const remarks = [...mixedTexts(known), ...(isFound ? variantTexts(known) : [])];
+  return { batch, run, summary, notPassed, unreadable, left, marks, remarks, isFound };
+}
+
+/** What the service's ids of variants stand for. A run that was found has no other name for its variant. */
+function variantTexts(known: readonly KnownFingerprint[]): string[] {
+  const texts = known.map(({ variant, parts }) => `${variant}: ${parts.harness}, model ${parts.model}`);
+  return [...new Set(texts)];
 }
 
 /** Terminals of fewer cells are narrow. */
@@ -113,7 +120,7 @@ const narrow = 120;
  * @param width of the terminal, in cells
  */
 export function batchView(
-  { batch, run, summary, notPassed, unreadable, marks, mixed, isFound }: ShownBatch,
+  { batch, run, summary, notPassed, unreadable, marks, remarks, isFound }: ShownBatch,
   {
     short,
     isLast,
@@ -160,7 +167,7 @@ export function batchView(
   return page([
     ...damaged,
     head,
-    stack([summaryTable(summary), ...mixed.map((line) => text`${line}`)]),
+    stack([summaryTable(summary), ...remarks.map((line) => text`${line}`)]),
     ...(trials.length > 0 ? [stack(trials)] : []),
     ...(hint ?? []),
     ...whole,

@@ -168,7 +168,8 @@ function noServer(given: string, { status, text }: ServerAnswer): OffsiteError {
     kind: 'infrastructure',
     hint: redirects
       ? 'Redirects are not followed. Give the address of the API itself.'
-      : 'Give the base URL of its API as in its documentation, such as http://127.0.0.1:8000/v1.',
+      : 'Give the base URL of its API as in its documentation, such as http://127.0.0.1:8000/v1. ' +
+        `It must speak one of these wires: ${allWires.map(({ name }) => name).join(', ')}.`,
   });
 }
 
