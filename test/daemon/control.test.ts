@@ -138,13 +138,13 @@ test('a run that is canceled ends, is not run again, and frees its place', async
 });
 
 test('a queued run is canceled by its id, which the status lists', async () => {
-  await at.command('daemon', 'pause');
+  await at.tell('pause');
   await at.command('daemon', 'enqueue', suite('later', {}));
   const { queuedRuns } = await at.once(({ queuedRuns }) => queuedRuns.length === 1);
   const canceled = await at.command('daemon', 'cancel', queuedRuns[0]?.run ?? '');
   const folder = `--data-folder ${at.place.dataFolder}`;
   expect(canceled.stdout).toContain(`\`offsite data abandon BATCH ${folder}\` reports them as void`);
-  await at.command('daemon', 'resume');
+  await at.tell('unpause');
 });
 
 test('its metrics say what it did', async () => {
@@ -172,13 +172,13 @@ test('its status says what is prepared', async () => {
 
 describe('a run that was found at the service and canceled', () => {
   const canceled = async (id: string) => {
-    await at.command('daemon', 'pause');
+    await at.tell('pause');
     const [run = ''] = await at.queue([id], { suite: 'small' });
     await at.once(({ queued }) => queued === 1);
     const { stdout } = await at.command('daemon', 'cancel', run);
     const command = `offsite resume ${run} --data-folder ${at.place.dataFolder}`;
     expect(stdout).toContain(`\`${command}\` runs the canceled ones after all`);
-    await at.command('daemon', 'resume');
+    await at.tell('unpause');
     return run;
   };
 

@@ -28,6 +28,8 @@ export interface DaemonPlace extends AsyncDisposable {
   drained(): Promise<Ended>;
   /** Another command in the same data folder. */
   command(...args: string[]): Promise<Ended>;
+  /** Pauses the daemon, or ends the pause, by its socket. */
+  tell(what: 'pause' | 'unpause'): Promise<unknown>;
   /** The service's records of a case's runs, newest first. */
   runs(caseId: string): Promise<RunRecord[]>;
   /** Resolves once the service was asked to take so many reports in all. */
@@ -87,6 +89,7 @@ export async function openDaemonPlace(): Promise<DaemonPlace> {
     },
     drained: () => begin(['--once']).ended,
     command,
+    tell: (what) => askDaemon(place.dataFolder, 'POST', `/${what}`),
     async runs(caseId) {
       return ((await service.ask('evals.runs.list', { caseId })) as { runs: RunRecord[] }).runs;
     },
