@@ -11,14 +11,11 @@ import { openPlace, type Place } from '../cli/place.ts';
 import { zipOf } from '../export/zip-file.ts';
 import { makeRepository } from '../suite/git/repository.ts';
 import { hostileService, hostileSocket, type Party, refusingParty } from './hostile-parties.ts';
+import { hostileSuite, hostileTasks, modelAt, name, say } from './hostile-place.ts';
 import { attacks, harmIn, hostileName, hostileText } from './hostile-text.ts';
 
 /** What GitHub Actions is told on purpose. */
 const annotation = /^::(error|warning) title=/;
-
-const name = (attack: string) => attack.toWellFormed().replaceAll('\0', '');
-const shellName = name(hostileText).replaceAll("'", '');
-const say = `printf '%s\\n' '${shellName}' '::stop-commands::x' '##[error]y' >&2`;
 
 let place: Place;
 let flaky: FlakyService;
@@ -38,27 +35,7 @@ beforeAll(async () => {
   lengthy = await hostileService('at-length');
   model = await refusingParty();
   parties.push(flaky, kind, refusing, lengthy, model);
-  suite = place.suite({
-    cases: [
-      { id: name(attacks.stop), verify: `${say}; false`, variables: { act: say } },
-      { id: hostileName, prepare: `${say}; exit 3`, verify: 'true' },
-      {
-        id: 'files',
-        verify: 'true',
-        variables: { act: "touch ':x' \"$(printf '\\033]52;c;x\\007\\n::y')\"" },
-      },
-    ],
-    variants: [{ name: hostileName, model: 'none', harness: 'command', profile: 'worker' }],
-    config: {
-      models: {
-        [hostileName]: { wire: 'openai-chat', baseUrl: `${model.url}/v1`, aliases: [name(attacks.osc52)] },
-        wild: { wire: 'openai-chat', baseUrl: `${model.url}/v1` },
-      },
-      daemon: { suites: [hostileName] },
-      // gVisor has no filter, and a kernel of its own.
-      sandboxes: { local: { seccomp: 'if-available' } },
-    },
-  });
+  suite = hostileSuite(place, model);
   flaky.down.add('evals.reportTrial');
   flaky.alter = (operation, body) =>
     operation === 'evals.reportTrial' ? JSON.stringify({ _tag: hostileText, message: hostileText }) : body;
@@ -94,28 +71,21 @@ async function answered(...args: string[]): Promise<Ended[]> {
   return [await offsite(own, args)];
 }
 
-const plain = async (...args: string[]) => [await offsite(place, args)];
+type Options = Parameters<typeof offsite>[2];
 
-/** For commands that know no data folder. @param env where the engine is, unless it is the real one */
-const bare = async (args: string[], env: Record<string, string> = {}) => [
-  await offsite(place, args, { env, dataFolder: null }),
-];
-
-/** Tasks whose names, texts and keys are hostile, and a task that cannot be read. */
-function hostileTasks(): string {
-  const folder = `sets/${hostileName.replaceAll('/', '').slice(0, 80)}`;
-  const key = JSON.stringify(hostileName);
-  const toml = `[task]\n${key} = ${key}\n[environment]\ndocker_image = ${key}\nskills_dir = "/s"\n`;
-  for (const name of ['task.toml', 'instruction.md', 'tests/test.sh'])
-    place.write(`${folder}/${name}`, name === 'task.toml' ? toml : hostileText);
-  place.write(`${folder} unreadable/task.toml`, `[environment]\ncpus = ${key}\n[agent]\nuser = [${key}]\n`);
-  const row = { instance_id: hostileName, [hostileName]: 1 };
-  const texts = { repo: hostileName, problem_statement: hostileText, test_patch: hostileText };
-  const whole = { ...row, ...texts, base_commit: 'a', FAIL_TO_PASS: [hostileName], PASS_TO_PASS: [] };
-  place.write('sets/rows.jsonl', `${JSON.stringify(row)}\n`);
-  place.write('sets/whole.jsonl', `${JSON.stringify(whole)}\n`);
-  return join(place.folder, 'project', 'sets');
+/** Runs command lines one after the other. */
+async function inTurn(lines: string[][], options?: Options): Promise<Ended[]> {
+  const ended: Ended[] = [];
+  for (const line of lines) ended.push(await offsite(place, line, options));
+  return ended;
 }
+
+const plain = (...lines: string[][]) => inTurn(lines);
+const configured = (...lines: string[][]) => inTurn(lines.map((line) => [...line, ...config()]));
+
+/** For commands that know no data folder. */
+const bare = (...lines: string[][]) => inTurn(lines, { dataFolder: null });
+const withBadEngine = (...lines: string[][]) => inTurn(lines, { dataFolder: null, env: badEngine() });
 
 /**
  * Commands of the fleet that ask a server, or look for what is not there, about something with a hostile
@@ -145,18 +115,18 @@ function onFleet(): Promise<Map<string | undefined, Ended>> {
   return fleetEnded;
 }
 
-/** A configuration of one model, at this party. */
-function modelAt({ url }: Party): string[] {
-  const models = { [hostileName]: { wire: 'openai-chat', baseUrl: `${url}/v1` } };
-  return ['--config', place.write('one-model.yaml', stringify({ models }))];
-}
+/** A trial of the run, as commands name it. */
+const trialOf = (index: number) => `${JSON.parse(ran.stdout).runs[index].id}#0`;
+const atKind = () => modelAt(place, kind);
+const batchOfRun = () => JSON.parse(ran.stdout).batchId as string;
+const [stop, lineStop, osc52] = [name(attacks.stop), name(attacks.lineStop), name(attacks.osc52)];
 
 /** One for each command there is; what each printed. */
 const trials: Record<string, () => Promise<Ended[]>> = {
   run: async () => {
     using other = openPlace();
     const wild = other.suite({
-      cases: [{ id: name(attacks.lineStop), verify: 'true' }],
+      cases: [{ id: lineStop, verify: 'true' }],
       variants: [{ name: hostileName, model: hostileName, harness: 'bash' }],
       config: { models: { [hostileName]: { wire: 'openai-chat', baseUrl: `${model.url}/v1` } } },
     });
@@ -167,8 +137,8 @@ const trials: Record<string, () => Promise<Ended[]>> = {
       ran,
       await offsite(place, ['run', suite], { env: at(refusing) }),
       await running.ended,
-      await offsite(place, ['run', suite, '--replay', name(attacks.stop)]),
-      await offsite(place, ['run', suite, '--replay', JSON.parse(ran.stdout).batchId], { env: at(kind) }),
+      await offsite(place, ['run', suite, '--replay', stop]),
+      await offsite(place, ['run', suite, '--replay', batchOfRun()], { env: at(kind) }),
     ];
   },
   init: async () => {
@@ -183,10 +153,9 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     return [
       await offsite(inside, args, { dataFolder: null }),
       await offsite(inside, args, { dataFolder: null }),
-      await offsite(inside, ['init', '--model-ports', name(attacks.stop)], { dataFolder: null }),
+      await offsite(inside, ['init', '--model-ports', stop], { dataFolder: null }),
     ];
   },
-  case: () => bare(['case']),
   'case add': async () => {
     using own = openPlace();
     const repository = makeRepository(own.folder);
@@ -200,178 +169,131 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     );
     return [
       await add('--suite', file, '--test', hostileName),
-      await add('--suite', file, '--commit', name(attacks.lineStop)),
+      await add('--suite', file, '--commit', lineStop),
       await add('--suite', file, '--id', hostileName),
       await add('--suite', hostileName),
       await add('--suite', file, '--diff', file),
     ];
   },
   'service start': async () => {
+    const line = ['service', 'start', suite];
     return [
-      ...(await asked('service', 'start', suite, '--drop-local')),
-      await offsite(place, ['service', 'start', suite], { env: at(kind) }),
-      ...(await plain('service', 'start', suite, '--trials', '1')),
-      ...(await plain('service', 'start', suite, '--variant', hostileName, name(attacks.stop))),
+      ...(await asked(...line, '--drop-local')),
+      ...(await inTurn([line], { env: at(kind) })),
+      ...(await plain([...line, '--trials', '1'], [...line, '--variant', hostileName, stop])),
     ];
   },
-  resume: () => plain('resume', hostileName, ...config()),
-  'data abandon': () => plain('data', 'abandon', hostileName, ...config()),
+  resume: () => configured(['resume', hostileName]),
+  'data abandon': () => configured(['data', 'abandon', hostileName]),
   'trial fork': async () => {
-    const trial = `${JSON.parse(ran.stdout).runs[2].id}#0`;
-    const args = ['--at', '0', '--model', hostileName, ...config()];
+    const trial = trialOf(2);
+    const model = ['--model', hostileName];
     return [
-      ...(await plain('trial', 'fork', trial, ...args, '--json')),
-      ...(await plain('trial', 'fork', trial, '--at', '5', '--model', hostileName, ...config())),
-      ...(await plain('trial', 'fork', name(attacks.stop), ...args)),
-      ...(await plain(
-        'trial',
-        'fork',
-        trial,
-        ...args,
-        '--harness',
-        hostileName,
-        '--profile',
-        name(attacks.stop),
+      ...(await configured(
+        ['trial', 'fork', trial, '--at', '0', ...model, '--json'],
+        ['trial', 'fork', trial, '--at', '5', ...model],
+        ['trial', 'fork', stop, '--at', '0', ...model],
+        ['trial', 'fork', trial, '--at', '0', ...model, '--harness', hostileName, '--profile', stop],
       )),
-      ...(await plain(
-        'fork',
-        trial,
-        '--at',
-        '0',
-        '--model',
-        name(attacks.osc52),
-        '--data-folder',
-        place.folder,
-      )),
+      ...(await plain(['fork', trial, '--at', '0', '--model', osc52, '--data-folder', place.folder])),
     ];
   },
-  'data batches': async () => [
-    ...(await plain('data', 'batches')),
-    ...(await plain('data', 'batches', '--json')),
-  ],
-  show: async () => {
-    const trials = JSON.parse(ran.stdout).runs.map((run: { id: string }) => `${run.id}#0`);
+  'data batches': () => plain(['data', 'batches'], ['data', 'batches', '--json']),
+  show: () => {
     const parts = ['--verify', '--diff', '--transcript', '--model', '--json'];
-    return [
-      ...(await plain('show')),
-      ...(await plain('show', hostileName)),
-      ...(await Promise.all(trials.map((trial: string) => offsite(place, ['show', trial])))),
-      ...(await Promise.all(parts.map((part) => offsite(place, ['show', trials[2], part])))),
-    ];
+    return plain(
+      ['show'],
+      ['show', hostileName],
+      ...[0, 1, 2].map((index) => ['show', trialOf(index)]),
+      ...parts.map((part) => ['show', trialOf(2), part]),
+    );
   },
-  'trial artifacts': async () => {
+  'trial artifacts': () => {
+    const line = ['trial', 'artifacts'];
     const out = join(place.folder, 'artifacts');
-    const trial = `${JSON.parse(ran.stdout).runs[2].id}#0`;
-    return [
-      ...(await plain('trial', 'artifacts', trial)),
-      ...(await plain('trial', 'artifacts', trial, '--out', out)),
-      ...(await plain('trial', 'artifacts', name(attacks.lineStop))),
-    ];
+    return plain([...line, trialOf(2)], [...line, trialOf(2), '--out', out], [...line, lineStop]);
   },
   'trial shell': async () => {
-    const trial = `${JSON.parse(ran.stdout).runs[2].id}#0`;
     const print = `${say}; printf '%s\\n' *`;
-    const args = ['trial', 'shell', '--data-folder', place.dataFolder, trial, '--', 'bash', '-c', print];
+    const inside = ['--data-folder', place.dataFolder, trialOf(2), '--', 'bash', '-c', print];
     return [
-      await offsite(place, args, { dataFolder: null }),
-      ...(await plain('trial', 'shell', hostileName)),
+      ...(await bare(['trial', 'shell', ...inside])),
+      ...(await plain(['trial', 'shell', hostileName])),
     ];
   },
-  'tasks list': async () => {
-    const sets = hostileTasks();
-    return [
-      ...(await bare(['tasks', 'list', sets, '--details'])),
-      ...(await bare(['tasks', 'list', sets, '--json'])),
-      ...(await bare(['tasks', 'list', join(sets, 'rows.jsonl')])),
-      ...(await bare(['tasks', 'list', join(sets, 'whole.jsonl'), '--image', hostileName, '--details'])),
-      ...(await bare(['tasks', 'list', join(sets, 'whole.jsonl'), '--build', hostileName])),
-      ...(await bare(['tasks', 'list', join(sets, hostileName)])),
-      ...(await bare(['tasks', 'list', sets, '--include', hostileName])),
-    ];
+  'tasks list': () => {
+    const sets = hostileTasks(place);
+    const [rows, whole] = [join(sets, 'rows.jsonl'), join(sets, 'whole.jsonl')];
+    return bare(
+      ['tasks', 'list', sets, '--details'],
+      ['tasks', 'list', sets, '--json'],
+      ['tasks', 'list', rows],
+      ['tasks', 'list', whole, '--image', hostileName, '--details'],
+      ['tasks', 'list', whole, '--build', hostileName],
+      ['tasks', 'list', join(sets, hostileName)],
+      ['tasks', 'list', sets, '--include', hostileName],
+    );
   },
-  'tasks import': async () => {
-    const sets = hostileTasks();
+  'tasks import': () => {
+    const sets = hostileTasks(place);
     const out = ['--out', join(place.folder, 'imported'), '--force', '--variant', hostileName];
-    return [
-      ...(await bare(['tasks', 'import', 'harbor', sets, ...out])),
-      ...(await bare(['tasks', 'import', 'swe-bench', join(sets, 'rows.jsonl'), ...out])),
-      ...(await bare([
-        'tasks',
-        'import',
-        'swe-bench',
-        join(sets, 'whole.jsonl'),
-        '--image',
-        hostileName,
-        ...out,
-      ])),
-      ...(await bare(['tasks', 'import', hostileName, sets, ...out])),
-    ];
+    return bare(
+      ['tasks', 'import', 'harbor', sets, ...out],
+      ['tasks', 'import', 'swe-bench', join(sets, 'rows.jsonl'), ...out],
+      ['tasks', 'import', 'swe-bench', join(sets, 'whole.jsonl'), '--image', hostileName, ...out],
+      ['tasks', 'import', hostileName, sets, ...out],
+    );
   },
-  'trial regrade': async () => {
-    const { batchId } = JSON.parse(ran.stdout);
-    return [
-      ...(await plain('trial', 'regrade', batchId, ...config())),
-      ...(await plain('trial', 'regrade', batchId, '--planned', '--json', ...config())),
-      ...(await plain('trial', 'regrade', batchId, '--case', hostileName, ...config())),
-    ];
+  'trial regrade': () => {
+    const line = ['trial', 'regrade', batchOfRun()];
+    return configured(line, [...line, '--planned', '--json'], [...line, '--case', hostileName]);
   },
-  fleet: () => bare(['fleet']),
   ...Object.fromEntries(
     fleetCommands.map((args) => [
       `fleet ${args[0]}`,
       async () => [(await onFleet()).get(args[0])].flatMap((ended) => ended ?? []),
     ]),
   ),
-  compare: async () => {
-    const { batchId } = JSON.parse(ran.stdout);
-    return [
-      ...(await plain('compare', batchId, batchId)),
-      ...(await plain('compare', batchId, batchId, '--json')),
-      ...(await plain('compare', name(attacks.lineStop))),
-    ];
+  compare: () => {
+    const line = ['compare', batchOfRun(), batchOfRun()];
+    return plain(line, [...line, '--json'], ['compare', lineStop]);
   },
-  export: async () => {
+  export: () => {
     const file = (name: string) => join(place.folder, name);
-    return [
-      ...(await plain(
-        'export',
-        '--json',
-        file('a.jsonl'),
-        '--otlp',
-        file('a.otlp'),
-        '--html',
-        file('a.html'),
-      )),
-      ...(await plain('export', '--otlp', `${model.url}/${encodeURIComponent(name(attacks.stop))}`)),
-      ...(await plain('export', name(attacks.stop), '--json', file('b.jsonl'))),
-      ...(await plain('export', '--cassette', file('a.cassette'))),
-      ...(await plain('export', '--cassette', file(name(attacks.stop)))),
-    ];
+    return plain(
+      ['export', '--json', file('a.jsonl'), '--otlp', file('a.otlp'), '--html', file('a.html')],
+      ['export', '--otlp', `${model.url}/${encodeURIComponent(stop)}`],
+      ['export', stop, '--json', file('b.jsonl')],
+      ['export', '--cassette', file('a.cassette')],
+      ['export', '--cassette', file(stop)],
+    );
   },
   audit: async () => {
     const evidence = join(place.folder, 'a.evidence');
     return [
-      ...(await plain('export', '--evidence', evidence)),
-      ...(await plain('audit', ...config())),
-      ...(await plain('audit', evidence, ...config())),
-      ...(await plain('audit', evidence, '--json', ...config())),
-      ...(await plain('audit', place.write('b.evidence', hostileText), ...config())),
-      ...(await plain('audit', name(attacks.stop), ...config())),
+      ...(await plain(['export', '--evidence', evidence])),
+      ...(await configured(
+        ['audit'],
+        ['audit', evidence],
+        ['audit', evidence, '--json'],
+        ['audit', place.write('b.evidence', hostileText)],
+        ['audit', stop],
+      )),
     ];
   },
-  'import-log': async () => {
-    const [logs, job] = ['logs', 'job'].map((one) => join(place.folder, one));
+  'import-log': () => {
+    const [logs, job] = [join(place.folder, 'logs'), join(place.folder, 'job')];
     const header = { eval: { task: hostileName, model: hostileText }, status: hostileName };
     const wrong = zipOf([{ name: 'header.json', content: JSON.stringify(header) }]);
     const named = zipOf([{ name: hostileName, content: 'x' }]);
-    return [
-      ...(await plain('export', '--inspect', logs ?? '', '--harbor', job ?? '')),
-      ...(await plain('import-log', logs ?? '')),
-      ...(await plain('import-log', job ?? '')),
-      ...(await plain('import-log', place.write('wrong.eval', wrong))),
-      ...(await plain('import-log', place.write('named.eval', named))),
-      ...(await plain('import-log', name(attacks.stop))),
-    ];
+    return plain(
+      ['export', '--inspect', logs, '--harbor', job],
+      ['import-log', logs],
+      ['import-log', job],
+      ['import-log', place.write('wrong.eval', wrong)],
+      ['import-log', place.write('named.eval', named)],
+      ['import-log', stop],
+    );
   },
   view: async () => {
     const running = start(place, ['view', '--port', '0']);
@@ -379,16 +301,16 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     running.kill('SIGTERM');
     return [await running.ended];
   },
-  check: () => plain('check', suite),
+  check: () => plain(['check', suite]),
   daemon: async () => {
     const running = start(place, ['daemon', ...config()], { env: at(refusing) });
     await running.printed(/cannot look for runs|error/);
     running.kill('SIGTERM');
     return [await running.ended];
   },
-  'daemon install': () => plain('daemon', 'install', '--user', '--print', ...config()),
-  'daemon uninstall': () => plain('daemon', 'uninstall', '--user', '--print'),
-  'daemon enqueue': () => plain('daemon', 'enqueue', suite),
+  'daemon install': () => configured(['daemon', 'install', '--user', '--print']),
+  'daemon uninstall': () => plain(['daemon', 'uninstall', '--user', '--print']),
+  'daemon enqueue': () => plain(['daemon', 'enqueue', suite]),
   'daemon status': async () => [
     ...(await answered('daemon', 'status')),
     ...(await answered('daemon', 'status', '--json')),
@@ -396,7 +318,7 @@ const trials: Record<string, () => Promise<Ended[]>> = {
   'daemon pause': () => answered('daemon', 'pause'),
   'daemon resume': () => answered('daemon', 'resume'),
   'daemon drain': () => answered('daemon', 'drain'),
-  'daemon cancel': () => answered('daemon', 'cancel', name(attacks.stop)),
+  'daemon cancel': () => answered('daemon', 'cancel', stop),
   'daemon concurrency': () => answered('daemon', 'concurrency', '2'),
   serve: async () => {
     const running = start(place, ['serve', '--port', '0']);
@@ -405,99 +327,88 @@ const trials: Record<string, () => Promise<Ended[]>> = {
     running.kill('SIGTERM');
     return [await running.ended];
   },
-  'data outbox': async () => [
-    ...(await plain('data', 'outbox')),
-    ...(await plain('data', 'outbox', '--json')),
-  ],
-  'data outbox list': async () => [
-    ...(await plain('data', 'outbox', 'list')),
-    ...(await plain('data', 'outbox', 'list', '--json')),
-  ],
-  'data outbox send': async () => [await offsite(place, ['data', 'outbox', 'send'], { env: flaky.env })],
-  'data outbox retry': () => plain('data', 'outbox', 'retry', '99'),
-  'data outbox drop': () => plain('data', 'outbox', 'drop', '1'),
-  'data outbox export': () => plain('data', 'outbox', 'export', '-'),
-  data: () => bare(['data']),
-  trial: () => bare(['trial']),
-  tasks: () => bare(['tasks']),
-  service: () => bare(['service']),
-  engine: () => bare(['engine']),
-  'data check': () => plain('data', 'check'),
-  'data backup': () => plain('data', 'backup', join(place.folder, name(attacks.stop))),
-  'data prune': () => plain('data', 'prune', '--older-than', '1d', '--dry-run'),
-  'data workspaces': async () => [
-    ...(await plain('data', 'workspaces')),
-    ...(await plain('data', 'workspaces', '--json')),
-  ],
-  'engine base-image': () => bare(['engine', 'base-image', ...config()], badEngine()),
-  quickstart: () => bare(['quickstart', '--junit', hostileName], badEngine()),
+  'data outbox': () => plain(['data', 'outbox'], ['data', 'outbox', '--json']),
+  'data outbox list': () => plain(['data', 'outbox', 'list'], ['data', 'outbox', 'list', '--json']),
+  'data outbox send': () => inTurn([['data', 'outbox', 'send']], { env: flaky.env }),
+  'data outbox retry': () => plain(['data', 'outbox', 'retry', '99']),
+  'data outbox drop': () => plain(['data', 'outbox', 'drop', '1']),
+  'data outbox export': () => plain(['data', 'outbox', 'export', '-']),
+  ...Object.fromEntries(
+    ['case', 'fleet', 'data', 'trial', 'tasks', 'service', 'engine'].map((above) => [
+      above,
+      () => bare([above]),
+    ]),
+  ),
+  'data check': () => plain(['data', 'check']),
+  'data backup': () => plain(['data', 'backup', join(place.folder, stop)]),
+  'data prune': () => plain(['data', 'prune', '--older-than', '1d', '--dry-run']),
+  'data workspaces': () => plain(['data', 'workspaces'], ['data', 'workspaces', '--json']),
+  'engine base-image': () => withBadEngine(['engine', 'base-image', ...config()]),
+  quickstart: () => withBadEngine(['quickstart', '--junit', hostileName]),
   doctor: async () => [
-    await offsite(place, ['doctor', ...config()], { env: { ...badEngine(), ...at(kind) } }),
-    await offsite(place, ['doctor', '--json', ...config()], { env: { ...badEngine(), ...at(refusing) } }),
+    ...(await inTurn([['doctor', ...config()]], { env: { ...badEngine(), ...at(kind) } })),
+    ...(await inTurn([['doctor', '--json', ...config()]], { env: { ...badEngine(), ...at(refusing) } })),
   ],
-  models: async () => [
-    ...(await plain('models', ...config())),
-    ...(await plain('models', '--json', ...config())),
-  ],
-  'models add': async () => [
-    ...(await plain('models', 'add', '--base-url', kind.url, ...config())),
-    ...(await plain('models', 'add', '--base-url', kind.url, '--model', hostileName, ...config())),
-    ...(await plain('models', 'add', hostileName, '--base-url', model.url, ...config())),
-    ...(await plain('models', 'add', hostileName, '--base-url', hostileName, ...config())),
-    ...(await plain('models', 'add', '--api-key-env', name(attacks.stop), ...config())),
-  ],
+  models: () => configured(['models'], ['models', '--json']),
+  'models add': () =>
+    configured(
+      ['models', 'add', '--base-url', kind.url],
+      ['models', 'add', '--base-url', kind.url, '--model', hostileName],
+      ['models', 'add', hostileName, '--base-url', model.url],
+      ['models', 'add', hostileName, '--base-url', hostileName],
+      ['models', 'add', '--api-key-env', stop],
+    ),
   'models bench': async () => [
-    ...(await plain('models', 'bench', 'wild', ...config())),
-    ...(await plain('models', 'bench', hostileName, '--parallel', '1', ...modelAt(kind))),
-    ...(await plain('models', 'bench', name(attacks.stop), ...config())),
+    ...(await configured(['models', 'bench', 'wild'], ['models', 'bench', stop])),
+    ...(await plain(['models', 'bench', hostileName, '--parallel', '1', ...atKind()])),
   ],
   'models check': async () => [
-    ...(await plain('models', 'check', 'wild', ...config())),
-    ...(await plain('models', 'check', ...modelAt(kind))),
-    ...(await plain('models', 'check', '--json', ...modelAt(kind))),
-    ...(await plain('models', 'check', name(attacks.stop), ...config())),
+    ...(await configured(['models', 'check', 'wild'], ['models', 'check', stop])),
+    ...(await plain(['models', 'check', ...atKind()], ['models', 'check', '--json', ...atKind()])),
   ],
   'models list': async () => [
-    ...(await plain('models', 'list', ...config())),
-    ...(await plain('models', 'list', ...modelAt(kind))),
-    ...(await plain('models', 'list', '--json', ...modelAt(kind))),
+    ...(await configured(['models', 'list'])),
+    ...(await plain(['models', 'list', ...atKind()], ['models', 'list', '--json', ...atKind()])),
   ],
   'engine clean': async () => [
     ...(await bare(['engine', 'clean', '--dry-run'])),
-    ...(await bare(['engine', 'clean', '--dry-run'], badEngine())),
+    ...(await withBadEngine(['engine', 'clean', '--dry-run'])),
   ],
   'engine images': () => bare(['engine', 'images']),
   'engine images list': async () => [
-    ...(await bare(['engine', 'images', 'list'])),
-    ...(await bare(['engine', 'images', 'list', '--json'])),
-    ...(await bare(['engine', 'images', 'list'], badEngine())),
+    ...(await bare(['engine', 'images', 'list'], ['engine', 'images', 'list', '--json'])),
+    ...(await withBadEngine(['engine', 'images', 'list'])),
   ],
   'engine images prune': () => bare(['engine', 'images', 'prune', '--dry-run', '--older-than', '1000d']),
   'service whoami': () => asked('service', 'whoami'),
   'service integrations': () => asked('service', 'integrations'),
-  'service cases': () => asked('service', 'cases', '--suite', name(attacks.stop)),
-  'service runs': () => asked('service', 'runs', name(attacks.lineStop)),
-  'service rerun': () => asked('service', 'rerun', name(attacks.stop), hostileName),
-  'service evidence': () => asked('service', 'evidence', name(attacks.stop)),
+  'service cases': () => asked('service', 'cases', '--suite', stop),
+  'service runs': () => asked('service', 'runs', lineStop),
+  'service rerun': () => asked('service', 'rerun', stop, hostileName),
+  'service evidence': () => asked('service', 'evidence', stop),
   'service prompts': () => bare(['service', 'prompts']),
   'service prompts get': () => asked('service', 'prompts', 'get', hostileName),
-  'service prompts promote': () =>
-    asked('service', 'prompts', 'promote', hostileName, name(attacks.stop), '1'),
-  'service prompts write': () => asked('service', 'prompts', 'write', name(attacks.stop), suite),
-  completion: () => bare(['completion', name(attacks.lineStop)]),
+  'service prompts promote': () => asked('service', 'prompts', 'promote', hostileName, stop, '1'),
+  'service prompts write': () => asked('service', 'prompts', 'write', stop, suite),
+  completion: () => bare(['completion', lineStop]),
   complete: async () => [
-    ...(await bare(['complete', '--', 'show', ''], { OFFSITE_HOME: place.dataFolder })),
-    ...(await bare(['complete', '--', 'models', 'check', ''], { OFFSITE_CONFIG: config()[1] ?? '' })),
-    ...(await bare(['complete', '--', hostileName, name(attacks.stop)])),
+    ...(await inTurn([['complete', '--', 'show', '']], {
+      dataFolder: null,
+      env: { OFFSITE_HOME: place.dataFolder },
+    })),
+    ...(await inTurn([['complete', '--', 'models', 'check', '']], {
+      dataFolder: null,
+      env: { OFFSITE_CONFIG: config()[1] ?? '' },
+    })),
+    ...(await bare(['complete', '--', hostileName, stop])),
   ],
   'service keys': () => bare(['service', 'keys']),
-  'service keys create': () =>
-    plain('service', 'keys', 'create', '--for', 'read', '--name', hostileName, '--organization', hostileName),
-  'service keys list': async () => [
-    ...(await plain('service', 'keys', 'list')),
-    ...(await plain('service', 'keys', 'list', '--json')),
-  ],
-  'service keys revoke': () => plain('service', 'keys', 'revoke', name(attacks.stop)),
+  'service keys create': () => {
+    const whose = ['--name', hostileName, '--organization', hostileName];
+    return plain(['service', 'keys', 'create', '--for', 'read', ...whose]);
+  },
+  'service keys list': () => plain(['service', 'keys', 'list'], ['service', 'keys', 'list', '--json']),
+  'service keys revoke': () => plain(['service', 'keys', 'revoke', stop]),
 };
 
 describe('no command prints foreign text that controls a terminal or a CI system:', () => {
