@@ -17,9 +17,13 @@ export function needs(isThere: boolean, what: string) {
 /** For what only root may do, such as mounting a disk or starting an engine. */
 export const byRoot = needs(process.getuid?.() === 0, 'root');
 
+const engineIsHere = process.env.OFFSITE_TEST_ELSEWHERE === undefined;
+
+export const byEngineHere = needs(engineIsHere, 'an engine on this machine');
+
 /** For what root does to the engine's processes, which takes an engine on this machine. */
 export const byRootOfEngine = needs(
-  process.getuid?.() === 0 && process.env.OFFSITE_TEST_ELSEWHERE === undefined,
+  process.getuid?.() === 0 && engineIsHere,
   'root, and an engine on this machine',
 );
 

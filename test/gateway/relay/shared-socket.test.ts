@@ -1,11 +1,16 @@
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, stat, utimes } from 'node:fs/promises';
+import { mkdir, mkdtemp, mkdtempDisposable, readdir, rm, stat, utimes } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { openSharedSocket, socketName } from '../../../src/gateway/relay/shared-socket.ts';
+import { dockerOf } from '../../engine/docker-of.ts';
+import { byEngineHere } from '../../needs.ts';
+import { hangMs, type RelayedSandbox, relayedSandbox } from './relayed-sandbox.ts';
+
+vi.setConfig({ testTimeout: hangMs });
 
 test('only this user reaches the socket, everyone who has its folder can, and both go', async () => {
   const shared = await openSharedSocket();
@@ -40,3 +45,40 @@ test('the folders of processes that were killed are removed, and no other', asyn
   await execa(process.execPath, ['--input-type=module', '-e', another]);
   expect(existsSync(alive.own)).toBe(true);
 });
+
+byEngineHere.test('no path of a sandbox leads to the socket of its relay', async () => {
+  await using relayed = await relayedSandbox();
+  const [{ Source = '' } = {}] = await mountsOf(relayed);
+  const socket = join(Source, socketName);
+  expect(existsSync(socket)).toBe(true);
+  const tried = await relayed.module(`
+    import { connect } from 'node:net';
+    import { readdirSync } from 'node:fs';
+    const roots = ['', ...readdirSync('/proc').filter(Number).map((pid) => '/proc/' + pid + '/root')];
+    const paths = roots.flatMap((root) => [root + '/gateway/socket', root + '${socket}']);
+    for (const path of [...paths, '\\0${socket}', '\\0/gateway/socket'])
+      connect({ path }).on('connect', () => console.log('reached', path)).on('error', () => undefined);
+    setTimeout(() => process.exit(console.log('tried')), 1000);
+  `);
+  expect(tried).toBe('tried\n');
+});
+
+test('if the engine does not see the files of this process, it carries the connections', async () => {
+  await using hidden = await mkdtempDisposable(join(process.cwd(), 'node_modules', '.relay-'));
+  // The engine's own working folder has no such folder.
+  vi.stubEnv('TMPDIR', hidden.path.replace(process.cwd(), '/proc/self/cwd'));
+  try {
+    await using relayed = await relayedSandbox();
+    expect(await mountsOf(relayed)).toEqual([]);
+    relayed.answer((_request, response) => response.end('here'));
+    expect(await relayed.shell('curl -s $ORIGIN/')).toBe('here');
+    expect(await readdir(hidden.path)).toEqual([]);
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});
+
+async function mountsOf(relayed: RelayedSandbox) {
+  const [id = ''] = await relayed.sidecars();
+  return (await dockerOf(relayed.engine).getContainer(id).inspect()).Mounts;
+}

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { plainAnswer } from '../../../src/gateway/relay/serve.ts';
 import { dockerOf } from '../../engine/docker-of.ts';
+import { byEngineHere } from '../../needs.ts';
 import { hangMs, type RelayedSandbox, relayedSandbox } from './relayed-sandbox.ts';
 
 vi.setConfig({ testTimeout: hangMs });
@@ -61,36 +62,38 @@ test('a tunnel that is refused, cut or left shows so at its other end', async ()
   await ended;
 });
 
-describe.each(['socket', 'engine'])('over the %s', (way) => {
-  beforeAll(async () => {
-    if (way === 'engine') await rm(await sharedSocket());
-  });
+byEngineHere.describe('an engine that sees the files of this process', () => {
+  describe.each(['socket', 'engine'])('over the %s', (way) => {
+    beforeAll(async () => {
+      if (way === 'engine') await rm(await sharedSocket());
+    });
 
-  test('a client sees whether its connection ended or broke off', async () => {
-    const seen = (path: string) =>
-      relayed.module(`
+    test('a client sees whether its connection ended or broke off', async () => {
+      const seen = (path: string) =>
+        relayed.module(`
         import { connect } from 'node:net';
         const socket = connect({ port: Number(process.env.PORT), host: '127.0.0.1', allowHalfOpen: true });
         socket.write('GET ${path} HTTP/1.0\\r\\n\\r\\n');
         socket.resume().on('end', () => socket.end()).on('error', ({ code }) => console.log(code));
         socket.on('close', (failed) => console.log(failed ? 'broken' : 'whole'));
       `);
-    relayed.answer(({ url }, response) => {
-      if (url === '/whole') return response.end('all');
-      return response.write('half', () => response.destroy(new Error('the host is gone')));
+      relayed.answer(({ url }, response) => {
+        if (url === '/whole') return response.end('all');
+        return response.write('half', () => response.destroy(new Error('the host is gone')));
+      });
+      expect(await seen('/whole')).toBe('whole\n');
+      expect(await seen('/broken')).toBe('ECONNRESET\nbroken\n');
+      expect(await sharedConnections()).toBe(0);
     });
-    expect(await seen('/whole')).toBe('whole\n');
-    expect(await seen('/broken')).toBe('ECONNRESET\nbroken\n');
-    expect(await sharedConnections()).toBe(0);
-  });
 
-  test('the engine copies bytes only if the relay cannot reach the socket', async () => {
-    const request = relayed.nextRequest();
-    const asked = relayed.shell('curl -s $ORIGIN/');
-    const { response } = await request;
-    expect(await sharedConnections()).toBe(way === 'socket' ? 1 : 0);
-    response.end('here');
-    expect(await asked).toBe('here');
+    test('the engine copies bytes only if the relay cannot reach the socket', async () => {
+      const request = relayed.nextRequest();
+      const asked = relayed.shell('curl -s $ORIGIN/');
+      const { response } = await request;
+      expect(await sharedConnections()).toBe(way === 'socket' ? 1 : 0);
+      response.end('here');
+      expect(await asked).toBe('here');
+    });
   });
 });
 
