@@ -12,8 +12,7 @@ import { failuresOf } from '../record/failures.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import type { CaseEnvironment } from '../suite/environment.ts';
-import { environmentContent } from '../suite/environment-content.ts';
-import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
+import { environmentContent, type PlannedCase, type SuitePlan } from '../suite/plan.ts';
 import {
   placeObstacle,
   type RegradeParts,

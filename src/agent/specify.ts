@@ -6,7 +6,7 @@ import type { QueuedTrial } from '../ledger/queue.ts';
 import { checksFile, unfilledName } from '../suite/load-tests.ts';
 import { noExtras, type PlannedVariant, promptOf } from '../suite/plan.ts';
 import type { HarnessOffer } from '../suite/planned-variant.ts';
-import { unsetNames, usesVariables } from '../suite/unset-names.ts';
+import { unsetNames, usesVariables } from '../suite/variables.ts';
 import { passedEnvironment, refuseKeys } from '../trial/prepare/environment.ts';
 import { checkModels } from '../trial/run/models.ts';
 import type { TrialSpec } from '../trial/spec.ts';

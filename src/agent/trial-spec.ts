@@ -2,8 +2,7 @@ import { OffsiteError } from '../base/offsite-error.ts';
 import { receiving } from '../contract/receiving.ts';
 import { type RunRecord, Setup } from '../contract/record.ts';
 import { agentSandbox, caseSandbox, testsHosts } from '../suite/case-network.ts';
-import type { CaseAgent, CaseSteps } from '../suite/case-steps.ts';
-import type { Answer, CaseTests } from '../suite/case-tests.ts';
+import type { Answer, CaseAgent, CaseSteps, CaseTests } from '../suite/case-tests.ts';
 import { type CaseEnvironment, noEnvironment, sandboxIn } from '../suite/environment.ts';
 import {
   freshVerify,

@@ -9,14 +9,14 @@ import { openDataFolder } from '../ledger/data-folder.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import { usedImages } from '../suite/dockerfile.ts';
 import type { CaseEnvironment } from '../suite/environment.ts';
+import { type ModelConfig, whereOf } from '../suite/model-config.ts';
 import {
   environmentContent,
+  type SuitePlan,
   stepsContent,
   testsContent,
   testsInContent,
-} from '../suite/environment-content.ts';
-import { type ModelConfig, whereOf } from '../suite/model-config.ts';
-import type { SuitePlan } from '../suite/plan.ts';
+} from '../suite/plan.ts';
 import { type Printable, text } from '../text/printable.ts';
 import { passedEnvironment } from '../trial/prepare/environment.ts';
 import type { TrialSpec } from '../trial/spec.ts';

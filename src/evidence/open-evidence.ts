@@ -19,8 +19,7 @@ import type { BatchKey } from '../ledger/batches.ts';
 import { addCarriedBatch } from '../ledger/carried-batch.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { foreignService } from '../ledger/platform.ts';
-import { buildsOf, environmentsOf } from '../suite/environment-content.ts';
-import type { Sandbox } from '../suite/plan.ts';
+import { buildsOf, environmentsOf, type Sandbox } from '../suite/plan.ts';
 import { SandboxConfig } from '../suite/sandbox-config.ts';
 import {
   type ContentSink,

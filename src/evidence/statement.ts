@@ -10,11 +10,10 @@ import {
   type CarriedTrial,
 } from '../ledger/carried-batch.ts';
 import type { Redactor } from '../redaction/redactor.ts';
-import { environmentsOf } from '../suite/environment-content.ts';
 import { committedEntries, contentsOf } from '../suite/git/commit-files.ts';
 import { finishRepository } from '../suite/git/fetch-commit.ts';
 import { failed, runGit } from '../suite/git/run-git.ts';
-import type { SuitePlan } from '../suite/plan.ts';
+import { environmentsOf, type SuitePlan } from '../suite/plan.ts';
 
 /**
  * What the signature of a bundle covers: an in-toto Statement (https://in-toto.io/Statement/v1). Its subjects

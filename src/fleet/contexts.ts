@@ -6,9 +6,8 @@ import { OffsiteError } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { fleetContexts, fleetStorage } from '../bounds/fleet.ts';
 import type { PlannedBuild } from '../suite/environment.ts';
-import { buildsOf } from '../suite/environment-content.ts';
 import { unchangedContext } from '../suite/load-environment.ts';
-import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
+import { buildsOf, type PlannedCase, type SuitePlan } from '../suite/plan.ts';
 import type { FleetStorage } from './storage/storage.ts';
 import { hashOf, Sha256 } from './storage/storage.ts';
 

@@ -6,7 +6,7 @@ import { loadConfig } from '../suite/load-config.ts';
 import { SuiteFile } from '../suite/suite-file.ts';
 import { countNames, promptPlaceholder } from '../suite/variables.ts';
 import { exactYaml, readText, yamlFileOf } from '../suite/yaml-file.ts';
-import { patchedFiles } from '../tasks/swe-bench/patched-files.ts';
+import { patchedFiles } from '../tasks/swe-bench/row.ts';
 import { exampleCase } from './first-files.ts';
 import { writeNewFiles } from './new-files.ts';
 import { toolsOf } from './project.ts';

@@ -6,7 +6,7 @@ import { OffsiteError } from '../base/offsite-error.ts';
 import { addedCases, gitSources } from '../bounds/suite.ts';
 import { runGit } from '../suite/git/run-git.ts';
 import { readFile } from '../suite/read-file.ts';
-import { type ProjectFiles, projectFilesAt } from './project-files.ts';
+import { type ProjectFiles, projectFilesAt } from './project.ts';
 
 /** What to make a case of: a commit, a range of commits, or a diff onto a commit. */
 export type ChangeRequest =

@@ -1,17 +1,20 @@
 import { z } from 'zod';
 import { pathLists } from '../bounds/sandbox.ts';
+import type { PlannedSource } from './git/git-source.ts';
+import { ByteSize, Duration, Label, MemorySize } from './quantities.ts';
 import {
   BuildSource,
+  ExtraHosts,
   FileTarget,
   Healthcheck,
+  HostName,
   type NamedImage,
   type PlacedFile,
   type PlannedBuild,
+  type PlannedService,
+  Services,
   Target,
-} from './environment-parts.ts';
-import type { PlannedSource } from './git/git-source.ts';
-import { ByteSize, Duration, Label, MemorySize } from './quantities.ts';
-import { ExtraHosts, HostName, type PlannedService, Services } from './services.ts';
+} from './services.ts';
 import { fitsEnvironment, isReservedName, tooLongForEnvironment } from './variables.ts';
 
 /** What an environment starts with its container, as an engine alone would. */
@@ -175,7 +178,7 @@ export interface CaseEnvironment {
   timeouts?: { build?: number | undefined; harness?: number | undefined } | undefined;
 }
 
-export type { NamedImage, PlacedFile, PlannedBuild } from './environment-parts.ts';
+export type { NamedImage, PlacedFile, PlannedBuild } from './services.ts';
 
 export const noEnvironment: CaseEnvironment = { env: {}, resources: {} };
 

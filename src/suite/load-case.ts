@@ -2,8 +2,7 @@ import { basename, dirname, posix, relative, resolve } from 'node:path';
 import type { Case, Validator } from '../contract/definition.ts';
 import type { AgentSource } from './agent-source.ts';
 import { answersOf, type Hiding } from './answers.ts';
-import { type CaseAgent, type CaseStep, type CaseSteps, instructionOf } from './case-steps.ts';
-import { thresholdsOf } from './case-tests.ts';
+import { type CaseAgent, type CaseStep, type CaseSteps, instructionOf, thresholdsOf } from './case-tests.ts';
 import { workdirObstacle } from './environment.ts';
 import { type CasePart, placedFiles, plannedOracle, plannedTests, validatorOfChecks } from './load-tests.ts';
 import {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { BuildSource } from './environment-parts.ts';
 import { Duration } from './quantities.ts';
+import { BuildSource } from './services.ts';
 
 /**
  * The schema of `tasks:`, which takes the cases of a suite from a folder of tasks in another project's

@@ -10,7 +10,7 @@ import type { CaseSource, StepSource } from '../suite/suite-file.ts';
 import type { TasksSource } from '../suite/tasks-source.ts';
 import type { OracleSource, TestsSource } from '../suite/tests-source.ts';
 import { artifactsFolder, testsFolder, verifierLogs } from './harbor/verifier.ts';
-import { wholePatch } from './swe-bench/patched-files.ts';
+import { wholePatch } from './swe-bench/row.ts';
 import type {
   PlacedFolder,
   ServiceFile,

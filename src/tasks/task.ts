@@ -1,9 +1,8 @@
 import type { CollectCommand } from '../suite/case-tests.ts';
 import type { StartUp } from '../suite/environment.ts';
-import type { Healthcheck } from '../suite/environment-parts.ts';
 import type { FileIssue } from '../suite/file-issues.ts';
 import type { McpServer } from '../suite/mcp-server.ts';
-import type { ServiceHealthcheck } from '../suite/services.ts';
+import type { Healthcheck, ServiceHealthcheck } from '../suite/services.ts';
 import type { RowTest, taskFormats } from '../suite/tasks-source.ts';
 import type { Note, Obstacle } from './supported.ts';
 

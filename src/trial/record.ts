@@ -7,12 +7,7 @@ import type { Fingerprint } from '../record/fingerprint.ts';
 import { recordVersion, type TrialRecord } from '../record/trial-record.ts';
 import { usedImages } from '../suite/dockerfile.ts';
 import type { CaseEnvironment } from '../suite/environment.ts';
-import {
-  environmentContent,
-  stepsContent,
-  testsContent,
-  testsInContent,
-} from '../suite/environment-content.ts';
+import { environmentContent, stepsContent, testsContent, testsInContent } from '../suite/plan.ts';
 import { profileVersion } from '../suite/planned-variant.ts';
 import type { Found } from './phase.ts';
 import type { TrialServices } from './prepare/trial-services.ts';

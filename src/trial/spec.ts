@@ -1,6 +1,5 @@
 import type { SourceFile } from '../contract/definition.ts';
-import type { CaseAgent, CaseStep, CaseSteps } from '../suite/case-steps.ts';
-import type { Answer, CaseTests } from '../suite/case-tests.ts';
+import type { Answer, CaseAgent, CaseStep, CaseSteps, CaseTests } from '../suite/case-tests.ts';
 import type { CaseEnvironment, PlacedFile } from '../suite/environment.ts';
 import type { ModelConfig } from '../suite/model-config.ts';
 import {

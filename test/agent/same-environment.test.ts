@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { isSameEnvironment } from '../../src/agent/regrade-batch.ts';
 import type { CaseTests } from '../../src/suite/case-tests.ts';
 import type { CaseEnvironment } from '../../src/suite/environment.ts';
-import { stepsContent } from '../../src/suite/environment-content.ts';
+import { stepsContent } from '../../src/suite/plan.ts';
 
 function environment(folder: string, { hash = 'h', place = 'none' } = {}): CaseEnvironment {
   const build = {

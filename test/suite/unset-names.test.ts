@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { unsetNames, usesVariables } from '../../src/suite/unset-names.ts';
+import { unsetNames, usesVariables } from '../../src/suite/variables.ts';
 
 const readsWho = [
   'grep -q "$who" hello.txt',

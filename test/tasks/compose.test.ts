@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { interpolated } from '../../src/tasks/compose/interpolate.ts';
+import { interpolated } from '../../src/tasks/compose/compose-file.ts';
 import { splitWords } from '../../src/tasks/compose/service.ts';
 import { planTasks } from '../../src/tasks/plan-tasks.ts';
 import { eachTaskSet, set } from './each-task-set.ts';

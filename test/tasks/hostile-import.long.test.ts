@@ -19,7 +19,7 @@ import type { PlannedCase } from '../../src/suite/plan.ts';
 import type { TasksSource } from '../../src/suite/tasks-source.ts';
 import { importTasks } from '../../src/tasks/import/import-tasks.ts';
 import { planTasks } from '../../src/tasks/plan-tasks.ts';
-import { wholePatch } from '../../src/tasks/swe-bench/patched-files.ts';
+import { wholePatch } from '../../src/tasks/swe-bench/row.ts';
 import { openTaskSet, type TaskSetFolder } from './task-set.ts';
 
 let set: TaskSetFolder;

@@ -11,8 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { CaseAgent } from '../../src/suite/case-steps.ts';
-import type { CaseTests } from '../../src/suite/case-tests.ts';
+import type { CaseAgent, CaseTests } from '../../src/suite/case-tests.ts';
 import type { CaseEnvironment, PlacedFile } from '../../src/suite/environment.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { OffsiteError } from '../../src/base/offsite-error.ts';
-import { type Machine, machineObstacles, needsOf } from '../../src/tasks/needs.ts';
+import { type Machine, machineObstacles, needsOf } from '../../src/tasks/list-tasks.ts';
 import { planTasks } from '../../src/tasks/plan-tasks.ts';
 import { eachTaskSet, set } from './each-task-set.ts';
 

@@ -1,4 +1,4 @@
-import type { DaemonConfig } from '../../suite/daemon-config.ts';
+import type { DaemonConfig } from '../../suite/config-file.ts';
 
 /**
  * Milliseconds between two polls while there is nothing to do, however many targets there are: about one

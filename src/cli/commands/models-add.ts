@@ -2,8 +2,15 @@ import { createInterface } from 'node:readline/promises';
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { Clock } from '../../base/clock.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
-import { checkAddress, isSecret, readAddress, readPair, usualPorts } from '../../setup/models/answers.ts';
-import type { Asking, NewModel } from '../../setup/models/gather-model.ts';
+import {
+  type Asking,
+  checkAddress,
+  isSecret,
+  type NewModel,
+  readAddress,
+  readPair,
+  usualPorts,
+} from '../../setup/models/gather-model.ts';
 import { modelText } from '../../suite/add-model.ts';
 import { keyHeaders, type Wire, wires } from '../../suite/model-config.ts';
 import { variableProblem } from '../../suite/variables.ts';

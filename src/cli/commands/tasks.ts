@@ -13,9 +13,9 @@ import {
   type ListedTask,
   listedFor,
   listTasks,
+  type Machine,
   type TaskCounts,
 } from '../../tasks/list-tasks.ts';
-import type { Machine } from '../../tasks/needs.ts';
 import { explanation } from '../../tasks/supported.ts';
 import type { TaskFormat } from '../../tasks/task.ts';
 import { fittedRows } from '../../text/fit.ts';

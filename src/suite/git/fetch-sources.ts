@@ -13,8 +13,7 @@ import { type CommittedEntry, committedEntries, contentsOf } from './commit-file
 import { type FetchParts, fetchCommit } from './fetch-commit.ts';
 import { type GitSource, type PlannedSource, type Repository, withoutCredentials } from './git-source.ts';
 import { type OwnPaths, ownPathsOf, withoutPaths } from './leave-out.ts';
-import { failed, kindOfFailure } from './run-git.ts';
-import { commitOf } from './suite-commit.ts';
+import { commitOf, failed, kindOfFailure } from './run-git.ts';
 
 export interface SourceParts extends Pick<FetchParts, 'env' | 'signal'> {
   dataFolder: string;

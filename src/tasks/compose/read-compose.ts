@@ -2,14 +2,19 @@ import { dirname } from 'node:path';
 import { z } from 'zod';
 import { taskSets } from '../../bounds/tasks.ts';
 import { isIdle, isSharedFolder } from '../../suite/environment.ts';
-import type { Healthcheck } from '../../suite/environment-parts.ts';
 import { BadFile } from '../../suite/file-issues.ts';
 import { schemaProblems } from '../../suite/schema-problems.ts';
+import type { Healthcheck } from '../../suite/services.ts';
 import { type Path, readYamlFile } from '../../suite/yaml-file.ts';
 import { unknownKeys } from '../document.ts';
 import type { TaskService } from '../task.ts';
-import { ComposeFile, type ComposeRequest, type ComposeSource, type ServiceTable } from './compose-file.ts';
-import { interpolated } from './interpolate.ts';
+import {
+  ComposeFile,
+  type ComposeRequest,
+  type ComposeSource,
+  interpolated,
+  type ServiceTable,
+} from './compose-file.ts';
 import { readService } from './service.ts';
 
 interface Composed {

@@ -3,8 +3,7 @@ import { resolve } from 'node:path';
 import { BadFile } from '../../suite/file-issues.ts';
 import type { ContainerSource, ServiceFile, TaskService } from '../task.ts';
 import { isBelow } from '../task-folder.ts';
-import type { ComposeSource, ServiceTable } from './compose-file.ts';
-import { hostLogs, interpolated, mainImage } from './interpolate.ts';
+import { type ComposeSource, hostLogs, interpolated, mainImage, type ServiceTable } from './compose-file.ts';
 
 /**
  * A service of a compose file.

@@ -7,8 +7,13 @@ import { Remarks } from '../supported.ts';
 import type { Task, TaskAgent, TaskArtifact, TaskSolution, TaskStep, TaskVerifier } from '../task.ts';
 import { TaskFolder } from '../task-folder.ts';
 import { readTomlFile } from '../toml-file.ts';
-import { healthcheckOf, readEnvironment } from './environment.ts';
-import { type HarborSource, readNetwork, readVariables } from './source.ts';
+import {
+  type HarborSource,
+  healthcheckOf,
+  readEnvironment,
+  readNetwork,
+  readVariables,
+} from './environment.ts';
 import {
   type AgentTable,
   type ArtifactTable,

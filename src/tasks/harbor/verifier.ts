@@ -1,8 +1,7 @@
 import { BadFile } from '../../suite/file-issues.ts';
 import type { Path } from '../../suite/yaml-file.ts';
 import type { PlacedFolder, TaskEnvironment, TaskVerifier } from '../task.ts';
-import { readEnvironment } from './environment.ts';
-import { type HarborSource, readNetwork, readVariables } from './source.ts';
+import { type HarborSource, readEnvironment, readNetwork, readVariables } from './environment.ts';
 import type { TaskToml, VerifierTable } from './task-toml.ts';
 
 interface VerifierRequest {

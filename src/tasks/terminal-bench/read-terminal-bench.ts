@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { z } from 'zod';
 import { readYamlFile } from '../../suite/yaml-file.ts';
-import { hostLogs, mainImage } from '../compose/interpolate.ts';
+import { hostLogs, mainImage } from '../compose/compose-file.ts';
 import { healthcheckOfMain, readCompose } from '../compose/read-compose.ts';
 import { checkDocument, Seconds, type TaskDocument } from '../document.ts';
 import { filesBelow } from '../files-below.ts';

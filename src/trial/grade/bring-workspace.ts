@@ -6,7 +6,7 @@ import type { ArchivedType } from '../../engine/archive/entries.ts';
 import type { Container } from '../../engine/container.ts';
 import { isSuccess, printedBy } from '../../engine/exec/exec-request.ts';
 import type { BroughtArtifacts, BroughtWorkspace, CarriedArtifact } from '../../suite/case-tests.ts';
-import { patchedFiles, wholePatch } from '../../tasks/swe-bench/patched-files.ts';
+import { patchedFiles, wholePatch } from '../../tasks/swe-bench/row.ts';
 import { type Carry, copiedRepository, gitSettings } from '../../validate/workspace-copy.ts';
 import { globMatcher } from '../collect/read-workspace.ts';
 import { TrialFailure } from '../failure.ts';

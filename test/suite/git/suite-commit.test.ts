@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { commitOf } from '../../../src/suite/git/suite-commit.ts';
+import { commitOf } from '../../../src/suite/git/run-git.ts';
 
 const { signal } = new AbortController();
 const env = { PATH: process.env.PATH, HOME: tmpdir() };
