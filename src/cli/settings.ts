@@ -3,7 +3,7 @@ import { dataFolderOf } from '../api/data-folder.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { Redactor } from '../redaction/redactor.ts';
 import { findConfig } from '../suite/find-config.ts';
-import { secretsOf } from '../trial/prepare/environment.ts';
+import { secretsOf } from '../trial/prepare/credentials.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
 
 /** Options that commands share. Each command takes those that it needs. */

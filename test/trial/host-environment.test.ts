@@ -1,10 +1,7 @@
 import { expect, test } from 'vitest';
 import { ConfigFile } from '../../src/suite/config-file.ts';
-import {
-  credentialNames,
-  hostEnvironmentOf,
-  passedEnvironment,
-} from '../../src/trial/prepare/environment.ts';
+import { credentialNames } from '../../src/trial/prepare/credentials.ts';
+import { hostEnvironmentOf, passedEnvironment } from '../../src/trial/prepare/environment.ts';
 
 const config = ConfigFile.parse({
   service: { url: 'https://evals.example', apiKeyEnv: 'SERVICE_KEY' },

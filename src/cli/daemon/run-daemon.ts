@@ -12,7 +12,7 @@ import { listen } from '../../service/listen.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { loadConfig } from '../../suite/load-config.ts';
 import { plural } from '../../text/quantities.ts';
-import { secretsOf } from '../../trial/prepare/environment.ts';
+import { secretsOf } from '../../trial/prepare/credentials.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { endInSteps, interruption } from '../interruption.ts';

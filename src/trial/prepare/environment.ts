@@ -4,7 +4,6 @@ import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Container } from '../../engine/container.ts';
 import type { Image } from '../../engine/port/images.ts';
 import { KnownKeys } from '../../redaction/redactor.ts';
-import type { Config } from '../../suite/config-file.ts';
 import type { Sandbox } from '../../suite/plan.ts';
 import {
   fitsEnvironment,
@@ -13,6 +12,7 @@ import {
   variablesAsEnvironment,
 } from '../../suite/variables.ts';
 import type { TrialSpec } from '../spec.ts';
+import { type CredentialConfig, credentialNames } from './credentials.ts';
 
 /**
  * Variables that every script in a sandbox gets, whatever variables its case has: those of the image, or
@@ -265,23 +265,4 @@ function refused(sandbox: string, name: string, why: string): OffsiteError {
     kind: 'input',
     hint: 'Remove it from passEnv. Models are reached through the gateway, which adds the key.',
   });
-}
-
-/** The parts of a configuration that name credentials. */
-type CredentialConfig = Pick<Config, 'service' | 'models'> & { fleet?: Config['fleet'] };
-
-/** Where AWS's packages find the keys of a fleet's bucket. */
-const bucketKeys = ['AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'];
-
-/** The names of all variables that the configuration names for credentials. */
-export function credentialNames({ service, models, fleet }: CredentialConfig): Set<string> {
-  const ofModels = Object.values(models).flatMap((model) => ('apiKeyEnv' in model ? [model.apiKeyEnv] : []));
-  const names = ['OFFSITE_API_KEY', service?.apiKeyEnv, fleet?.apiKeyEnv, fleet?.codecKeyEnv, ...ofModels];
-  const ofStorage = fleet?.storage && 's3' in fleet.storage ? bucketKeys : [];
-  return new Set([...names, ...ofStorage].filter((name) => name !== undefined));
-}
-
-/** The values of the models' and the service's keys. */
-export function secretsOf(config: CredentialConfig, env: NodeJS.ProcessEnv): string[] {
-  return [...credentialNames(config)].flatMap((name) => env[name] ?? []);
 }
