@@ -225,7 +225,9 @@ export function selectTasks<Each extends { id: string }>(
     throw new OffsiteError(`no ${noun} matches ${JSON.stringify(glob)}${orNearest(glob, ids)}`, {
       code: 'NO_SUCH_TASK',
       kind: 'input',
-      hint: 'A * matches any characters of an id.',
+      hint: glob.includes(',')
+        ? `Separate them by spaces: ${glob.replaceAll(',', ' ')}`
+        : 'A * matches any characters of an id.',
     });
   }
   const isIncluded = include.length === 0 ? () => true : matcher(include);

@@ -158,6 +158,20 @@ export const inTheCommandLine: readonly Mistake[] = [
     printed: ['error: no case matches "b"; available: a', '  A * matches any characters of an id.'],
   },
   {
+    mistake: 'cases with commas between them',
+    args: ['run', 'suite.yaml', '--include', 'a,b'],
+    printed: ['error: no case matches "a,b"; available: a', '  Separate them by spaces: a b'],
+  },
+  {
+    mistake: 'what another program calls an option',
+    args: ['run', 'suite.yaml', '--parallel', '4'],
+    printed: [
+      "error: unknown option '--parallel'",
+      '(Did you mean --concurrency?)',
+      'Run it with --help to see commands and options.',
+    ],
+  },
+  {
     mistake: 'a variant that the suite does not have',
     args: ['run', 'suite.yaml', '--variant', 'm/bach'],
     printed: [
