@@ -1,6 +1,5 @@
 import type { Clock } from '../base/clock.ts';
 import type { ArchiveCopy } from '../engine/archive/read.ts';
-import type { Kit } from '../engine/changes/kit.ts';
 import type { Container } from '../engine/container.ts';
 import type { BudgetAccount, Gateway } from '../gateway/gateway.ts';
 import type { Cassette } from '../gateway/replay/cassette.ts';
@@ -13,15 +12,14 @@ import type { PlannedReplay } from '../suite/plan.ts';
 import type { SandboxedAsk } from '../validate/sandboxed/host.ts';
 import type { Carry } from '../validate/workspace-copy.ts';
 import type { Keeping, KeepParts } from './collect/keep-left.ts';
-import type { ModelPort } from './prepare/model-port.ts';
 import type { Sandboxes } from './prepare/sandboxes.ts';
-import type { AgentUsers, PreparedWorkspace, StartedSandbox } from './prepare/started-sandbox.ts';
+import type { AgentUsers, StartedSandbox } from './prepare/started-sandbox.ts';
 import type { TrialServices } from './prepare/trial-services.ts';
 import type { TrialModels } from './run/models.ts';
 import { type TrialSolution, type TrialSpec, testsSpec } from './spec.ts';
 
-/** What a trial's phases have found so far: the growing result, and values that only later phases need. */
-export interface Found extends Partial<TrialRecord> {
+/** The record of a trial to which phases still add, and values that only later phases need. */
+export interface OpenRecord extends Partial<TrialRecord> {
   /** What to copy from the workspace to a fresh sandbox. */
   carry?: Carry;
   /**
@@ -37,50 +35,12 @@ export interface Found extends Partial<TrialRecord> {
   failedAsk?: SandboxedAsk;
 }
 
-/** A phase's input: the trial, its sandbox, and what earlier phases found. */
-export interface PhaseInput {
-  /** The spec of the step that runs. A trial without steps is one step. */
+/** What is to be done in a step. A trial without steps is one step. */
+export interface StepPlan {
+  /** The spec of the step. */
   spec: TrialSpec;
   /** The whole trial. */
   whole: TrialSpec;
-  step: CurrentStep;
-  users: AgentUsers;
-  parts: TrialParts;
-  container: Container;
-  /** The image that the container was made from. */
-  imageId: string;
-  /** The workspace as prepare left it. */
-  prepared: () => Promise<PreparedWorkspace>;
-  /** Other sandboxes, in which no harness ran. */
-  sandboxes: GradingSandboxes;
-  kit: Kit | undefined;
-  /** The containers beside the sandbox. Undefined if the case has none. */
-  services: TrialServices | undefined;
-  /** The program that the environment starts. Undefined for none. */
-  startUp: readonly string[] | undefined;
-  /** The sandbox's way to models and named hosts. Undefined if it may reach none. */
-  port: ModelPort | undefined;
-  /** Undefined if the trial has no model, not even a judge. */
-  models: TrialModels | undefined;
-  signal: AbortSignal;
-  found: Found;
-  /** Whether an image of the container has all that is in it. */
-  isCommittable: boolean;
-  /** Keeps what the harness left, to grade it again. Undefined for a control, and for what was kept. */
-  keeping?: Keeping | undefined;
-  /** What the trial itself had found, if this is a later grading. */
-  restored?: Restored | undefined;
-}
-
-/** What a restored sandbox no longer shows of a trial whose left state is graded again. */
-export interface Restored {
-  /** Workspace-relative paths, for workspaces that are too large to compare. */
-  filesChanged: readonly string[];
-  /** Paths outside the workspace that had changed. */
-  systemPaths: readonly string[];
-}
-
-export interface CurrentStep {
   /** From 0. */
   index: number;
   isLast: boolean;
@@ -98,18 +58,48 @@ export interface CurrentStep {
     | undefined;
 }
 
+/** The sandbox in which the phases of a trial work, with what they need around it. */
+export interface TrialSandbox
+  extends Pick<
+    StartedSandbox,
+    'container' | 'imageId' | 'prepared' | 'kit' | 'services' | 'startUp' | 'port' | 'isCommittable'
+  > {
+  users: AgentUsers;
+  parts: TrialParts;
+  /** Other sandboxes, in which no harness ran. */
+  graders: GradingSandboxes;
+  /** Undefined if the trial has no model, not even a judge. */
+  models: TrialModels | undefined;
+  signal: AbortSignal;
+  /** Keeps what the harness left, to grade it again. Undefined for a control, and for what was kept. */
+  keeping?: Keeping | undefined;
+  /** What the trial itself had found, if this is a later grading. */
+  restored?: Restored | undefined;
+}
+
+/** What a restored sandbox no longer shows of a trial whose left state is graded again. */
+export interface Restored {
+  /** Workspace-relative paths, for workspaces that are too large to compare. */
+  filesChanged: readonly string[];
+  /** Paths outside the workspace that had changed. */
+  systemPaths: readonly string[];
+}
+
 export interface Phase {
   name: PhaseName;
   /**
    * What the phase finds if it has nothing to do; then `run` is not called. Undefined if it has something to
    * do.
    */
-  idle?(input: PhaseInput): Found | undefined;
+  idle?(plan: StepPlan): OpenRecord | undefined;
   /**
-   * Returns what the phase found, which is added to the result. A verdict ends the trial. Throws if the phase
-   * fails.
+   * Returns what the phase found, which is added to the record. A verdict ends the trial. Throws a
+   * `TrialFailure` if it is known whose fault a failure is, and an `OffsiteError` if experiments shall show
+   * that.
+   *
+   * @param record what earlier phases found
    */
-  run(input: PhaseInput): Promise<Found>;
+  run(plan: StepPlan, sandbox: TrialSandbox, record: OpenRecord): Promise<OpenRecord>;
 }
 
 interface GradingContext {

@@ -9,7 +9,7 @@ import { usedImages } from '../suite/dockerfile.ts';
 import type { CaseEnvironment } from '../suite/environment.ts';
 import { environmentContent, stepsContent, testsContent, testsInContent } from '../suite/plan.ts';
 import { profileVersion } from '../suite/planned-variant.ts';
-import type { Found } from './phase.ts';
+import type { OpenRecord } from './phase.ts';
 import type { TrialServices } from './prepare/trial-services.ts';
 import { hostsOf } from './run/models.ts';
 import type { TrialSpec } from './spec.ts';
@@ -21,7 +21,7 @@ import type { TrialSpec } from './spec.ts';
  */
 export function recordOf(
   spec: TrialSpec,
-  { carry, packed, protectedChanged, verifyTampered, failedAsk, ...found }: Found,
+  { carry, packed, protectedChanged, verifyTampered, failedAsk, ...found }: OpenRecord,
   {
     account,
     ...facts
@@ -182,10 +182,10 @@ function hashOf(value: unknown): string {
 
 /** What a trial found, with what became of its services. Call this before they are removed. */
 export async function withServices(
-  found: Found,
+  found: OpenRecord,
   services: TrialServices | undefined,
   blobs: BlobStore,
-): Promise<Found> {
+): Promise<OpenRecord> {
   if (!services) return found;
   const { services: records, artifacts } = await services.found(blobs);
   return { ...found, services: records, artifacts: [...(found.artifacts ?? []), ...artifacts] };

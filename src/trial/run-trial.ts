@@ -15,12 +15,12 @@ import { wholeSolution } from './grade/solution.ts';
 import { putTests } from './grade/tests.ts';
 import { judgmentsOf } from './grade/tests-grade.ts';
 import {
-  type CurrentStep,
-  type Found,
   GradingSandboxes,
-  type PhaseInput,
+  type OpenRecord,
   PhaseTimer,
+  type StepPlan,
   type TrialParts,
+  type TrialSandbox,
 } from './phase.ts';
 import { beginStep, reachSteps } from './prepare/begin-step.ts';
 import { agentUsers, sandboxFacts } from './prepare/started-sandbox.ts';
@@ -46,7 +46,7 @@ export async function runTrial(
   const startedAt = clock.now();
   const begun = given.clock.steady?.();
   const timer = new PhaseTimer(clock, onPhase);
-  let found: Found = {};
+  let found: OpenRecord = {};
   let models: TrialModels | undefined;
   let services: TrialServices | undefined;
 
@@ -64,17 +64,14 @@ export async function runTrial(
     const graders = held.use(new GradingSandboxes({ spec, parts, signal, services }));
     graders.start();
     const kept = keeping(parts.keep);
-    const shared = { spec, parts, ...sandbox, sandboxes: graders, models, signal, keeping: kept };
+    const place = { ...sandbox, parts, graders, models, signal, keeping: kept };
     try {
-      await runSteps(
-        { ...shared, found },
-        {
-          runPhase: (step, phase, input) => timer.run(phase.name, () => phase.run(input), step),
-          keep(grown) {
-            found = grown;
-          },
+      await runSteps(spec, place, found, {
+        runPhase: (step, phase, ...args) => timer.run(phase.name, () => phase.run(...args), step),
+        keep(grown) {
+          found = grown;
         },
-      );
+      });
     } finally {
       found = await withServices(found, services, parts.blobs);
     }
@@ -132,7 +129,7 @@ interface StepsRun {
   /** Runs a phase of a step, announced and timed. The step has no name if the trial has no steps. */
   runPhase(step: string | undefined, ...args: Parameters<RunPhase>): ReturnType<RunPhase>;
   /** Called with all that was found so far, each time something is added. */
-  keep(found: Found): void;
+  keep(found: OpenRecord): void;
 }
 
 /**
@@ -141,10 +138,12 @@ interface StepsRun {
  * a step that did not pass, no other step runs.
  */
 async function runSteps(
-  input: Omit<PhaseInput, 'whole' | 'step' | 'users'>,
+  trial: TrialSpec,
+  place: Omit<TrialSandbox, 'users'>,
+  base: OpenRecord,
   { runPhase, keep }: StepsRun,
 ): Promise<void> {
-  const { spec: trial, found: base, container, parts, services, signal } = input;
+  const { container, parts, services, signal } = place;
   const { clock, blobs } = parts;
   const users = await agentUsers(container, trial, signal);
   const steps: (TrialStep | undefined)[] = trial.steps?.list ?? [undefined];
@@ -152,14 +151,14 @@ async function runSteps(
   for (const [index, step] of steps.entries()) {
     const spec = step ? stepSpec(trial, step) : trial;
     const isLast = index === steps.length - 1;
-    const at = { users, spec, signal };
+    const at = { users, signal };
     /** How an untouched sandbox is brought to where these steps have begun. */
-    const reaching = (steps: readonly TrialStep[]): Pick<CurrentStep, 'reach' | 'solve'> => ({
-      reach: (fresh) => reachSteps(steps, fresh, at),
+    const reaching = (steps: readonly TrialStep[]): Pick<StepPlan, 'reach' | 'solve'> => ({
+      reach: (fresh) => reachSteps(steps, fresh, { spec }, at),
       solve: steps.some(({ solution }) => !solution)
         ? undefined
         : (fresh, run) =>
-            reachSteps(steps, fresh, at, async (one) => {
+            reachSteps(steps, fresh, { spec }, at, async (one) => {
               if (one.solution) await run(one.solution, stepSpec(trial, one));
             }),
     });
@@ -169,20 +168,20 @@ async function runSteps(
     const whole = step ? withTestsOf(trial, step) : trial;
     using own = step?.tests.fresh && new GradingSandboxes({ spec: whole, parts, signal, services });
     own?.start();
-    const sandboxes = own ?? input.sandboxes;
-    const stepInput = { ...input, spec, whole, users, sandboxes, step: { index, isLast, ...reached } };
-    const run: RunPhase = (phase, given) => runPhase(step?.name, phase, given);
+    const sandbox = { ...place, users, graders: own ?? place.graders };
+    const plan: StepPlan = { spec, whole, index, isLast, ...reached };
+    const run: RunPhase = (...args) => runPhase(step?.name, ...args);
     const here: RanStep = { step, startedAt: clock.now(), finishedAt: clock.now(), found: {} };
     ran.push(here);
-    const add = (found: Found) => {
+    const add = (found: OpenRecord) => {
       here.found = { ...here.found, ...found };
       here.finishedAt = clock.now();
       keep({ ...base, ...combinedSteps(trial, ran) });
     };
-    const before = { ...stepInput, step: { index, isLast, ...reaching(until.slice(0, -1)) } };
-    if (step) add(await run(beginStep(step, index === 0), before));
-    const damage = await damageDone(async () => add(await run(harness, stepInput)));
-    add(await grade({ ...stepInput, found: { ...base, ...here.found } }, run, damage));
+    const before = { ...plan, ...reaching(until.slice(0, -1)) };
+    if (step) add(await run(beginStep(step, index === 0), before, sandbox, {}));
+    const damage = await damageDone(async () => add(await run(harness, plan, sandbox, {})));
+    add(await grade(plan, sandbox, { ...base, ...here.found }, run, damage));
     if (here.found.verdict !== 'passed') break;
     // The next step's agent never sees the tests, nor what they wrote.
     if (step && !step.tests.fresh && !isLast) await putTests(container, { ...step.tests, files: [] }, signal);
@@ -241,19 +240,19 @@ interface RanStep {
   /** Epoch milliseconds. */
   startedAt: number;
   finishedAt: number;
-  found: Found;
+  found: OpenRecord;
 }
 
 /**
  * What the steps of a trial found together. Facts about the sandbox as a whole, such as changed files, are as
  * the last step left them.
  */
-function combinedSteps({ steps }: TrialSpec, ran: readonly RanStep[]): Found {
+function combinedSteps({ steps }: TrialSpec, ran: readonly RanStep[]): OpenRecord {
   const last = ran.at(-1)?.found ?? {};
   if (!steps) return last;
   const named = ran.flatMap(({ step, ...rest }) => (step ? [{ name: step.name, ...rest }] : []));
   const all = <Key extends 'trajectory' | 'events' | 'artifactsOmitted' | 'testsConnections'>(key: Key) =>
-    named.flatMap(({ found }) => (found[key] ?? []) as NonNullable<Found[Key]>[number][]);
+    named.flatMap(({ found }) => (found[key] ?? []) as NonNullable<OpenRecord[Key]>[number][]);
   const judgments = [
     ...caseJudgments(steps, named),
     ...named.flatMap(({ name, found }) =>
@@ -304,7 +303,7 @@ function combinedSteps({ steps }: TrialSpec, ran: readonly RanStep[]): Found {
     ),
     artifactsOmitted: all('artifactsOmitted'),
     ...(named.some(({ found }) => found.testsConnections) && { testsConnections: all('testsConnections') }),
-  } as Found;
+  } as OpenRecord;
 }
 
 type NamedStep = Omit<RanStep, 'step'> & { name: string };

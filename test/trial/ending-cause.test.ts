@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { HarnessEnding } from '../../src/record/harness.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
-import type { PhaseInput } from '../../src/trial/phase.ts';
+import type { TrialSandbox } from '../../src/trial/phase.ts';
 import { endingCause } from '../../src/trial/run/ending-cause.ts';
 import { place, question } from '../gateway/gateway-fixture.ts';
 import { chatAnswer, json, type Step } from '../gateway/test-upstream.ts';
@@ -17,8 +17,8 @@ async function causeAfter(ending: HarnessEnding, ...steps: Step[]) {
   // A broken answer breaks off for the harness too.
   for (const _ of steps) await at.sandbox.ask({ headers: at.agent, body: question }).catch(() => undefined);
   const spec = specOf('', { harness: 'fixture-cli', modelConfig: ModelConfig.parse({ scripted: 'none' }) });
-  const input = { spec, models: { session: at.session } } as unknown as PhaseInput;
-  return endingCause(fixtureCli, { ending, lastOutput: undefined }, input);
+  const sandbox = { models: { session: at.session } } as unknown as TrialSandbox;
+  return endingCause(fixtureCli, { ending, lastOutput: undefined }, spec, sandbox);
 }
 
 const guess = 'the answer was malformed. Check the base URL';

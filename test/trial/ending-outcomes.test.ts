@@ -7,7 +7,7 @@ import type { BudgetAccount, ModelAccount } from '../../src/gateway/gateway.ts';
 import type { Runner } from '../../src/harness/runner.ts';
 import type { HarnessEnding } from '../../src/record/harness.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
-import type { PhaseInput } from '../../src/trial/phase.ts';
+import type { TrialSandbox } from '../../src/trial/phase.ts';
 import { agentWhoLeft, endingCause } from '../../src/trial/run/ending-cause.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
 import { place } from '../gateway/gateway-fixture.ts';
@@ -82,7 +82,7 @@ const places: Readonly<Record<string, Place>> = {
 
 const modelConfig = ModelConfig.parse({ scripted: 'none' });
 
-function inputOf(account: ModelAccount, { network = 'none', received, spent, withoutModel }: Place) {
+function trialOf(account: ModelAccount, { network = 'none', received, spent, withoutModel }: Place) {
   const connection = { host: 'h', port: 443, startedAt: 0, finishedAt: 1, sentBytes: 1, failure: undefined };
   const connections = received === undefined ? [] : [{ ...connection, receivedBytes: received }];
   const overBudget = spent ? AbortSignal.abort() : new AbortController().signal;
@@ -91,12 +91,14 @@ function inputOf(account: ModelAccount, { network = 'none', received, spent, wit
   const replay = { batch: 'batch', live: 'never' } as unknown as TrialSpec['replay'];
   const change = { harness: 'fixture-cli', replay, ...(!withoutModel && { modelConfig }) };
   const parts = { runners: [fixtureCli] };
-  return { spec: specOf('', change, { network }), models: { session }, parts } as unknown as PhaseInput;
+  const sandbox = { models: { session }, parts } as unknown as TrialSandbox;
+  return { spec: specOf('', change, { network }), sandbox };
 }
 
 async function causeOf(account: ModelAccount, ending: HarnessEnding, at: Place = {}) {
   const runner = { ...fixtureCli, ...at.runner };
-  return endingCause(runner, { ending, lastOutput: 'its last words' }, inputOf(account, at));
+  const { spec, sandbox } = trialOf(account, at);
+  return endingCause(runner, { ending, lastOutput: 'its last words' }, spec, sandbox);
 }
 
 test('every ending has the cause that was thought out, in ending-outcomes.txt', async () => {
@@ -184,8 +186,10 @@ test('what another role met, or what came after an answer, is not told of the fi
 });
 
 test('whose work is graded: an agent that was there, one that was not, one that nobody saw', async () => {
-  const left = (account: ModelAccount, at: Place, more: object = {}) =>
-    agentWhoLeft({ ...inputOf(account, at), ...more });
+  const left = (account: ModelAccount, at: Place, more: object = {}) => {
+    const { spec, sandbox } = trialOf(account, at);
+    return agentWhoLeft({ spec }, { ...sandbox, ...more });
+  };
   expect(await left(accounts.answered as ModelAccount, {})).toBe('acted');
   expect(await left(asked, {})).toBe('absent');
   expect(await left(asked, { network: 'open' })).toBe('unseen');
@@ -210,8 +214,8 @@ async function causeAfterProbe(next: Step[], more: { batch?: BudgetAccount; sign
   };
   const spec = specOf('', { harness: 'fixture-cli', model: 'big', modelConfig });
   const { signal = new AbortController().signal } = more;
-  const input = { spec, parts, signal, models: { session: at.session } } as unknown as PhaseInput;
-  const cause = await endingCause(fixtureCli, { ending: crash, lastOutput: undefined }, input);
+  const sandbox = { parts, signal, models: { session: at.session } } as unknown as TrialSandbox;
+  const cause = await endingCause(fixtureCli, { ending: crash, lastOutput: undefined }, spec, sandbox);
   return { cause, requests: at.upstream.received.length };
 }
 

@@ -3,7 +3,12 @@ import { systemClock } from '../../src/base/clock.ts';
 import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { freshVerify } from '../../src/suite/plan.ts';
 import { validate } from '../../src/trial/grade/validate.ts';
-import { GradingSandboxes, type PhaseInput, type TrialParts } from '../../src/trial/phase.ts';
+import {
+  GradingSandboxes,
+  type StepPlan,
+  type TrialParts,
+  type TrialSandbox,
+} from '../../src/trial/phase.ts';
 import { Sandboxes } from '../../src/trial/prepare/sandboxes.ts';
 import { bench, sharedBench } from './shared-bench.ts';
 import { specOf, validator } from './trial-bench.ts';
@@ -183,12 +188,12 @@ async function graded(source: string, said: () => Promise<string>, onError: 'voi
   const chat = async () => ({ text: await said(), calls: [], stopped: 'done', usage: {}, model: 'judge' });
   const session = { chat, account: async () => ({ usage: [] }) };
   const parts = { sandboxes, clock: systemClock };
-  using sandboxes_ = new GradingSandboxes({
+  using graders = new GradingSandboxes({
     spec,
     parts: parts as unknown as TrialParts,
     signal,
     services: undefined,
   });
-  const input = { spec, parts, ...sandbox, sandboxes: sandboxes_, signal, found: {}, models: { session } };
-  return await validate.run(input as unknown as PhaseInput);
+  const place = { ...sandbox, parts, graders, signal, models: { session } };
+  return await validate.run({ spec } as StepPlan, place as unknown as TrialSandbox, {});
 }

@@ -11,7 +11,14 @@ import type { FileChange } from '../../record/files.ts';
 import type { HarnessEvent } from '../../record/harness.ts';
 import type { CollectCommand } from '../../suite/case-tests.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
-import { type Found, FreshSandbox, type Phase, type PhaseInput, type TrialParts } from '../phase.ts';
+import {
+  FreshSandbox,
+  type OpenRecord,
+  type Phase,
+  type StepPlan,
+  type TrialParts,
+  type TrialSandbox,
+} from '../phase.ts';
 import { gradingEnvironment } from '../prepare/environment.ts';
 import { type ArtifactCollection, artifactCollection, trajectoryArtifact } from './artifacts.ts';
 import { ChangedTexts } from './file-texts.ts';
@@ -30,23 +37,25 @@ import {
 /** Collects the harness's changes and artifacts before grading adds to them. */
 export const collect: Phase = { name: 'collect', run };
 
-async function run(input: PhaseInput): Promise<Found> {
-  const { parts, signal, found } = input;
+async function run(plan: StepPlan, sandbox: TrialSandbox, found: OpenRecord): Promise<OpenRecord> {
+  const { parts, signal } = sandbox;
   const ms = workspaceFiles.time.reading;
   // For a later grading, these commands ran before the state was kept.
-  const commands = input.restored ? [] : (input.spec.tests?.collect ?? []);
-  const notes = await runCollectCommands(input.container, commands, parts, signal);
+  const commands = sandbox.restored ? [] : (plan.spec.tests?.collect ?? []);
+  const notes = await runCollectCommands(sandbox.container, commands, parts, signal);
   using deadline = startDeadline(parts.clock, ms, signal);
   const { filesChanged, changes, collection, carry, packed, protectedChanged, paths } = await read(
-    input,
+    plan,
+    sandbox,
+    found,
     deadline.signal,
   );
   signal.throwIfAborted();
   const newNotes = [
     ...notes,
-    ...cacheNote(input, filesChanged),
-    ...(await unmatchedNote(input)),
-    ...deepNote(input, paths ?? filesChanged),
+    ...cacheNote(plan, sandbox, filesChanged),
+    ...(await unmatchedNote(plan, sandbox)),
+    ...deepNote(sandbox, paths ?? filesChanged),
   ];
   const trajectory = await trajectoryArtifact(found.trajectory ?? [], parts.blobs);
   return {
@@ -62,7 +71,11 @@ async function run(input: PhaseInput): Promise<Found> {
 }
 
 /** Notes that protected folders have caches that do not count. */
-function cacheNote({ spec, parts }: PhaseInput, filesChanged: readonly string[]): HarnessEvent[] {
+function cacheNote(
+  { spec }: StepPlan,
+  { parts }: TrialSandbox,
+  filesChanged: readonly string[],
+): HarnessEvent[] {
   const caches = cachesAmong(protectionOf(spec), filesChanged);
   if (caches.length === 0) return [];
   const left = spec.verifyPlace.in === 'fresh' ? ', and are left out of grading' : '';
@@ -74,7 +87,7 @@ function cacheNote({ spec, parts }: PhaseInput, filesChanged: readonly string[])
  * Notes which patterns match no file of the prepared workspace. Such a pattern may be misspelled, or name
  * files that must not be added.
  */
-async function unmatchedNote({ spec, parts, prepared }: PhaseInput): Promise<HarnessEvent[]> {
+async function unmatchedNote({ spec }: StepPlan, { parts, prepared }: TrialSandbox): Promise<HarnessEvent[]> {
   if (spec.protected.length === 0) return [];
   const { state } = await prepared();
   if (state === 'large') return [];
@@ -88,7 +101,7 @@ async function unmatchedNote({ spec, parts, prepared }: PhaseInput): Promise<Har
  * Notes paths so long that those below them may be longer than a system call takes: engines leave these out
  * of their archives without a word.
  */
-function deepNote({ container, parts }: PhaseInput, paths: Iterable<string>): HarnessEvent[] {
+function deepNote({ container, parts }: TrialSandbox, paths: Iterable<string>): HarnessEvent[] {
   let longest = 0;
   for (const path of paths) longest = Math.max(longest, Buffer.byteLength(path));
   if (container.workingDir.length + longest < deepPath) return [];
@@ -110,8 +123,14 @@ interface Reading {
   collection?: ArtifactCollection;
 }
 
-async function read(input: PhaseInput, deadline: AbortSignal): Promise<Reading> {
-  const { spec, container, restored } = input;
+async function read(
+  plan: StepPlan,
+  sandbox: TrialSandbox,
+  found: OpenRecord,
+  deadline: AbortSignal,
+): Promise<Reading> {
+  const { spec } = plan;
+  const { container, restored } = sandbox;
   try {
     // Many agents only answer and change no files. A restored sandbox looks untouched, because its image
     // already has what changed.
@@ -121,12 +140,12 @@ async function read(input: PhaseInput, deadline: AbortSignal): Promise<Reading> 
       (await container.isUntouched(container.workingDir, deadline))
     )
       return { filesChanged: [], changes: [], carry: 'nothing', protectedChanged: [] };
-    return (await readWhole(input, deadline)) ?? (await readLarge(input, deadline));
+    return (await readWhole(plan, sandbox, deadline)) ?? (await readLarge(plan, sandbox, found, deadline));
   } catch (error) {
     if (!(error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND')) throw error;
     // The harness removed its workspace. Create an empty one, so that its absence is graded and is not an
     // error.
-    await container.put([{ path: container.workingDir, folder: true }], '/', input.signal);
+    await container.put([{ path: container.workingDir, folder: true }], '/', sandbox.signal);
     return { filesChanged: ['.'], carry: 'all', protectedChanged: spec.protected.length > 0 ? ['.'] : [] };
   }
 }
@@ -136,7 +155,8 @@ async function read(input: PhaseInput, deadline: AbortSignal): Promise<Reading> 
  * that.
  */
 async function readWhole(
-  { spec, parts, container, prepared }: PhaseInput,
+  { spec }: StepPlan,
+  { parts, container, prepared }: TrialSandbox,
   deadline: AbortSignal,
 ): Promise<Reading | undefined> {
   const { state: before } = await prepared();
@@ -167,12 +187,18 @@ function carryOf(before: Manifest, after: Manifest): Carry {
   return [...before.keys()].every((path) => after.has(path)) ? 'additions' : 'all';
 }
 
-async function readLarge(input: PhaseInput, deadline: AbortSignal): Promise<Reading> {
-  const { spec, parts, container, restored } = input;
+async function readLarge(
+  plan: StepPlan,
+  sandbox: TrialSandbox,
+  found: OpenRecord,
+  deadline: AbortSignal,
+): Promise<Reading> {
+  const { parts, container, restored } = sandbox;
   const filesChanged = restored ? [...restored.filesChanged] : await reportedFiles(container, deadline);
-  const collection = artifactCollection(container, spec, parts.blobs);
-  await collection.readAll(deadline, await largestWorkspace(input));
-  const protectedChanged = await protectedInLarge(input, deadline);
+  const collection = artifactCollection(container, plan.spec, parts.blobs);
+  const largest = await largestWorkspace(plan, sandbox, found);
+  await collection.readAll(deadline, largest);
+  const protectedChanged = await protectedInLarge(plan, sandbox, largest, deadline);
   return { filesChanged, carry: 'all', protectedChanged, collection };
 }
 
@@ -180,24 +206,29 @@ async function readLarge(input: PhaseInput, deadline: AbortSignal): Promise<Read
  * The engine's list relies on sizes and times, which any program can set. So protected files are compared by
  * content.
  */
-async function protectedInLarge(input: PhaseInput, deadline: AbortSignal): Promise<string[]> {
-  const { spec, container } = input;
+async function protectedInLarge(
+  plan: StepPlan,
+  sandbox: TrialSandbox,
+  maxBytes: number,
+  deadline: AbortSignal,
+): Promise<string[]> {
+  const { spec } = plan;
   if (spec.protected.length === 0) return [];
-  const before = await protectedBefore(input, deadline);
-  const after = await protectedState(container, protectionOf(spec), await largestWorkspace(input), deadline);
+  const before = await protectedBefore(plan, sandbox, deadline);
+  const after = await protectedState(sandbox.container, protectionOf(spec), maxBytes, deadline);
   return changedFiles(before, after);
 }
 
 /** The protected files as prepare left them. */
 export async function protectedBefore(
-  { spec, whole, parts, prepared, imageId, ...input }: PhaseInput,
+  { spec, whole }: StepPlan,
+  { parts, prepared, imageId, signal, services }: TrialSandbox,
   deadline: AbortSignal,
 ): Promise<Manifest> {
   const { state } = await prepared();
   if (state !== 'large') return protectedPart(state, protectionOf(spec));
   const key = JSON.stringify([imageId, spec.protected, spec.verifyPlace.in]);
   return parts.sandboxes.protectedFiles.of(key, deadline, async () => {
-    const { signal, services } = input;
     using fresh = new FreshSandbox({ spec: whole, parts, signal, services });
     // Prepare may make files of any size.
     const container = await fresh.container();
@@ -240,8 +271,11 @@ async function runCollectCommands(
  * the harness exceeded its disk limit, what it really took of the disk counts too, up to what it can take
  * before it is ended.
  */
-export async function largestWorkspace(input: PhaseInput): Promise<number> {
-  const { spec, container, prepared, signal, found } = input;
+export async function largestWorkspace(
+  { spec }: StepPlan,
+  { container, prepared, signal }: TrialSandbox,
+  found: OpenRecord,
+): Promise<number> {
   const { disk } = spec.sandbox;
   const taken = found.harness?.ended === 'out-of-disk' ? await container.diskUse(signal) : 0;
   return (await prepared()).bytes + disk + Math.min(taken, disk + diskMeasure.bytes.margin);

@@ -27,11 +27,18 @@ export interface KeepParts {
 
 /** A trial whose harness has ended, and what was found of it until then. */
 interface LeftSandbox extends Pick<StartedSandbox, 'container' | 'imageId' | 'isCommittable' | 'prepared'> {
+  parts: { clock: Clock; sandboxes: Pick<Sandboxes, 'keep'> };
+  signal: AbortSignal;
+}
+
+interface LeftPlan {
   spec: TrialSpec;
   whole: TrialSpec;
-  parts: { clock: Clock; sandboxes: Pick<Sandboxes, 'keep'> };
-  found: { carry?: Carry; packed?: ArchiveCopy | undefined };
-  signal: AbortSignal;
+}
+
+interface LeftWork {
+  carry?: Carry;
+  packed?: ArchiveCopy | undefined;
 }
 
 /** Why what a trial left is not kept. */
@@ -50,15 +57,21 @@ type GradingParts = Pick<TrialSpec, 'verify' | 'verifyPlace' | 'tests' | 'valida
  * whole sandbox if the sandbox is graded or the image is smaller. Call this when nothing runs in the sandbox,
  * after collect. Rejects only if the signal aborts: a trial does not depend on this.
  */
-export async function keepLeft(input: LeftSandbox, { store, budget }: KeepParts): Promise<LeftState> {
-  const { parts, signal } = input;
+async function keepLeft(
+  { spec, whole }: LeftPlan,
+  sandbox: LeftSandbox,
+  found: LeftWork,
+  { store, budget }: KeepParts,
+): Promise<LeftState> {
+  const { parts, signal } = sandbox;
   using deadline = startDeadline(parts.clock, keptWorkspaces.time.keeping, signal);
   try {
-    if (input.whole.steps) throw new NotKept('workspaces of trials with several steps are not kept');
-    if (needsWholeSandbox(input.spec)) return await keepImage(input, store, deadline.signal);
-    if (input.found.carry === 'nothing') return { kind: 'untouched' };
-    if (await changedLittle(input, deadline.signal)) return await keepImage(input, store, deadline.signal);
-    return await keepArchive(input, { store, budget }, deadline.signal);
+    if (whole.steps) throw new NotKept('workspaces of trials with several steps are not kept');
+    if (needsWholeSandbox(spec)) return await keepImage(spec, sandbox, store, deadline.signal);
+    if (found.carry === 'nothing') return { kind: 'untouched' };
+    if (await changedLittle(sandbox, deadline.signal))
+      return await keepImage(spec, sandbox, store, deadline.signal);
+    return await keepArchive(sandbox, found, { store, budget }, deadline.signal);
   } catch (error) {
     signal.throwIfAborted();
     const why = deadline.expired()
@@ -82,11 +95,11 @@ async function changedLittle(
 }
 
 async function keepImage(
-  input: LeftSandbox,
+  spec: TrialSpec,
+  { parts, container, imageId, isCommittable }: LeftSandbox,
   store: Pick<Workspaces, 'search'>,
   signal: AbortSignal,
 ): Promise<LeftState> {
-  const { spec, parts, container, imageId, isCommittable } = input;
   if (!isCommittable)
     throw new NotKept('its sandbox has processes of prepare, or volumes, which no image keeps');
   const storedSize = await container.imageBytes(signal);
@@ -106,7 +119,8 @@ function requireNoKey(searched: Searched): void {
 }
 
 async function keepArchive(
-  { container, found }: LeftSandbox,
+  { container }: LeftSandbox,
+  found: LeftWork,
   { store, budget }: KeepParts,
   signal: AbortSignal,
 ): Promise<LeftState> {
@@ -189,7 +203,7 @@ function seconds(ms: number): string {
 /** Keeps what one trial left, at the right moment between the phases that need its sandbox. */
 export interface Keeping {
   /** Begins, after collect. */
-  begin(input: LeftSandbox): void;
+  begin(plan: LeftPlan, sandbox: LeftSandbox, found: LeftWork): void;
   /** Resolves when the sandbox may be changed. Never rejects. Undefined if nothing is being kept. */
   readonly done: Promise<unknown> | undefined;
   /** What was kept; undefined if there was nothing to keep. */
@@ -200,9 +214,9 @@ export interface Keeping {
 export function keeping(parts: KeepParts | undefined): Keeping {
   let kept: Promise<LeftState> | undefined;
   return {
-    begin(input) {
+    begin(plan, sandbox, found) {
       if (parts === undefined || kept !== undefined) return;
-      kept = keepLeft(input, parts);
+      kept = keepLeft(plan, sandbox, found, parts);
       kept.catch(() => undefined);
     },
     get done() {

@@ -9,18 +9,19 @@ import { needsWholeSandbox } from '../collect/keep-left.ts';
 import { shownPaths, systemChanges } from '../collect/system-changes.ts';
 import { causeOf } from '../failure.ts';
 import {
-  type CurrentStep,
-  type Found,
   FreshSandbox,
   GradingSandboxes,
+  type OpenRecord,
   type Phase,
-  type PhaseInput,
+  type StepPlan,
+  type TrialParts,
+  type TrialSandbox,
 } from '../phase.ts';
 import type { StartedSandbox } from '../prepare/started-sandbox.ts';
 import { agentWhoLeft } from '../run/ending-cause.ts';
 import { harness } from '../run/harness.ts';
 import { openModels, type TrialModels } from '../run/models.ts';
-import type { TrialSolution } from '../spec.ts';
+import type { TrialSolution, TrialSpec } from '../spec.ts';
 import { solvedBy } from './solution.ts';
 import { validate } from './validate.ts';
 import { verify, verifyRequest } from './verify.ts';
@@ -28,21 +29,21 @@ import { verify, verifyRequest } from './verify.ts';
 const gradingPhases: readonly Phase[] = [collect, verify, validate];
 
 /** Runs a phase. The trial's own run of a phase is also announced and timed. */
-export type RunPhase = (phase: Phase, input: PhaseInput) => Promise<Found>;
+export type RunPhase = (phase: Phase, ...args: Parameters<Phase['run']>) => ReturnType<Phase['run']>;
 
-const untimed: RunPhase = (phase, input) => phase.run(input);
+const untimed: RunPhase = (phase, ...args) => phase.run(...args);
 
 /** Waits until what the agent left is kept, because grading in the agent's sandbox changes it. */
 const keep: Phase = {
   name: 'keep',
-  async run({ keeping }) {
+  async run(_, { keeping }) {
     await keeping?.done;
     return {};
   },
 };
 
 interface Graded {
-  found: Found;
+  found: OpenRecord;
   /** Undefined if there is a verdict, or if its absence needs no explanation. */
   fault: Fault | undefined;
 }
@@ -55,32 +56,43 @@ interface Graded {
  *
  * @param damage why nothing could run in the sandbox when the harness had ended. Undefined if all could
  */
-export async function grade(input: PhaseInput, runPhase: RunPhase, damage?: OffsiteError): Promise<Found> {
-  const found = { ...(await graded(input, runPhase, damage)), ...(await input.keeping?.result()) };
-  return { ...found, cause: found.cause ?? (await neededFromOutside({ ...input, found })) };
-}
-
-async function graded(input: PhaseInput, runPhase: RunPhase, damage: OffsiteError | undefined) {
-  const first = damage ? thrown(damage, 'harness', input.found) : await attempt(input, runPhase);
-  if (first.fault === undefined) return first.found;
-  return await runPhase({ name: 'control', run: () => settled(first, input, damage) }, input);
+export async function grade(
+  plan: StepPlan,
+  sandbox: TrialSandbox,
+  record: OpenRecord,
+  runPhase: RunPhase,
+  damage?: OffsiteError,
+): Promise<OpenRecord> {
+  const first = damage ? thrown(damage, 'harness', record) : await attempt(plan, sandbox, record, runPhase);
+  const control: Phase = { name: 'control', run: (...args) => settled(first, damage, ...args) };
+  const graded = first.fault ? await runPhase(control, plan, sandbox, record) : first.found;
+  const found = { ...graded, ...(await sandbox.keeping?.result()) };
+  return { ...found, cause: found.cause ?? (await neededFromOutside(plan, sandbox, found)) };
 }
 
 /**
  * The final result of a grading that first gave no verdict, after everything that is graded and asked because
  * of that.
  */
-async function settled(first: Graded, input: PhaseInput, damage: OffsiteError | undefined): Promise<Found> {
-  const { solve } = input.step;
-  const { graded: last, blamed } = await settle(first, await agentWhoLeft(input), {
-    again: () => (damage ? gradeDamaged(input) : gradeAgain(input, first.found)),
-    untouched: () => gradeUntouched(input),
-    solved: solve && (() => gradeSolved(input, solve)),
-    askJudge: ({ found }) => askJudge(input, found),
+async function settled(
+  first: Graded,
+  damage: OffsiteError | undefined,
+  plan: StepPlan,
+  sandbox: TrialSandbox,
+  record: OpenRecord,
+): Promise<OpenRecord> {
+  const { solve } = plan;
+  const look = (at: TrialSandbox) => attempt(plan, at, {}, untimed, 'all');
+  const { graded: last, blamed } = await settle(first, await agentWhoLeft(plan, sandbox), {
+    again: () =>
+      damage ? gradeDamaged(plan, sandbox, record) : gradeAgain(plan, sandbox, record, first.found),
+    untouched: () => gradeControl(sandbox, inUntouched(plan, sandbox, look)),
+    solved: solve && (() => gradeControl(sandbox, inSolved(plan, sandbox, solve, look))),
+    askJudge: ({ found }) => askJudge(plan, sandbox, found),
   });
   const { cause } = last.found;
   if (!blamed || cause === undefined) return last.found;
-  return { ...last.found, ...causeOfBlame(cause, blamed, input.found.cause) };
+  return { ...last.found, ...causeOfBlame(cause, blamed, record.cause) };
 }
 
 /** What a control showed, if it had a verdict. */
@@ -128,16 +140,22 @@ function causeOfBlame(
 }
 
 /** @param carry replaces what collect finds: a control is copied in the same way as the work was */
-async function attempt(input: PhaseInput, runPhase: RunPhase, carry?: Found['carry']): Promise<Graded> {
-  const { signal } = input;
-  let { found } = input;
+async function attempt(
+  plan: StepPlan,
+  sandbox: TrialSandbox,
+  record: OpenRecord,
+  runPhase: RunPhase,
+  carry?: OpenRecord['carry'],
+): Promise<Graded> {
+  const { signal, keeping } = sandbox;
+  let found = record;
   for (const phase of gradingPhases) {
     if (phase === collect && found.artifacts !== undefined) continue;
     // From here on, the agent's sandbox may be changed.
-    if (phase === verify && needsWholeSandbox(input.spec) && input.keeping?.done) await runPhase(keep, input);
+    if (phase === verify && needsWholeSandbox(plan.spec) && keeping?.done)
+      await runPhase(keep, plan, sandbox, found);
     try {
-      const given = { ...input, found };
-      const more = phase.idle?.(given) ?? (await runPhase(phase, given));
+      const more = phase.idle?.(plan) ?? (await runPhase(phase, plan, sandbox, found));
       found = { ...found, ...more, ...(carry && { carry }) };
     } catch (error) {
       signal.throwIfAborted();
@@ -148,138 +166,142 @@ async function attempt(input: PhaseInput, runPhase: RunPhase, carry?: Found['car
     if (phase === collect && isCausedByOthers(found.cause)) {
       return { found: { ...found, verdict: 'void' }, fault: undefined };
     }
-    if (phase === collect) input.keeping?.begin({ ...input, found });
+    if (phase === collect) keeping?.begin(plan, sandbox, found);
     if (found.verdict) break;
   }
   if (found.verdict !== 'void') return { found, fault: undefined };
   return { found, fault: { from: found.failedAsk ? 'judge' : 'checks', name: 'no verdict' } };
 }
 
-function thrown(error: unknown, phase: PhaseName, found: Found): Graded {
+function thrown(error: unknown, phase: PhaseName, found: OpenRecord): Graded {
   const cause = causeOf(error, phase);
   const from = cause.kind === 'task' ? 'checks' : 'machine';
   const name = `${phase} ${error instanceof OffsiteError ? error.code : 'unexpected'}`;
   return { found: { ...found, verdict: 'void', cause }, fault: { from, name } };
 }
 
-/** Grades the workspace that prepare left, as if a harness had done nothing. */
-function gradeUntouched(input: PhaseInput): Promise<Graded> {
-  return gradeControl(input, (grade) => inUntouched(input, grade));
-}
-
-/** Grades the author's solution, in the sandbox that an agent would have. */
-function gradeSolved(input: PhaseInput, solve: Solve): Promise<Graded> {
-  return gradeControl(input, (grade) => inSolved(input, solve, grade));
-}
-
-async function gradeControl(
-  input: PhaseInput,
-  inControl: (grade: (at: PhaseInput) => Promise<Graded>) => Promise<Graded>,
-): Promise<Graded> {
+/**
+ * What a control showed: the workspace that prepare left, as if a harness had done nothing, or the author's
+ * solution in the sandbox that an agent would have.
+ */
+async function gradeControl({ signal }: TrialSandbox, control: Promise<Graded>): Promise<Graded> {
   try {
-    return await inControl((at) => attempt(at, untimed, 'all'));
+    return await control;
   } catch (error) {
-    input.signal.throwIfAborted();
+    signal.throwIfAborted();
     return thrown(error, 'sandbox', {});
   }
 }
 
 /** Looks at a sandbox that no agent has used, brought to where the step begins. */
 export async function inUntouched<Seen>(
-  input: PhaseInput,
-  look: (at: PhaseInput) => Promise<Seen>,
+  plan: StepPlan,
+  sandbox: TrialSandbox,
+  look: (at: TrialSandbox) => Promise<Seen>,
 ): Promise<Seen> {
   // With services that no agent has used.
-  using fresh = new FreshSandbox({ ...input, spec: input.whole, services: undefined });
-  return await lookAt(input, await fresh.sandbox(), async (at) => {
-    await input.step.reach(at.container);
+  using fresh = new FreshSandbox({ ...sandbox, spec: plan.whole, services: undefined });
+  return await lookAt(plan, sandbox, await fresh.sandbox(), async (at) => {
+    await plan.reach(at.container);
     return look(at);
   });
 }
 
-type Solve = NonNullable<CurrentStep['solve']>;
+type Solve = NonNullable<StepPlan['solve']>;
 
 /** Looks at a sandbox as an agent would have it, in which the author's solution ran in place of one. */
 export async function inSolved<Seen>(
-  input: PhaseInput,
+  plan: StepPlan,
+  sandbox: TrialSandbox,
   solve: Solve,
-  look: (at: PhaseInput) => Promise<Seen>,
+  look: (at: TrialSandbox) => Promise<Seen>,
 ): Promise<Seen> {
-  const { sandboxes } = input.parts;
+  const { sandboxes } = sandbox.parts;
   using given = new DisposableStack();
   // Another object than the trial's, so that this takes no sandbox that waits for the trial.
-  const started = await sandboxes.take({ ...input.whole }, input.signal);
+  const started = await sandboxes.take({ ...plan.whole }, sandbox.signal);
   given.defer(() => sandboxes.giveBack(started));
-  return await lookAt(input, started, async (at) => {
-    await solve(at.container, (solution, spec) => runSolution(solution, { ...at, spec }));
+  return await lookAt(plan, sandbox, started, async (at) => {
+    await solve(at.container, (solution, spec) => runSolution(solution, { ...plan, spec }, at));
     return look(at);
   });
 }
 
 async function lookAt<Seen>(
-  input: PhaseInput,
+  { spec, whole }: StepPlan,
+  sandbox: TrialSandbox,
   { container, prepared, kit, services, port }: StartedSandbox,
-  look: (at: PhaseInput) => Promise<Seen>,
+  look: (at: TrialSandbox) => Promise<Seen>,
 ): Promise<Seen> {
-  await using models = judgesOf(input);
-  using sandboxes = new GradingSandboxes({ ...input, spec: input.whole, services });
+  await using models = judgesOf(spec, sandbox.parts);
+  using graders = new GradingSandboxes({ ...sandbox, spec: whole, services });
   const own = { keeping: undefined, restored: undefined };
   const started = { container, prepared, kit, services, port };
-  return await look({ ...input, ...own, ...started, sandboxes, models, found: {} });
+  return await look({ ...sandbox, ...own, ...started, graders, models });
 }
 
 /**
  * Runs a solution in a sandbox that no agent has used, as an agent would run there, and ends its processes.
  */
-async function runSolution(solution: TrialSolution, input: PhaseInput): Promise<void> {
-  const { container, parts, signal } = input;
-  const spec = { ...solvedBy(input.spec, solution), judges: [] };
+async function runSolution(solution: TrialSolution, plan: StepPlan, sandbox: TrialSandbox): Promise<void> {
+  const { container, parts, signal } = sandbox;
+  const spec = { ...solvedBy(plan.spec, solution), judges: [] };
   const models = openModels(spec, parts);
   await using _session = models?.session;
   if (solution.files.length > 0) await container.put(solution.files, '/', signal);
-  await harness.run({ ...input, spec, models, found: {} });
+  await harness.run({ ...plan, spec }, { ...sandbox, models }, {});
 }
 
 /** Grades the agent's work again, in other sandboxes. Keeps what was collected before the first verify. */
-async function gradeAgain(input: PhaseInput, first: Found): Promise<Graded> {
-  await using models = judgesOf(input);
-  using sandboxes = new GradingSandboxes({ ...input, spec: input.whole });
+async function gradeAgain(
+  plan: StepPlan,
+  sandbox: TrialSandbox,
+  record: OpenRecord,
+  first: OpenRecord,
+): Promise<Graded> {
+  const { parts, signal } = sandbox;
+  await using models = judgesOf(plan.spec, parts);
+  using graders = new GradingSandboxes({ ...sandbox, spec: plan.whole });
   const { filesChanged, carry, protectedChanged, artifacts, artifactsOmitted, systemChanges } = first;
   const collected = { filesChanged, carry, protectedChanged, artifacts, artifactsOmitted, systemChanges };
-  const found = artifacts === undefined ? input.found : { ...input.found, ...collected };
+  const found = artifacts === undefined ? record : { ...record, ...collected };
   // It may have been read in a grading sandbox that could not be started.
   const prepared = () =>
-    input.prepared().catch(async () => {
-      input.signal.throwIfAborted();
-      return (await sandboxes.verify.sandbox()).prepared();
+    sandbox.prepared().catch(async () => {
+      signal.throwIfAborted();
+      return (await graders.verify.sandbox()).prepared();
     });
-  return await attempt({ ...input, sandboxes, models, found, prepared }, untimed);
+  return await attempt(plan, { ...sandbox, graders, models, prepared }, found, untimed);
 }
 
 /** Grades work whose sandbox seemed damaged, if what the harness left running there can be ended now. */
-async function gradeDamaged(input: PhaseInput): Promise<Graded> {
+async function gradeDamaged(plan: StepPlan, sandbox: TrialSandbox, record: OpenRecord): Promise<Graded> {
+  const { container, signal } = sandbox;
   try {
-    await input.container.killAll(input.signal);
+    await container.killAll(signal);
   } catch (error) {
-    input.signal.throwIfAborted();
-    return thrown(error, 'harness', input.found);
+    signal.throwIfAborted();
+    return thrown(error, 'harness', record);
   }
-  return await gradeAgain(input, {});
+  return await gradeAgain(plan, sandbox, record, {});
 }
 
 /** How a judge's models answer the question that got no answer, without the material to judge. */
-async function askJudge(input: PhaseInput, { failedAsk }: Found): Promise<JudgeAnswer> {
+async function askJudge(
+  { spec }: StepPlan,
+  { parts, signal }: TrialSandbox,
+  { failedAsk }: OpenRecord,
+): Promise<JudgeAnswer> {
   if (failedAsk === undefined) return 'answers';
-  await using models = judgesOf(input);
+  await using models = judgesOf(spec, parts);
   const judge: AskModel | undefined =
     models && ((request, stop) => models.session.chat('judge', request, stop));
-  const { spec, parts, signal } = input;
   const timeoutMs = spec.sandbox.timeouts.validator;
   return await answerAboutNothing(failedAsk, { judge, clock: parts.clock, timeoutMs, signal });
 }
 
 /** Opens judges with a full budget, as before the first grading spent from it. */
-function judgesOf({ spec, parts }: PhaseInput): (TrialModels & AsyncDisposable) | undefined {
+function judgesOf(spec: TrialSpec, parts: TrialParts): (TrialModels & AsyncDisposable) | undefined {
   if (spec.judges.length === 0) return undefined;
   const models = openModels(spec, parts);
   return models && { ...models, [Symbol.asyncDispose]: () => models.session[Symbol.asyncDispose]() };
@@ -294,20 +316,25 @@ function isCausedByOthers(cause: Cause | undefined): boolean {
  * work needs something outside the workspace. Undefined if that is not so or cannot be determined. Call this
  * last, because it runs verify in the agent's sandbox. Rejects only if the signal aborts.
  */
-async function neededFromOutside(input: PhaseInput): Promise<Cause | undefined> {
-  const request = verifyRequest(input);
-  if (!request || !failsFreshVerify(input.found)) return undefined;
+async function neededFromOutside(
+  plan: StepPlan,
+  sandbox: TrialSandbox,
+  found: OpenRecord,
+): Promise<Cause | undefined> {
+  const request = verifyRequest(plan, sandbox);
+  if (!request || !failsFreshVerify(found)) return undefined;
   try {
-    return await causeIfVerifyPasses(input, request);
+    return await causeIfVerifyPasses(plan, sandbox, request);
   } catch {
-    input.signal.throwIfAborted();
+    sandbox.signal.throwIfAborted();
     // The verdict stands without an explanation: an agent can leave a sandbox in which nothing runs.
     return undefined;
   }
 }
 
 async function causeIfVerifyPasses(
-  { spec, container, kit, signal }: PhaseInput,
+  { spec }: StepPlan,
+  { container, kit, signal }: TrialSandbox,
   request: VerifyRequest,
 ): Promise<Cause | undefined> {
   const { unexpected } = await systemChanges(container, { kit, place: spec.verifyPlace, signal });
@@ -322,7 +349,7 @@ async function causeIfVerifyPasses(
   return { kind: 'agent', phase: 'verify', message };
 }
 
-function failsFreshVerify({ verdict, cause, verifiedIn, verifySteps = [] }: Found): boolean {
+function failsFreshVerify({ verdict, cause, verifiedIn, verifySteps = [] }: OpenRecord): boolean {
   const failed = verifySteps.some(({ exitCode }) => exitCode !== 0);
   return verdict === 'failed' && cause === undefined && verifiedIn === 'fresh' && failed;
 }

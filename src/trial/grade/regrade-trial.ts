@@ -5,21 +5,14 @@ import type { TrialRecord } from '../../record/trial-record.ts';
 import type { PlannedReplay } from '../../suite/plan.ts';
 import { needsWholeSandbox } from '../collect/keep-left.ts';
 import { causeOf } from '../failure.ts';
-import { grade } from '../grade/grade.ts';
-import { wholeSolution } from '../grade/solution.ts';
-import {
-  type Found,
-  GradingSandboxes,
-  type Phase,
-  type PhaseInput,
-  PhaseTimer,
-  type TrialParts,
-} from '../phase.ts';
+import { GradingSandboxes, type OpenRecord, PhaseTimer, type TrialParts } from '../phase.ts';
 import { sandboxFacts } from '../prepare/started-sandbox.ts';
 import { recordOf, withServices } from '../record.ts';
 import { openModels } from '../run/models.ts';
 import type { TrialSpec } from '../spec.ts';
+import { grade, type RunPhase } from './grade.ts';
 import { restoreArchive } from './restore-left.ts';
+import { wholeSolution } from './solution.ts';
 
 /** What is graded again. */
 export interface LeftTrial {
@@ -83,7 +76,7 @@ export async function regradeTrial(
   const timer = new PhaseTimer(clock, onPhase);
   const notes = [...left.notes, ...(needsServices(spec) ? [startedAnew] : [])];
   let facts: Partial<TrialRecord> = {};
-  let found: Found = {};
+  let found: OpenRecord = {};
   await using models = sessionOf(spec, parts);
   try {
     using held = new DisposableStack();
@@ -99,18 +92,17 @@ export async function regradeTrial(
     if (record.imageId !== sandbox.imageId) notes.push('its environment was made again since the trial');
     const graders = held.use(new GradingSandboxes({ spec, parts, signal, services: sandbox.services }));
     graders.start();
-    const runPhase = (each: Phase, input: PhaseInput) => timer.run(each.name, () => each.run(input));
+    const runPhase: RunPhase = (phase, ...args) => timer.run(phase.name, () => phase.run(...args));
     const { filesChanged = [], systemChanges } = record;
     const systemPaths = kept.kind === 'image' ? pathsOf(systemChanges) : [];
     if (kept.kind === 'image' && isCut(systemChanges)) notes.push(systemPathsCut);
     const { services } = sandbox;
     const restored = { filesChanged, systemPaths };
-    const shared = { spec, parts, ...sandbox, sandboxes: graders, models, signal, restored };
+    const place = { ...sandbox, users: new Map(), parts, graders, models, signal, restored };
     // Its sandbox is as the harness left it, and no harness runs.
     const reached = { reach: async () => undefined, solve: wholeSolution(spec) };
-    const step = { index: 0, isLast: true, ...reached };
-    const whole = { whole: spec, users: new Map(), step };
-    found = await grade({ ...shared, ...whole, found: { ...facts, ...doneBy(record) } }, runPhase);
+    const plan = { spec, whole: spec, index: 0, isLast: true, ...reached };
+    found = await grade(plan, place, { ...facts, ...doneBy(record) }, runPhase);
     found = await withServices(found, services, parts.blobs);
   } catch (error) {
     signal.throwIfAborted();
@@ -155,12 +147,12 @@ const ofAgent = [
 ] as const;
 
 /** The parts of the trial's record that grading reads. */
-function doneBy(record: TrialRecord): Found {
+function doneBy(record: TrialRecord): OpenRecord {
   const done = ofAgent.map((name) => [name, record[name]]);
   return { ...Object.fromEntries(done), cause: endingOf(record.cause) };
 }
 
-function without(names: readonly string[], found: Found): Found {
+function without(names: readonly string[], found: OpenRecord): OpenRecord {
   return Object.fromEntries(Object.entries(found).filter(([name]) => !names.includes(name)));
 }
 

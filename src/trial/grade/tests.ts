@@ -11,13 +11,13 @@ import type { ValidatorRun } from '../../validate/validator-request.ts';
 import { largestWorkspace } from '../collect/collect.ts';
 import { cachesApart, leftOutOf, systemChanges } from '../collect/system-changes.ts';
 import { TrialFailure } from '../failure.ts';
-import { gradeOf } from '../grade/tests-grade.ts';
-import type { PhaseInput } from '../phase.ts';
+import type { OpenRecord, StepPlan, TrialSandbox } from '../phase.ts';
 import { gradingEnvironment } from '../prepare/environment.ts';
 import { type ModelPort, proxyVariables } from '../prepare/model-port.ts';
 import { startProgram } from '../prepare/started-sandbox.ts';
 import type { TrialSpec } from '../spec.ts';
 import { bringArtifacts, bringWorkspace, ofWorkspace } from './bring-workspace.ts';
+import { gradeOf } from './tests-grade.ts';
 
 /** `refused`: what the agent left cannot be brought to where the tests run. */
 export type Tested =
@@ -38,37 +38,55 @@ const logs = ['/logs/**'];
  * runs any more, or in a fresh one. Tests that give no reward are a failure of the grading: no reward is not
  * the reward 0.
  */
-export async function tested(tests: CaseTests, input: PhaseInput): Promise<Tested> {
-  return tests.fresh ? inFresh(tests, tests.fresh, input) : inSame(tests, input);
+export async function tested(
+  tests: CaseTests,
+  plan: StepPlan,
+  sandbox: TrialSandbox,
+  found: OpenRecord,
+): Promise<Tested> {
+  return tests.fresh
+    ? inFresh(tests, tests.fresh, plan, sandbox, found)
+    : inSame(tests, plan, sandbox, found);
 }
 
-async function inSame(tests: CaseTests, input: PhaseInput): Promise<Tested> {
-  const { container, found, signal } = input;
-  const systemChanges = found.systemChanges ?? (await changesOf(tests, input));
-  await startAgain(input);
+async function inSame(
+  tests: CaseTests,
+  plan: StepPlan,
+  sandbox: TrialSandbox,
+  found: OpenRecord,
+): Promise<Tested> {
+  const { container, signal } = sandbox;
+  const systemChanges = found.systemChanges ?? (await changesOf(tests, sandbox));
+  await startAgain(plan, sandbox);
   // So that the tests are not stopped for the files of a harness that exceeded its disk limit.
   if (found.harness?.ended === 'out-of-disk') await container.forgiveDisk(signal);
-  return { kind: 'ran', systemChanges, ...(await run(tests, input, { container, signal })) };
+  return { kind: 'ran', systemChanges, ...(await run(tests, plan.spec, sandbox, { container, signal })) };
 }
 
-async function inFresh(tests: CaseTests, fresh: FreshTests, input: PhaseInput): Promise<Tested> {
-  const { sandboxes, found, signal } = input;
-  const sandbox = await sandboxes.tests.sandbox();
-  const { container } = sandbox;
-  const maxBytes = await largestWorkspace(input);
+async function inFresh(
+  tests: CaseTests,
+  fresh: FreshTests,
+  plan: StepPlan,
+  agents: TrialSandbox,
+  found: OpenRecord,
+): Promise<Tested> {
+  const { parts, graders, signal } = agents;
+  const sandbox = await graders.tests.sandbox();
+  const { container, port } = sandbox;
+  const maxBytes = await largestWorkspace(plan, agents, found);
   const limits = { maxBytes, signal };
   const brought =
     fresh.brought.kind === 'artifacts'
-      ? await bringArtifacts(input.container, container, fresh.brought, limits)
-      : await bringWorkspace(input.container, sandbox, fresh.brought, {
+      ? await bringArtifacts(agents.container, container, fresh.brought, limits)
+      : await bringWorkspace(agents.container, sandbox, fresh.brought, {
           carry: found.carry,
-          leftOut: leftOutOf(input.spec),
+          leftOut: leftOutOf(plan.spec),
           ...limits,
         });
   if (brought.kind === 'refused') return brought;
   // What was brought does not count as written by the tests.
   await container.forgiveDisk(signal);
-  const ran = await run(tests, { ...input, port: sandbox.port }, { container, signal });
+  const ran = await run(tests, plan.spec, { parts, port }, { container, signal });
   return { kind: 'ran', leftOut: brought.leftOut, ...ran };
 }
 
@@ -76,7 +94,7 @@ async function inFresh(tests: CaseTests, fresh: FreshTests, input: PhaseInput): 
  * Starts the program of the environment again for the tests, because it ended with the agent's processes. If
  * it cannot start in what the agent left, the tests show that.
  */
-async function startAgain({ container, startUp, spec, signal }: PhaseInput): Promise<void> {
+async function startAgain({ spec }: StepPlan, { container, startUp, signal }: TrialSandbox): Promise<void> {
   try {
     await startProgram(container, startUp, spec, signal);
   } catch (error) {
@@ -97,7 +115,8 @@ interface TestsRun extends ValidatorRun {
 
 async function run(
   tests: CaseTests,
-  { spec, parts, port }: Pick<PhaseInput, 'spec' | 'parts' | 'port'>,
+  spec: TrialSpec,
+  { parts, port }: Pick<TrialSandbox, 'parts' | 'port'>,
   options: RunOptions,
 ): Promise<TestsRun> {
   const { container, signal } = options;
@@ -120,7 +139,7 @@ async function run(
  */
 async function changesOf(
   { emptied }: CaseTests,
-  { container, kit, restored, signal }: PhaseInput,
+  { container, kit, restored, signal }: TrialSandbox,
 ): Promise<TrialRecord['systemChanges']> {
   const place = { in: 'same' as const, keep: [], ignore: logs };
   const { kept, unexpected } = await systemChanges(container, {

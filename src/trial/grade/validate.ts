@@ -13,22 +13,23 @@ import type { WorkSandbox } from '../../validate/work/work.ts';
 import { copyWorkspace } from '../../validate/workspace-copy.ts';
 import { largestWorkspace, protectedBefore } from '../collect/collect.ts';
 import { leftOutOf, protectedState, protectionOf, shownPaths } from '../collect/system-changes.ts';
-import type { Found, Phase, PhaseInput } from '../phase.ts';
+import type { OpenRecord, Phase, StepPlan, TrialSandbox } from '../phase.ts';
 import { gradingEnvironment, sandboxPaths } from '../prepare/environment.ts';
 import type { StartedSandbox } from '../prepare/started-sandbox.ts';
-import type { ValidatorSpec } from '../spec.ts';
+import type { TrialSpec, ValidatorSpec } from '../spec.ts';
 import { type Tested, tested } from './tests.ts';
 
 /** Runs the case's validator and its tests, adds the integrity findings, and decides the verdict. */
 export const validate: Phase = { name: 'validate', run };
 
-async function run(input: PhaseInput): Promise<Found> {
-  const { spec, found, parts } = input;
+async function run(plan: StepPlan, sandbox: TrialSandbox, found: OpenRecord): Promise<OpenRecord> {
+  const { spec } = plan;
   const { validator } = spec;
-  const ran = await checked(input);
-  const protectedChanged = [...(found.protectedChanged ?? []), ...(await changedMeanwhile(ran, input))];
-  const findings = integrityOf({ spec, found: { ...found, protectedChanged } });
-  const at = parts.clock.now();
+  const ran = await checked(plan, sandbox, found);
+  const changed = await changedMeanwhile(ran, plan, sandbox, found);
+  const protectedChanged = [...(found.protectedChanged ?? []), ...changed];
+  const findings = integrityOf(spec, { ...found, protectedChanged });
+  const at = sandbox.parts.clock.now();
   const systemChanges = 'systemChanges' in ran ? { systemChanges: ran.systemChanges } : {};
   const leftOut = 'leftOut' in ran && ran.leftOut ? ran.leftOut : [];
   const artifactsOmitted = [...new Set([...(found.artifactsOmitted ?? []), ...leftOut])];
@@ -51,19 +52,23 @@ async function run(input: PhaseInput): Promise<Found> {
   if (ran.kind === 'refused') {
     return { ...graded, verdict: 'void', cause: gradingCause(ran.why) };
   }
-  if (ran.failure) return { ...graded, ...failedGrading(input, validator?.onError ?? 'void', ran.failure) };
+  if (ran.failure) return { ...graded, ...failedGrading(found, validator?.onError ?? 'void', ran.failure) };
   const verdict = verdictOf({ verifySteps: found.verifySteps ?? [], ...graded });
   if (verdict !== 'void') return { ...graded, verdict };
   return { ...graded, verdict, cause: { ...gradingCause('there was nothing to check'), kind: 'task' } };
 }
 
-async function checked(input: PhaseInput): Promise<Validated | Tested> {
-  const { tests, validator } = input.spec;
-  if (!validator) return tests ? tested(tests, input) : { kind: 'ran', ...nothing };
+async function checked(
+  plan: StepPlan,
+  sandbox: TrialSandbox,
+  found: OpenRecord,
+): Promise<Validated | Tested> {
+  const { tests, validator } = plan.spec;
+  if (!validator) return tests ? tested(tests, plan, sandbox, found) : { kind: 'ran', ...nothing };
   // Before the tests, because these may change what the agent left.
-  const first = await validated(validator, input);
+  const first = await validated(validator, plan, sandbox, found);
   if (!tests || first.kind === 'refused' || first.failure) return first;
-  const then = await tested(tests, input);
+  const then = await tested(tests, plan, sandbox, found);
   if (then.kind === 'refused') return then;
   const next = Math.max(-1, ...first.validations.map(({ index }) => index)) + 1;
   const moved = then.validations.map((one) => ({ ...one, index: next, id: `validation-${next}` }));
@@ -75,18 +80,20 @@ async function checked(input: PhaseInput): Promise<Validated | Tested> {
 }
 
 /** Protected files that the work changed while the validator ran it: later checks read the changed files. */
-async function changedMeanwhile(ran: { kind: string }, input: PhaseInput): Promise<string[]> {
-  const { spec, found, sandboxes, signal } = input;
+async function changedMeanwhile(
+  ran: { kind: string },
+  plan: StepPlan,
+  sandbox: TrialSandbox,
+  found: OpenRecord,
+): Promise<string[]> {
+  const { spec } = plan;
+  const { graders, signal } = sandbox;
   if (!spec.validator || spec.protected.length === 0 || ran.kind !== 'ran') return [];
   if ((found.protectedChanged ?? []).length > 0) return [];
-  const before = await protectedBefore(input, signal);
-  const fresh = await sandboxes.validator.container();
-  const after = await protectedState(
-    fresh,
-    protectionOf(spec),
-    (await largestWorkspace(input)) + spec.sandbox.disk,
-    signal,
-  );
+  const before = await protectedBefore(plan, sandbox, signal);
+  const fresh = await graders.validator.container();
+  const maxBytes = (await largestWorkspace(plan, sandbox, found)) + spec.sandbox.disk;
+  const after = await protectedState(fresh, protectionOf(spec), maxBytes, signal);
   // Modes were changed for the two users, so they do not count. Neither do files that tools add.
   return [...before].flatMap(([path, was]) => {
     const is = after.get(path);
@@ -108,10 +115,10 @@ function withIndexes(
 
 /** The verdict and cause of a trial whose validator or tests did not complete. */
 function failedGrading(
-  { found }: PhaseInput,
+  found: OpenRecord,
   onError: ValidatorSpec['onError'],
   { kind: _, ask, isWrong, ...details }: GradingFailure,
-): Pick<Found, 'verdict' | 'cause' | 'failedAsk'> {
+): Pick<OpenRecord, 'verdict' | 'cause' | 'failedAsk'> {
   const cause: Cause = { kind: 'grading', phase: 'validate', ...details };
   // A model that does not answer is not the agent's failure, whatever `onError` says.
   if (ask && !isWrong) return { verdict: 'void', cause: { ...cause, kind: 'model' }, failedAsk: ask };
@@ -124,7 +131,7 @@ function gradingCause(message: string): Cause {
 }
 
 /** Checks that nothing changed the files and the system that the case or its grading rely on. */
-function integrityOf({ spec, found }: Pick<PhaseInput, 'spec' | 'found'>): IntegrityFinding[] {
+function integrityOf(spec: TrialSpec, found: OpenRecord): IntegrityFinding[] {
   const findings: IntegrityFinding[] = [];
   if (spec.protected.length > 0) {
     const changed = found.protectedChanged ?? [];
@@ -152,11 +159,16 @@ type Validated = ({ kind: 'ran' } & ValidatorRun) | { kind: 'refused'; why: stri
  * Runs the case's validator in a sandbox in which no harness ran, with a copy of the workspace. The work runs
  * there too, or in the harness's own sandbox if the author sets `runsIn: same`.
  */
-async function validated(validator: ValidatorSpec, input: PhaseInput): Promise<Validated> {
-  const { spec, container, sandboxes, found, signal } = input;
-  const { container: own, closedEnv, validatorNode: node } = await sandboxes.validator.sandbox();
+async function validated(
+  validator: ValidatorSpec,
+  { spec }: StepPlan,
+  agents: TrialSandbox,
+  found: OpenRecord,
+): Promise<Validated> {
+  const { container, graders, signal } = agents;
+  const { container: own, closedEnv, validatorNode: node } = await graders.validator.sandbox();
   const copied = await copyWorkspace(container, own, {
-    maxBytes: (await input.prepared()).bytes + spec.sandbox.disk,
+    maxBytes: (await agents.prepared()).bytes + spec.sandbox.disk,
     carry: found.carry,
     packed: found.packed,
     leftOut: leftOutOf(spec),
@@ -165,9 +177,9 @@ async function validated(validator: ValidatorSpec, input: PhaseInput): Promise<V
   if (copied.kind === 'refused') return { kind: 'refused', why: `the workspace ${copied.why}` };
   // The copied workspace does not count as written by the validator.
   await own.forgiveDisk(signal);
-  const sandbox: WorkSandbox =
+  const work: WorkSandbox =
     validator.runsIn === 'same' ? { kind: 'apart', container } : inOwnSandbox(own, spec.sandbox);
-  return { kind: 'ran', ...(await runIn(own, validator, input, { closedEnv, node, work: sandbox })) };
+  return { kind: 'ran', ...(await runIn(own, validator, spec, agents, found, { closedEnv, node, work })) };
 }
 
 /**
@@ -183,7 +195,9 @@ function inOwnSandbox(container: Container, { security, user }: Sandbox): WorkSa
 async function runIn(
   container: Container,
   { runsIn, onError, ...validator }: ValidatorSpec,
-  { spec, parts, models, signal, found }: PhaseInput,
+  spec: TrialSpec,
+  { parts, models, signal }: TrialSandbox,
+  found: OpenRecord,
   {
     closedEnv,
     node,

@@ -19,12 +19,12 @@ import {
   systemChanges,
   unexplained,
 } from '../collect/system-changes.ts';
-import { type Found, FreshSandbox, type Phase, type PhaseInput } from '../phase.ts';
+import { FreshSandbox, type OpenRecord, type Phase, type StepPlan, type TrialSandbox } from '../phase.ts';
 import { gradingEnvironment } from '../prepare/environment.ts';
 import type { StartedSandbox } from '../prepare/started-sandbox.ts';
 
 /** What verify finds in a case that has none. */
-const nothingToRun: Found = { verifySteps: [] };
+const nothingToRun: OpenRecord = { verifySteps: [] };
 
 /** Runs the case's verify steps, in a fresh sandbox unless the case sets `in: same`. */
 export const verify: Phase = {
@@ -40,12 +40,10 @@ export const verify: Phase = {
 const withoutBytecode = { PYTHONDONTWRITEBYTECODE: '1', PYTHONPYCACHEPREFIX: '/proc/no-bytecode' };
 
 /** The request that runs the case's verify. Undefined if the case has none. */
-export function verifyRequest({
-  spec,
-  container,
-  parts,
-  signal,
-}: Pick<PhaseInput, 'spec' | 'container' | 'parts' | 'signal'>): VerifyRequest | undefined {
+export function verifyRequest(
+  { spec }: StepPlan,
+  { container, parts, signal }: TrialSandbox,
+): VerifyRequest | undefined {
   if (spec.verify === undefined) return undefined;
   return {
     script: spec.verify,
@@ -61,17 +59,25 @@ export function verifyRequest({
   };
 }
 
-async function run(input: PhaseInput): Promise<Found> {
-  const request = verifyRequest(input);
+async function run(plan: StepPlan, sandbox: TrialSandbox, found: OpenRecord): Promise<OpenRecord> {
+  const request = verifyRequest(plan, sandbox);
   if (!request) return nothingToRun;
-  return input.spec.verifyPlace.in === 'same' ? inSame(input, request) : inFresh(input, request);
+  const inPlace = plan.spec.verifyPlace.in === 'same' ? inSame : inFresh;
+  return inPlace(plan, sandbox, found, request);
 }
 
-async function inFresh(input: PhaseInput, request: VerifyRequest): Promise<Found> {
-  const { spec, container, signal, sandboxes, found } = input;
-  const sandbox = await sandboxes.verify.sandbox();
+async function inFresh(
+  plan: StepPlan,
+  agents: TrialSandbox,
+  found: OpenRecord,
+  request: VerifyRequest,
+): Promise<OpenRecord> {
+  const { spec } = plan;
+  const { container, signal, graders } = agents;
+  const sandbox = await graders.verify.sandbox();
+  const largest = await largestWorkspace(plan, agents, found);
   const copied = await copyWorkspace(container, sandbox.container, {
-    maxBytes: await largestWorkspace(input),
+    maxBytes: largest,
     carry: found.carry,
     packed: found.packed,
     leftOut: leftOutOf(spec),
@@ -84,25 +90,32 @@ async function inFresh(input: PhaseInput, request: VerifyRequest): Promise<Found
   const isEmpty = found.carry === 'nothing' && sandbox.isCommittable && sandbox.startUp === undefined;
   if (!isEmpty) await sandbox.container.forgiveDisk(signal);
   const verification = await runVerify(sandbox.container, request);
-  const outcome = { verifiedIn: 'fresh' as const, ...outcomeOf(verification, input, request) };
+  const outcome = { verifiedIn: 'fresh' as const, ...outcomeOf(verification, found, request) };
   if (!allPassed(verification)) return outcome;
   // While verify runs the work, the work must not change the system that grades the next step.
-  const byWork = await changedByWork(sandbox, input, request);
+  // Verify may write as much again as the agent.
+  const maxBytes = largest + spec.sandbox.disk;
+  const knownChanges = () => changesOf(sandbox.imageId, plan, agents, { request, maxBytes });
+  const byWork = await changedByWork(sandbox, plan, agents, knownChanges);
   const changed = [...byWork, ...brokenDevices(verification)];
   return {
     ...outcome,
     systemChanges: { kept: listed([]), unexpected: listed(changed) },
     verifyTampered: changed.length > 0,
-    ...(await protectedAfter(sandbox, input, request)),
+    ...(await protectedAfter(sandbox.container, plan, agents, { found, maxBytes, knownChanges })),
   };
 }
 
-async function inSame(input: PhaseInput, request: VerifyRequest): Promise<Found> {
-  const { container, kit, spec, signal, restored } = input;
+async function inSame(
+  { spec }: StepPlan,
+  { container, kit, signal, restored }: TrialSandbox,
+  found: OpenRecord,
+  request: VerifyRequest,
+): Promise<OpenRecord> {
   // So that verify is not stopped for the files of a harness that exceeded its disk limit.
-  if (input.found.harness?.ended === 'out-of-disk') await container.forgiveDisk(signal);
+  if (found.harness?.ended === 'out-of-disk') await container.forgiveDisk(signal);
   const verification = await runVerify(container, request);
-  const outcome = { verifiedIn: 'same' as const, ...outcomeOf(verification, input, request) };
+  const outcome = { verifiedIn: 'same' as const, ...outcomeOf(verification, found, request) };
   if (verification.ended === 'not-started') return outcome;
   await container.killAll(signal);
   const { kept, unexpected: others } = await systemChanges(container, {
@@ -122,7 +135,7 @@ async function inSame(input: PhaseInput, request: VerifyRequest): Promise<Found>
   };
 }
 
-function outcomeOf(verification: Verification, { found }: PhaseInput, { timeoutMs }: VerifyRequest): Found {
+function outcomeOf(verification: Verification, found: OpenRecord, { timeoutMs }: VerifyRequest): OpenRecord {
   switch (verification.ended) {
     case 'finished':
       return { verifySteps: verification.steps, ...unshielded(verification, found) };
@@ -148,7 +161,7 @@ function outcomeOf(verification: Verification, { found }: PhaseInput, { timeoutM
  * A statically linked shell cannot be shielded. The result only says so, because neither the agent nor the
  * case is at fault.
  */
-function unshielded({ shielded }: { shielded: boolean }, { sandboxLacks = [] }: Found): Found {
+function unshielded({ shielded }: { shielded: boolean }, { sandboxLacks = [] }: OpenRecord): OpenRecord {
   if (shielded) return {};
   const lacking =
     'a shield for the shells that run verify: a program that verify runs could fake another step’s result';
@@ -176,33 +189,21 @@ function brokenDevices(verification: Verification): string[] {
  * untouched workspace.
  */
 async function changedByWork(
-  { container, imageId }: StartedSandbox,
-  input: PhaseInput,
-  request: VerifyRequest,
+  { container }: StartedSandbox,
+  { spec }: StepPlan,
+  { kit, signal }: TrialSandbox,
+  knownChanges: () => Promise<OwnChanges>,
 ): Promise<string[]> {
-  const { spec, kit, signal } = input;
   await container.killAll(signal);
-  const place = spec.verifyPlace;
-  const { unexpected } = await systemChanges(container, { kit, place, signal });
+  const { unexpected } = await systemChanges(container, { kit, place: spec.verifyPlace, signal });
   if (unexpected.length === 0) return [];
-  const own = await knownChanges(imageId, input, request);
-  return unexplained(container, unexpected, own, signal);
+  return unexplained(container, unexpected, await knownChanges(), signal);
 }
 
-/** What verify changes by itself, in the workspace that prepare left. */
-async function ownChanges(input: PhaseInput, request: VerifyRequest): Promise<OwnChanges> {
-  const { spec, kit, signal } = input;
-  using fresh = new FreshSandbox(input);
-  const untouched: Container = await fresh.container();
-  const existing = await existingPaths(untouched, signal);
-  await runVerify(untouched, request);
-  await untouched.killAll(signal);
-  const { unexpected } = await systemChanges(untouched, { kit, place: spec.verifyPlace, signal });
-  const caches = unexpected.filter(isCache).map((path) => [path, ''] as const);
-  const others = unexpected.filter((path) => !isCache(path));
-  const system = new Map([...caches, ...(await contentsOf(untouched, others, signal))]);
-  const files = await protectedState(untouched, protectionOf(spec), await largestAfterVerify(input), signal);
-  return { system, existing, protected: files };
+interface VerifiedFiles {
+  found: OpenRecord;
+  maxBytes: number;
+  knownChanges(): Promise<OwnChanges>;
 }
 
 /**
@@ -210,30 +211,46 @@ async function ownChanges(input: PhaseInput, request: VerifyRequest): Promise<Ow
  * untouched workspace.
  */
 async function protectedAfter(
-  { container, imageId }: StartedSandbox,
-  input: PhaseInput,
-  request: VerifyRequest,
-): Promise<Found> {
-  const { spec, found, signal } = input;
+  container: Container,
+  plan: StepPlan,
+  sandbox: TrialSandbox,
+  { found, maxBytes, knownChanges }: VerifiedFiles,
+): Promise<OpenRecord> {
+  const { spec } = plan;
+  const { signal } = sandbox;
   if (spec.protected.length === 0 || (found.protectedChanged ?? []).length > 0) return {};
-  const before = await protectedBefore(input, signal);
-  const after = await protectedState(container, protectionOf(spec), await largestAfterVerify(input), signal);
+  const before = await protectedBefore(plan, sandbox, signal);
+  const after = await protectedState(container, protectionOf(spec), maxBytes, signal);
   const changed = changedFiles(before, after);
   if (changed.length === 0) return {};
-  const own = await knownChanges(imageId, input, request);
+  const own = await knownChanges();
   const left = changed.filter((path) => !isDeepStrictEqual(after.get(path), own.protected.get(path)));
   return { protectedChanged: left };
 }
 
-/** Verify may write as much again as the agent. */
-async function largestAfterVerify(input: PhaseInput): Promise<number> {
-  return (await largestWorkspace(input)) + input.spec.sandbox.disk;
-}
-
-/** What verify changes by itself, determined once for all trials of an image. */
-function knownChanges(imageId: string, input: PhaseInput, request: VerifyRequest): Promise<OwnChanges> {
-  const { spec, parts } = input;
+/**
+ * What verify changes by itself, in the workspace that prepare left. Determined once for all trials of an
+ * image.
+ */
+function changesOf(
+  imageId: string,
+  { spec }: StepPlan,
+  { kit, parts, services, signal }: TrialSandbox,
+  { request, maxBytes }: { request: VerifyRequest; maxBytes: number },
+): Promise<OwnChanges> {
   const what = JSON.stringify([imageId, request.script, request.env, spec.protected, spec.verifyPlace]);
   const key = createHash('sha256').update(what).digest('hex');
-  return parts.sandboxes.ownChanges.of(key, input.signal, () => ownChanges(input, request));
+  return parts.sandboxes.ownChanges.of(key, signal, async () => {
+    using fresh = new FreshSandbox({ spec, parts, signal, services });
+    const untouched = await fresh.container();
+    const existing = await existingPaths(untouched, signal);
+    await runVerify(untouched, request);
+    await untouched.killAll(signal);
+    const { unexpected } = await systemChanges(untouched, { kit, place: spec.verifyPlace, signal });
+    const caches = unexpected.filter(isCache).map((path) => [path, ''] as const);
+    const others = unexpected.filter((path) => !isCache(path));
+    const system = new Map([...caches, ...(await contentsOf(untouched, others, signal))]);
+    const files = await protectedState(untouched, protectionOf(spec), maxBytes, signal);
+    return { system, existing, protected: files };
+  });
 }

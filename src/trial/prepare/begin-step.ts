@@ -8,7 +8,7 @@ import { type Blamed, type Fault, settle } from '../blame.ts';
 import { causeOf, TrialFailure } from '../failure.ts';
 import { inSolved, inUntouched } from '../grade/grade.ts';
 import { foldersAbove } from '../grade/tests.ts';
-import type { Phase, PhaseInput } from '../phase.ts';
+import type { Phase, StepPlan, TrialSandbox } from '../phase.ts';
 import { gradingEnvironment, sandboxPaths } from '../prepare/environment.ts';
 import { asUser, requireHealth, startProgram } from '../prepare/started-sandbox.ts';
 import { agentWhoLeft } from '../run/ending-cause.ts';
@@ -24,17 +24,18 @@ import type { TrialStep } from '../spec.ts';
 export function beginStep(step: TrialStep, isFirst: boolean): Phase {
   return {
     name: 'sandbox',
-    async run(input) {
+    async run(plan, sandbox) {
       if (isFirst) {
-        await begin(step, input, true);
+        await begin(step, plan, sandbox, true);
         return {};
       }
-      const { solve } = input.step;
-      const again = () => begun(step, input);
-      const { graded, blamed } = await settle<Begun>(await again(), await agentWhoLeft(input), {
+      const { solve } = plan;
+      const again = () => begun(step, plan, sandbox);
+      const look = (at: TrialSandbox) => begun(step, plan, at);
+      const { graded, blamed } = await settle<Begun>(await again(), await agentWhoLeft(plan, sandbox), {
         again,
-        untouched: () => inUntouched(input, (at) => begun(step, at)),
-        solved: solve && (() => inSolved(input, solve, (at) => begun(step, at))),
+        untouched: () => inUntouched(plan, sandbox, look),
+        solved: solve && (() => inSolved(plan, sandbox, solve, look)),
         askJudge: async () => 'answers',
       });
       if (blamed && graded.fault) throw failureOf(step, graded, blamed);
@@ -48,12 +49,12 @@ interface Begun {
   error?: OffsiteError;
 }
 
-async function begun(step: TrialStep, input: PhaseInput): Promise<Begun> {
+async function begun(step: TrialStep, plan: StepPlan, sandbox: TrialSandbox): Promise<Begun> {
   try {
-    await begin(step, input, false);
+    await begin(step, plan, sandbox, false);
     return { fault: undefined };
   } catch (error) {
-    input.signal.throwIfAborted();
+    sandbox.signal.throwIfAborted();
     if (!(error instanceof OffsiteError)) throw error;
     const from = causeOf(error, 'sandbox').kind === 'task' ? 'checks' : 'machine';
     return { fault: { from, name: error.code }, error };
@@ -88,7 +89,8 @@ function failureOf(step: TrialStep, { error }: Begun, { blame, why }: Blamed<Beg
 export async function reachSteps(
   steps: readonly TrialStep[],
   container: Container,
-  { users, spec, signal }: Pick<PhaseInput, 'users' | 'spec' | 'signal'>,
+  { spec }: Pick<StepPlan, 'spec'>,
+  { users, signal }: Pick<TrialSandbox, 'users' | 'signal'>,
   work?: (step: TrialStep) => Promise<void>,
 ): Promise<void> {
   for (const step of steps) {
@@ -107,7 +109,8 @@ export async function reachSteps(
 
 async function begin(
   step: TrialStep,
-  { container, users, spec, parts, startUp, signal }: PhaseInput,
+  { spec }: StepPlan,
+  { container, users, parts, startUp, signal }: TrialSandbox,
   isFirst: boolean,
 ): Promise<void> {
   // The program ended with the processes of the step before.

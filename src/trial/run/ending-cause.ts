@@ -8,11 +8,12 @@ import { saysTooLong } from '../../harness/turn-record.ts';
 import type { Cause } from '../../record/cause.ts';
 import type { HarnessEnding } from '../../record/harness.ts';
 import { type Blame, blameOf, type Evidence, nothingTried } from '../blame.ts';
-import type { PhaseInput } from '../phase.ts';
+import type { StepPlan, TrialSandbox } from '../phase.ts';
+import type { TrialSpec } from '../spec.ts';
 import type { Conversation } from './conversation.ts';
 import { openModels } from './models.ts';
 
-type HarnessInput = Pick<PhaseInput, 'spec' | 'models' | 'parts' | 'signal'>;
+type HarnessSandbox = Pick<TrialSandbox, 'models' | 'parts' | 'signal'>;
 
 /**
  * Why a harness did not end as it should, and whose fault that is. Undefined if there is nothing to tell. Its
@@ -24,29 +25,30 @@ type HarnessInput = Pick<PhaseInput, 'spec' | 'models' | 'parts' | 'signal'>;
 export async function endingCause(
   runner: Runner,
   { ending, lastOutput }: Pick<Conversation, 'ending' | 'lastOutput'>,
-  input: HarnessInput,
+  spec: TrialSpec,
+  sandbox: HarnessSandbox,
 ): Promise<Cause | undefined> {
-  const account = await input.models?.session.account();
+  const account = await sandbox.models?.session.account();
   const evidence: Evidence = {
     ...nothingTried,
-    agent: agentSeen(runner, input, account),
+    agent: agentSeen(runner, spec, sandbox, account),
     model: modelSeen(account),
-    harness: endingSeen(ending, runner, input),
+    harness: endingSeen(ending, runner, sandbox),
   };
   let decision = blameOf(evidence);
-  if (decision.kind === 'try') decision = blameOf({ ...evidence, probe: await modelProbed(input) });
+  if (decision.kind === 'try') decision = blameOf({ ...evidence, probe: await modelProbed(spec, sandbox) });
   const problem = problemOf(ending);
   if (decision.kind !== 'blame') {
     return ending.ended === 'exited' ? undefined : { kind: 'agent', phase: 'harness', message: problem };
   }
-  return causeOfBlame(decision, { ending, problem, lastOutput, name: input.spec.harness, account });
+  return causeOfBlame(decision, { ending, problem, lastOutput, name: spec.harness, account });
 }
 
 /**
  * Whether the agent's model answers a short question. It is asked in a session of its own, so that it is no
  * part of what the trial asked and used.
  */
-async function modelProbed({ spec, parts, signal }: HarnessInput): Promise<Evidence['probe']> {
+async function modelProbed(spec: TrialSpec, { parts, signal }: HarnessSandbox): Promise<Evidence['probe']> {
   // A recording answers only what the trial asks.
   if (spec.replay) return 'answers';
   const models = openModels({ ...spec, user: undefined, judges: [] }, parts);
@@ -64,20 +66,19 @@ async function modelProbed({ spec, parts, signal }: HarnessInput): Promise<Evide
 }
 
 /** Whether an agent was there, as far as grading needs to know it. */
-export async function agentWhoLeft({
-  parts,
-  spec,
-  models,
-  restored,
-}: PhaseInput): Promise<Evidence['agent']> {
+export async function agentWhoLeft(
+  { spec }: Pick<StepPlan, 'spec'>,
+  { parts, models, restored }: Pick<TrialSandbox, 'parts' | 'models' | 'restored'>,
+): Promise<Evidence['agent']> {
   const runner = parts.runners.find(({ name }) => name === spec.harness);
   if (!runner || restored) return 'acted';
-  return agentSeen(runner, { spec, models }, await models?.session.account());
+  return agentSeen(runner, spec, { models }, await models?.session.account());
 }
 
 function agentSeen(
   { wires }: Runner,
-  { spec, models }: Pick<HarnessInput, 'spec' | 'models'>,
+  spec: TrialSpec,
+  { models }: Pick<TrialSandbox, 'models'>,
   account: ModelAccount | undefined,
 ): Evidence['agent'] {
   // The `command` harness is any program, and may be an agent without a model.
@@ -100,7 +101,7 @@ function modelSeen(account: ModelAccount | undefined): Evidence['model'] {
 function endingSeen(
   ending: HarnessEnding,
   { reportsModelFailure = true }: Runner,
-  { models }: HarnessInput,
+  { models }: HarnessSandbox,
 ): Evidence['harness'] {
   if (models?.session.overBudget.aborted) return 'stopped';
   switch (ending.ended) {

@@ -9,7 +9,7 @@ import type { TrialRecord } from '../../record/trial-record.ts';
 import { mcpObstacle } from '../../suite/planned-variant.ts';
 import { openSimulatedUser, type UserTurn } from '../../validate/simulated-user.ts';
 import { TrialFailure } from '../failure.ts';
-import type { Phase, PhaseInput } from '../phase.ts';
+import type { OpenRecord, Phase, StepPlan, TrialSandbox } from '../phase.ts';
 import { harnessEnvironment, sandboxPaths } from '../prepare/environment.ts';
 import { modelAccess, reachThrough } from '../prepare/model-port.ts';
 import { asUser } from '../prepare/started-sandbox.ts';
@@ -21,8 +21,9 @@ import { hostsOf, refuseMissed, type TrialModels } from './models.ts';
 /** Runs the harness and ends all of its processes. */
 export const harness: Phase = { name: 'harness', run };
 
-async function run(input: PhaseInput): Promise<Partial<TrialRecord>> {
-  const { spec, parts, container, port, models, step, signal } = input;
+async function run(plan: StepPlan, sandbox: TrialSandbox): Promise<OpenRecord> {
+  const { spec } = plan;
+  const { parts, container, port, models, signal } = sandbox;
   const runner = parts.runners.find(({ name }) => name === spec.harness);
   if (!runner) {
     throw new TrialFailure({
@@ -31,10 +32,10 @@ async function run(input: PhaseInput): Promise<Partial<TrialRecord>> {
       message: `there is no harness "${spec.harness}"`,
     });
   }
-  if (input.whole.steps) await models?.session.reachOnly(hostsOf(spec.sandbox));
+  if (plan.whole.steps) await models?.session.reachOnly(hostsOf(spec.sandbox));
   if (port && models) port.routeTo(models.session.handler);
   await port?.relay.ready;
-  const { worker, home } = await placeOf(input);
+  const { worker, home } = await placeOf(plan, sandbox);
   // What the harness runs is the agent's.
   const agents: Container = {
     ...worker,
@@ -42,7 +43,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialRecord>> {
     runScript: (request) => worker.runScript({ ...request, mayEndContainer: true }),
   };
   const { mcpServers = {} } = spec.agent ?? {};
-  const deviations = await giveSkills(runner, worker, input);
+  const deviations = await giveSkills(runner, worker, plan, signal);
   const lacking = mcpObstacle(mcpServers, runner);
   if (lacking !== undefined) deviations.push(lacking);
   const env = {
@@ -79,7 +80,7 @@ async function run(input: PhaseInput): Promise<Partial<TrialRecord>> {
   signal.throwIfAborted();
   refuseMissed(models?.session);
   // Nothing that the tests of a step start may ask a model.
-  if (step.isLast) models?.session.close('the harness has ended');
+  if (plan.isLast) models?.session.close('the harness has ended');
   else port?.routeTo(undefined);
   // Processes that the harness left behind must not change what is graded.
   await container.killAll(signal);
@@ -88,13 +89,13 @@ async function run(input: PhaseInput): Promise<Partial<TrialRecord>> {
   port?.relay.lost.throwIfAborted();
   const source = session.commandsFrom ?? (runner.reportsCommands ? 'report' : 'traffic');
   // Waits until the last exchange is kept, which also shows its commands.
-  const cause = await endingCause(runner, conversation, input);
-  return { ...foundOf(conversation, source, input), ...(deviations.length > 0 && { deviations }), cause };
+  const cause = await endingCause(runner, conversation, spec, sandbox);
+  return { ...foundOf(conversation, source, models), ...(deviations.length > 0 && { deviations }), cause };
 }
 
 /** The sandbox as the harness's user has it, and a folder for the harness's own files. */
-async function placeOf({ spec, container, users, step, signal }: PhaseInput) {
-  const home = step.index === 0 ? sandboxPaths.harness : `${sandboxPaths.harness}-${step.index + 1}`;
+async function placeOf({ spec, index }: StepPlan, { container, users, signal }: TrialSandbox) {
+  const home = index === 0 ? sandboxPaths.harness : `${sandboxPaths.harness}-${index + 1}`;
   const user = spec.agent?.user === undefined ? undefined : users.get(spec.agent.user);
   if (!user) return { worker: container, home };
   const { uid, gid } = user;
@@ -106,7 +107,8 @@ async function placeOf({ spec, container, users, step, signal }: PhaseInput) {
 async function giveSkills(
   { name, skillsFolder }: Runner,
   worker: Container,
-  { spec, step, signal }: PhaseInput,
+  { spec, index }: StepPlan,
+  signal: AbortSignal,
 ): Promise<string[]> {
   const from = spec.agent?.skills;
   if (from === undefined) return [];
@@ -116,13 +118,13 @@ async function giveSkills(
     await copySkills(worker, { from, to: skillsFolder }, signal);
   } catch (error) {
     // The agent of an earlier step may have removed them.
-    if (step.index === 0 || !(error instanceof TrialFailure)) throw error;
+    if (index === 0 || !(error instanceof TrialFailure)) throw error;
     return [error.message];
   }
   return [];
 }
 
-function foundOf(conversation: Conversation, source: CommandSource, { models }: PhaseInput) {
+function foundOf(conversation: Conversation, source: CommandSource, models: TrialModels | undefined) {
   const { ending, events, finalMessage, version, usage, commandCount, turns, lastOutput } = conversation;
   return {
     harness: ending,
