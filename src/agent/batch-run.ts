@@ -56,11 +56,19 @@ export function plannedRun(
  */
 export function openBatch(stored: StoredBatch, ledger: Ledger): OpenBatch {
   if (stored.plan === undefined) throw notResumable(`batch ${stored.id}`);
-  const plan = readPlan(ledger.blobs.readJson(stored.plan));
-  const runs = ledger.batches.runs(stored.key).map(({ key, taskIndex, setup, variantId, ...run }) => {
+  return openPlanned(stored, readPlan(ledger.blobs.readJson(stored.plan)), ledger);
+}
+
+/** The same for a batch whose plan is known. */
+export function openPlanned(
+  { key, id }: Pick<StoredBatch, 'key' | 'id'>,
+  plan: SuitePlan,
+  ledger: Ledger,
+): OpenBatch {
+  const runs = ledger.batches.runs(key).map(({ key, taskIndex, setup, variantId, ...run }) => {
     return { ...plannedRun(plan, run, taskIndex), key, setup, variantId };
   });
-  return { key: stored.key, id: stored.id, plan, runs };
+  return { key, id, plan, runs };
 }
 
 export function notResumable(name: string): OffsiteError {

@@ -4,7 +4,7 @@ import type { RunRecord, RunVariant } from '../contract/record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { QueuedTrial } from '../ledger/queue.ts';
 import { checksFile, unfilledName } from '../suite/load-tests.ts';
-import { noExtras, type PlannedVariant, promptOf } from '../suite/plan.ts';
+import { noExtras, type PlannedVariant } from '../suite/plan.ts';
 import type { HarnessOffer } from '../suite/planned-variant.ts';
 import { unsetNames, usesVariables } from '../suite/variables.ts';
 import { passedEnvironment, refuseKeys } from '../trial/prepare/environment.ts';
@@ -161,8 +161,9 @@ function foundSpec(trial: QueuedTrial, variant: PlannedVariant, { ledger, revisi
   const definition = known ?? { id: caseId, name: caseName };
   if (definition.user && variant.userModel === undefined) throw noUserModel(caseId);
   const judges = [...revision.config.daemon.judges];
-  const run = { taskIndex: 0, case: { request: definition, local: noExtras }, variant, prompt: '', batchId };
-  const spec = ownTrialSpec({ ...run, judges, record: recordOf(trial, ledger) }, ordinal);
+  const plan = { suite: { prompt: { kind: 'text' as const, text: '' } }, judges };
+  const run = { taskIndex: 0, case: { request: definition, local: noExtras }, variant, batchId, plan };
+  const spec = ownTrialSpec({ ...run, record: recordOf(trial, ledger) }, ordinal);
   if (known === undefined) refuseUnknownVariables(spec);
   return spec;
 }
@@ -214,10 +215,7 @@ type PlannedRun = Pick<BatchRun, 'case' | 'variant' | 'taskIndex'> & { batch: Op
 
 function plannedSpec(trial: QueuedTrial, { batch, ...run }: PlannedRun, { ledger }: SpecParts): TrialSpec {
   const { id: batchId, plan } = batch;
-  const record = recordOf(trial, ledger);
-  const { judges, replay, answers } = plan;
-  const prompt = promptOf(plan) ?? '';
-  return ownTrialSpec({ ...run, record, prompt, batchId, judges, replay, answers }, trial.ordinal);
+  return ownTrialSpec({ ...run, record: recordOf(trial, ledger), batchId, plan }, trial.ordinal);
 }
 
 function recordOf({ runId, setup }: QueuedTrial, ledger: Ledger): Pick<RunRecord, 'id' | 'setup'> {

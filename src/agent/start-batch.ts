@@ -10,7 +10,7 @@ import { platformService } from '../ledger/platform.ts';
 import type { OpenStart, PartKey } from '../ledger/starts.ts';
 import { planFacts, type SuitePlan, startRequest } from '../suite/plan.ts';
 import { expandVariables } from '../suite/variables.ts';
-import { type OpenBatch, plannedRun, type StartedRun } from './batch-run.ts';
+import { type OpenBatch, openPlanned, plannedRun, type StartedRun } from './batch-run.ts';
 import { findStarted } from './find-started.ts';
 import { storedPlan } from './stored-plan.ts';
 
@@ -152,7 +152,7 @@ export async function lookFor(
 /** Puts a started batch into the ledger. */
 export function recordBatch(plan: SuitePlan, start: OpenStart, started: Started, ledger: Ledger): OpenBatch {
   const runs = started.runs.map((run, taskIndex) => ({ ...plannedRun(plan, run, taskIndex), ...run }));
-  const added = ledger.batches.add({
+  const { key } = ledger.batches.add({
     service: start.service,
     id: started.id,
     suite: start.suite,
@@ -170,16 +170,7 @@ export function recordBatch(plan: SuitePlan, start: OpenStart, started: Started,
       variantIndex: run.variantIndex,
     })),
   });
-  return {
-    key: added.key,
-    id: started.id,
-    plan,
-    runs: runs.map(({ id, case: planned, variant, taskIndex }) => {
-      const key = added.runs.get(id);
-      if (key === undefined) throw new Error(`run ${id} was added but is not in the ledger`);
-      return { id, case: planned, variant, taskIndex, key, setup: undefined };
-    }),
-  };
+  return openPlanned({ key, id: started.id }, plan, ledger);
 }
 
 /**

@@ -7,7 +7,6 @@ import { type CaseEnvironment, noEnvironment, sandboxIn } from '../suite/environ
 import {
   freshVerify,
   type PlannedCase,
-  type PlannedReplay,
   type PlannedVariant,
   promptOf,
   runDetails,
@@ -19,19 +18,19 @@ import type { TrialSpec, TrialSteps } from '../trial/spec.ts';
 
 const ReceivedSetup = receiving(Setup);
 
+/** What a plan says of all its trials. */
+export type AskedPlan = Pick<SuitePlan, 'judges' | 'replay' | 'answers'> & {
+  suite: Pick<SuitePlan['suite'], 'prompt'>;
+};
+
 export interface OwnRun {
   record: Pick<RunRecord, 'id' | 'setup'>;
   taskIndex: number;
   case: PlannedCase;
   variant: PlannedVariant;
-  /** The suite's prompt as this agent sent it. */
-  prompt: string;
   batchId: string;
-  /** The models that validators may call. */
-  judges: string[];
-  replay?: PlannedReplay | undefined;
-  /** What grades and solves any case of the suite. */
-  answers?: readonly Answer[] | undefined;
+  /** With the prompt as this agent sent it. */
+  plan: AskedPlan;
 }
 
 /**
@@ -40,7 +39,8 @@ export interface OwnRun {
  * has not expanded its variables, so we do; any other text is already expanded.
  */
 export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
-  const { record, variant } = run;
+  const { record, variant, plan } = run;
+  const prompt = promptOf(plan) ?? '';
   const { request } = run.case;
   const setup = readSetup(record);
   refuseSource(setup.source?.kind ?? 'empty');
@@ -57,8 +57,7 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
     environment && { environment, sandbox: sandboxIn(variant.sandbox, environment) };
   const sandbox = caseSandbox(sandboxIn(variant.sandbox, environment), details);
   const reached = (tests: CaseTests) => testsHosts(variant.sandbox, tests.network);
-  const steps =
-    details.steps && trialSteps(details.steps, { prompt: run.prompt, variables, testsIn, sandbox, reached });
+  const steps = details.steps && trialSteps(details.steps, { prompt, variables, testsIn, sandbox, reached });
   const [first] = steps?.list ?? [];
   const validator = expanded(setup.validator, request.validator?.source);
   return {
@@ -67,7 +66,7 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
     ordinal,
     caseName: request.name,
     taskIndex: run.taskIndex,
-    prompt: first?.prompt ?? expanded(setup.prompt, run.prompt) ?? '',
+    prompt: first?.prompt ?? expanded(setup.prompt, prompt) ?? '',
     prepare: expanded(setup.prepare, request.prepare?.source),
     verify: expanded(setup.verify, request.verify),
     // A plan that an older Offsite stored does not have this field.
@@ -102,8 +101,8 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
             turns: details.userTurns,
           },
     solution: solutionOf(details, variables),
-    judges: run.judges,
-    ...(run.replay && { replay: run.replay }),
+    judges: plan.judges,
+    ...(plan.replay && { replay: plan.replay }),
     model: variant.model,
     modelConfig: variant.modelConfig,
     harness: variant.harness,
@@ -111,14 +110,14 @@ export function ownTrialSpec(run: OwnRun, ordinal: number): TrialSpec {
     profile: variant.profile,
     sandbox,
     environment,
-    ...((details.answers || run.answers) && { answers: hiddenFrom(run) }),
+    ...((details.answers || plan.answers) && { answers: hiddenFrom(run) }),
     // A row is about the state of its repository at one commit.
     ...(details.tests?.fresh?.brought.kind === 'workspace' && { hidesLaterCommits: true }),
   };
 }
 
 /** What no agent of the case may find: its own answers, and those of other cases that it does not give. */
-function hiddenFrom({ case: { local }, answers = [] }: OwnRun): Answer[] {
+function hiddenFrom({ case: { local }, plan: { answers = [] } }: OwnRun): Answer[] {
   const own = local.answers ?? [];
   const known = new Set([...own.map(({ sha256 }) => sha256), ...(local.given ?? [])]);
   return [...own, ...answers.filter(({ sha256 }) => !known.has(sha256))];
@@ -163,7 +162,7 @@ function trialSteps(
 
 /** What to do in a trial of a case, as a plan has it, without asking a service. */
 export function plannedTrialSpec(
-  plan: Pick<SuitePlan, 'suite' | 'judges' | 'answers'>,
+  { suite, judges, answers }: Pick<SuitePlan, 'suite' | 'judges' | 'answers'>,
   {
     case: planned,
     variant,
@@ -172,17 +171,16 @@ export function plannedTrialSpec(
   }: { case: PlannedCase; variant: PlannedVariant; id: string; ordinal: number },
 ): TrialSpec {
   const { prepare, verify, validator } = planned.request;
-  const { judges, answers } = plan;
-  const prompt = promptOf(plan) ?? '';
+  const plan = { suite, judges, answers };
   const setup = {
-    prompt,
+    prompt: promptOf(plan) ?? '',
     prepare: prepare?.source,
     verify,
     validator: validator?.source,
     validatorFiles: validator?.sourceFiles,
   };
   return ownTrialSpec(
-    { record: { id, setup }, taskIndex: 0, case: planned, variant, prompt, batchId: id, judges, answers },
+    { record: { id, setup }, taskIndex: 0, case: planned, variant, batchId: id, plan },
     ordinal,
   );
 }

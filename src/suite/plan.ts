@@ -69,7 +69,7 @@ export type PromptSource =
   | { kind: 'stored'; id: string; channel?: string | undefined; version?: number | undefined };
 
 /** The text of a plan's prompt; undefined until it is read from the service. */
-export function promptOf({ suite: { prompt } }: Pick<SuitePlan, 'suite'>): string | undefined {
+export function promptOf({ suite: { prompt } }: { suite: Pick<SuitePlan['suite'], 'prompt'> }) {
   return prompt.kind === 'text' ? prompt.text : undefined;
 }
 

@@ -13,9 +13,8 @@ const run = {
   taskIndex: 0,
   case: planned,
   variant,
-  prompt: '',
   batchId: 'batch',
-  judges: [],
+  plan: { suite: { prompt: { kind: 'text' as const, text: '' } }, judges: [] },
 };
 
 test('a case changes the image, the user and the limits of its variant’s sandbox', () => {
