@@ -10,11 +10,10 @@ import { listingOf } from '../record/listing.ts';
 import { recordVersion, type TrialRecord } from '../record/trial-record.ts';
 import { reportOf } from '../trial/report.ts';
 import { type BatchRun, notResumable, type OpenBatch, openBatch } from './batch-run.ts';
-import type { Claims } from './claims.ts';
-import { NotClaimed } from './lease.ts';
-import { pullSetups } from './pull.ts';
+import { type Claims, NotClaimed } from './claims.ts';
 import { lostBatch, type Resumable } from './resume-batch.ts';
 import type { FoundRunDetails } from './specify.ts';
+import { pullSetups } from './start-batch.ts';
 
 export interface AbandonParts {
   ledger: Ledger;

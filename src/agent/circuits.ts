@@ -6,8 +6,7 @@ import type { Cause } from '../record/cause.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { mostParallel } from '../suite/model-config.ts';
 import type { TrialSpec } from '../trial/spec.ts';
-import type { AdaptingLimit, Admission } from './admission.ts';
-import { sizeOfTrial } from './trial-size.ts';
+import { type AdaptingLimit, type Admission, sizeOfTrial } from './admission.ts';
 
 /** Milliseconds between two tries of what is down. */
 const waits: BackoffLimits = { first: 2_000, longest: 60_000 };

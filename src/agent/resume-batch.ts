@@ -7,12 +7,11 @@ import type { StoredSet } from '../ledger/sets.ts';
 import type { OpenStart } from '../ledger/starts.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { plural } from '../text/quantities.ts';
-import { notResumable, type OpenBatch, openBatch } from './batch-run.ts';
+import { notResumable, type OpenBatch, openBatch, readPlan } from './batch-run.ts';
 import { checkOnEngines } from './engines/check.ts';
 import type { FinishedBatch } from './finished-batch.ts';
 import { type BatchEvent, type BatchParts, workOffBatch } from './run-batch.ts';
 import { lookFor, recordBatch } from './start-batch.ts';
-import { readPlan } from './stored-plan.ts';
 
 /** A batch that was started and is not finished. */
 export type ResumableBatch =

@@ -17,10 +17,9 @@ import { Delivery, type Grace } from './delivery.ts';
 import { checkOnEngines, type SomeEngines } from './engines/check.ts';
 import type { AttemptEvent } from './finish-trial.ts';
 import { type FinishedBatch, finishedBatch, lightResult } from './finished-batch.ts';
-import { pullSetups } from './pull.ts';
 import { type Delivered, reconcile } from './reconcile.ts';
 import type { Sender } from './sender.ts';
-import { startBatch, withPrompt } from './start-batch.ts';
+import { pullSetups, startBatch, withPrompt } from './start-batch.ts';
 import { Worker } from './worker/worker.ts';
 import { usualAttempts, type WorkEvent } from './worker/worker-parts.ts';
 

@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
 import { OffsiteError } from '../base/offsite-error.ts';
+import { serviceRequests } from '../bounds/callers.ts';
+import { limits } from '../contract/definition.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Lock } from '../ledger/lock.ts';
@@ -7,14 +9,12 @@ import { embeddedService } from '../ledger/platform.ts';
 import { lockOfSet, newSetId, type SetPart, type StoredSet } from '../ledger/sets.ts';
 import type { OpenStart } from '../ledger/starts.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import { openBatch } from './batch-run.ts';
+import { openBatch, readPlan, storedPlan } from './batch-run.ts';
 import { checkOnEngines } from './engines/check.ts';
 import { type FinishedBatch, finishedBatch } from './finished-batch.ts';
-import { planParts } from './plan-parts.ts';
 import { planOf, type Resumable, type Resumed, resume } from './resume-batch.ts';
 import { type BatchEvent, type BatchParts, runBatch, runPlanned } from './run-batch.ts';
 import { withPrompt } from './start-batch.ts';
-import { readPlan, storedPlan } from './stored-plan.ts';
 
 /** What became of a batch or of a set. */
 interface Worked {
@@ -181,3 +181,29 @@ async function resumePart(
     return { kind: 'never-started' };
   }
 }
+
+/**
+ * A plan as plans that each fit into one start request, in the order of its cases. A case that alone is
+ * larger is a part of its own, which the service then refuses.
+ *
+ * @param most cases of a part
+ */
+export function planParts(plan: SuitePlan, most: number = limits.cases): SuitePlan[] {
+  const parts: SuitePlan['cases'][] = [[]];
+  let bytes = 0;
+  for (const one of plan.cases) {
+    const size = Buffer.byteLength(JSON.stringify(one.request));
+    let part = parts.at(-1) ?? [];
+    if (part.length === most || (part.length > 0 && bytes + size > largestPart)) {
+      part = [];
+      parts.push(part);
+      bytes = 0;
+    }
+    part.push(one);
+    bytes += size;
+  }
+  return parts.map((cases) => ({ ...plan, cases }));
+}
+
+/** The prompt, the variants and the defaults of cases take up the rest. */
+const largestPart = serviceRequests.bytes.body / 2;

@@ -3,9 +3,10 @@ import type { Case } from '../contract/definition.ts';
 import type { RunRecord, RunVariant } from '../contract/record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { QueuedTrial } from '../ledger/queue.ts';
+import type { Config } from '../suite/config-file.ts';
 import { checksFile, unfilledName } from '../suite/load-tests.ts';
 import { noExtras, type PlannedVariant } from '../suite/plan.ts';
-import type { HarnessOffer } from '../suite/planned-variant.ts';
+import { type HarnessOffer, plannedVariant } from '../suite/planned-variant.ts';
 import { unsetNames, usesVariables } from '../suite/variables.ts';
 import { passedEnvironment, refuseKeys } from '../trial/prepare/environment.ts';
 import { checkModels } from '../trial/run/models.ts';
@@ -15,7 +16,6 @@ import type { BatchRun, OpenBatch } from './batch-run.ts';
 import type { ConfigRevision } from './config-revision.ts';
 import { checkOnEngines, type SomeEngines } from './engines/check.ts';
 import { ownTrialSpec } from './trial-spec.ts';
-import { knownVariant } from './variants.ts';
 
 /** What the ledger keeps of a found run besides its setup. */
 export interface FoundRunDetails {
@@ -255,4 +255,49 @@ function isCalled({ model, credentials }: PlannedVariant, names: RunVariant): bo
     (names.harness ?? harnessConnectionId) === harnessConnectionId &&
     (names.sandbox ?? sandboxConnectionId) === sandboxConnectionId
   );
+}
+
+type KnownVariant =
+  | { kind: 'known'; variant: PlannedVariant }
+  /** `reason` names what the configuration lacks. */
+  | { kind: 'unknown'; reason: string };
+
+/**
+ * Finds the variant that a run record names in the configuration. Connection ids are looked up by their
+ * configured names. If the record names no profile, the harness's configured profile is used.
+ */
+export function knownVariant(
+  names: RunVariant | undefined,
+  config: Config,
+  harnesses: readonly HarnessOffer[],
+): KnownVariant {
+  if (!names?.harness) return { kind: 'unknown', reason: 'its variant names no harness' };
+  const { model, userModel } = names;
+  const harness = ownName(names.harness, config.connections.harness);
+  const sandbox = names.sandbox ? ownName(names.sandbox, config.connections.sandbox) : 'local';
+  const profile = names.profile || config.daemon.profiles[harness];
+  const issues: string[] = [];
+  const source = {
+    model,
+    harness,
+    sandbox,
+    ...(profile && { profile }),
+    ...(userModel && { userModel }),
+  };
+  // Found runs have no simulated user, because a run record has no field for one.
+  const surroundings = { config, harnesses, meetsUser: false };
+  const offered = harnesses.some(({ name }) => name === harness);
+  const variant = plannedVariant(source, surroundings, (key, message) => {
+    // A run's record seldom names a profile.
+    const remedy =
+      key === 'harness' && offered ? `: name one as daemon.profiles.${harness} in offsite.yaml` : '';
+    issues.push(`${key}: ${message}${remedy}`);
+  });
+  if (variant && issues.length === 0) return { kind: 'known', variant };
+  return { kind: 'unknown', reason: issues.join('; ') };
+}
+
+/** The name that is configured for a connection id; the id itself if there is none. */
+export function ownName(id: string, connections: Readonly<Record<string, string>>): string {
+  return Object.keys(connections).find((name) => connections[name] === id) ?? id;
 }

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { enginesOf, type SomeEngines } from '../agent/engines/check.ts';
-import { LateEngines } from '../agent/engines/late-engines.ts';
+import { enginesOf, LateEngines, type SomeEngines } from '../agent/engines/check.ts';
 import type { Clock } from '../base/clock.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { Engine } from '../engine/engine.ts';

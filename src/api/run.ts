@@ -1,11 +1,10 @@
 import { type FinishedBatches, runUntilPrecise } from '../agent/auto-trials.ts';
+import { readPlan } from '../agent/batch-run.ts';
 import { ConfigRevisions } from '../agent/config-revision.ts';
 import { deliverLeftovers } from '../agent/delivery.ts';
 import { recordedModels, requireRecorded } from '../agent/ledger-cassette.ts';
-import { planParts } from '../agent/plan-parts.ts';
 import type { BatchEvent, BatchParts } from '../agent/run-batch.ts';
-import { runSet } from '../agent/run-set.ts';
-import { readPlan } from '../agent/stored-plan.ts';
+import { planParts, runSet } from '../agent/run-set.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { findBatch } from '../ledger/find.ts';
 import type { Config } from '../suite/config-file.ts';

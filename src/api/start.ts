@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { turnForCommand } from '../agent/executor/turn.ts';
 import type { FinishedBatch } from '../agent/finished-batch.ts';
-import { pullSetups } from '../agent/pull.ts';
 import { type BatchEvent, runBatch } from '../agent/run-batch.ts';
 import { platformSender } from '../agent/sender.ts';
-import { startBatch, withPrompt } from '../agent/start-batch.ts';
+import { pullSetups, startBatch, withPrompt } from '../agent/start-batch.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Client } from '../client/client.ts';
 import { Conflict } from '../client/refusal.ts';

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { readPlan } from '../agent/stored-plan.ts';
+import { readPlan } from '../agent/batch-run.ts';
 import { messageOf } from '../base/offsite-error.ts';
 import { printedText } from '../bounds/anyone.ts';
 import type { StoredBatch } from '../ledger/batches.ts';

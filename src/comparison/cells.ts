@@ -1,4 +1,4 @@
-import { readPlan } from '../agent/stored-plan.ts';
+import { readPlan } from '../agent/batch-run.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Case, Variant } from '../contract/definition.ts';
 import type { StoredBatch } from '../ledger/batches.ts';

@@ -1,4 +1,4 @@
-import { readPlan } from '../agent/stored-plan.ts';
+import { readPlan } from '../agent/batch-run.ts';
 import { messageOf } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { evidenceBundles } from '../bounds/anyone.ts';

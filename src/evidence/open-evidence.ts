@@ -9,7 +9,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { readPlan, storedPlan } from '../agent/stored-plan.ts';
+import { readPlan, storedPlan } from '../agent/batch-run.ts';
 import { makeFolder } from '../base/byte-store.ts';
 import type { Clock } from '../base/clock.ts';
 import { messageOf, OffsiteError, systemHint } from '../base/offsite-error.ts';

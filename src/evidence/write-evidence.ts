@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { constants, createZstdCompress } from 'node:zlib';
-import { readPlan } from '../agent/stored-plan.ts';
+import { readPlan } from '../agent/batch-run.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { versionOf } from '../base/version.ts';

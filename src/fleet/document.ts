@@ -1,6 +1,6 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { z } from 'zod';
-import { readPlan, storedPlan } from '../agent/stored-plan.ts';
+import { readPlan, storedPlan } from '../agent/batch-run.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { fleetMessages, fleetStorage } from '../bounds/fleet.ts';

@@ -1,4 +1,4 @@
-import { planFormat } from '../agent/stored-plan.ts';
+import { planFormat } from '../agent/batch-run.ts';
 
 /**
  * The version of what the machines of a fleet exchange: documents, orders, and the code of the workflows.

@@ -1,4 +1,4 @@
-import { storedPlan } from '../agent/stored-plan.ts';
+import { storedPlan } from '../agent/batch-run.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { fleetStorage } from '../bounds/fleet.ts';
 import type { Client } from '../client/client.ts';

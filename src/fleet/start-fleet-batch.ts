@@ -1,8 +1,6 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import type { OpenBatch } from '../agent/batch-run.ts';
-import { missingSetups } from '../agent/pull.ts';
-import { type StartParts, startUnder, withPrompt } from '../agent/start-batch.ts';
-import { storedPlan } from '../agent/stored-plan.ts';
+import { type OpenBatch, storedPlan } from '../agent/batch-run.ts';
+import { missingSetups, type StartParts, startUnder, withPrompt } from '../agent/start-batch.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';

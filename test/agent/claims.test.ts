@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type ClaimedTrial, ServiceClaims } from '../../src/agent/claims.ts';
-import { NotClaimed } from '../../src/agent/lease.ts';
+import { type ClaimedTrial, NotClaimed, ServiceClaims } from '../../src/agent/claims.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { claimAnswers, serviceDescription } from '../../src/bounds/service.ts';
 import type { Client } from '../../src/client/client.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { planParts } from '../../src/agent/plan-parts.ts';
+import { planParts } from '../../src/agent/run-set.ts';
 import { serviceRequests } from '../../src/bounds/callers.ts';
 import { noExtras, type SuitePlan } from '../../src/suite/plan.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sizeOfTrial } from '../../src/agent/trial-size.ts';
+import { sizeOfTrial } from '../../src/agent/admission.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';
 import type { PlannedService } from '../../src/suite/services.ts';
 import { specOf } from '../trial/trial-bench.ts';

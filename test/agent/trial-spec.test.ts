@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readPlan, storedPlan } from '../../src/agent/stored-plan.ts';
+import { readPlan, storedPlan } from '../../src/agent/batch-run.ts';
 import { ownTrialSpec } from '../../src/agent/trial-spec.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';
 import { faultPlan } from '../faults/fault-plan.ts';

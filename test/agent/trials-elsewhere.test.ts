@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { TrialsElsewhere } from '../../src/agent/worker/trials-elsewhere.ts';
+import { TrialsElsewhere } from '../../src/agent/worker/waiting-runs.ts';
 
 const trial = (key: number) => ({ key, runId: 'r', caseId: 'c', ordinal: 0 });
 

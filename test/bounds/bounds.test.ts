@@ -44,7 +44,7 @@ test('every channel has a bound in each dimension, or says why it needs none', (
 /** Modules that say how much Offsite itself needs, does at a time or waits: nobody else's bytes. */
 const own = [
   'src/agent/admission.ts',
-  'src/agent/not-run.ts',
+  'src/agent/finish-trial.ts',
   // The lengths that the system allows.
   'src/agent/daemon/control-socket.ts',
   'src/suite/variables.ts',

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { readPlan } from '../../src/agent/stored-plan.ts';
+import { readPlan } from '../../src/agent/batch-run.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import type { MergedSummary } from '../../src/cli/output/summary.ts';
 import { permissions } from '../../src/contract/definition.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
-import { storedPlan } from '../../src/agent/stored-plan.ts';
+import { storedPlan } from '../../src/agent/batch-run.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { newSetId, type SetPart, type StoredSet } from '../../src/ledger/sets.ts';

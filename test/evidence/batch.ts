@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { storedPlan } from '../../src/agent/stored-plan.ts';
+import { storedPlan } from '../../src/agent/batch-run.ts';
 import type { BatchKey } from '../../src/ledger/batches.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { readPlan } from '../../src/agent/stored-plan.ts';
+import { readPlan } from '../../src/agent/batch-run.ts';
 import { readPublicKeys } from '../../src/audit/audited-file.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { keySigning, type Signing, unsigned } from '../../src/evidence/envelope.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { crashedTooOften } from '../../src/agent/not-run.ts';
+import { crashedTooOften } from '../../src/agent/finish-trial.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { defects } from '../../src/bounds/anyone.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';

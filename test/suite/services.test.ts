@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readPlan, storedPlan } from '../../src/agent/stored-plan.ts';
+import { readPlan, storedPlan } from '../../src/agent/batch-run.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
 import { eachFolder, folder, write } from '../each-folder.ts';

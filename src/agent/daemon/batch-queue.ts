@@ -12,8 +12,7 @@ import type { SuitePlan } from '../../suite/plan.ts';
 import { checkModels } from '../../trial/run/models.ts';
 import { type OpenBatch, openBatch } from '../batch-run.ts';
 import { checkOnEngines, type SomeEngines } from '../engines/check.ts';
-import { pullSetups } from '../pull.ts';
-import { lookFor, recordBatch, type StartParts, startUnder, withPrompt } from '../start-batch.ts';
+import { lookFor, pullSetups, recordBatch, type StartParts, startUnder, withPrompt } from '../start-batch.ts';
 import { queuedFiles, readTicket, refuseTicket } from './ticket.ts';
 
 /**

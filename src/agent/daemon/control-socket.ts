@@ -1,11 +1,13 @@
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
-import type { Hono } from 'hono';
+import { Hono } from 'hono';
 import { listenTo } from '../../base/foreign-traffic.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { controlRequests } from '../../bounds/callers.ts';
 import { controlSocketOf, type SocketOwner } from './control-socket-path.ts';
+import type { Daemon } from './daemon.ts';
+import { isReady } from './status.ts';
 
 /**
  * The longest path of a Unix socket in bytes, without its final zero. The limit is 108 on Linux, 104 on
@@ -65,4 +67,65 @@ function unusable(path: string, why: string, cause?: unknown): OffsiteError {
     hint: 'Name another data folder: --data-folder, OFFSITE_HOME, or dataFolder in offsite.yaml.',
     cause,
   });
+}
+
+/** The routes that anybody on this machine may call: health, readiness, status and metrics. */
+export function statusRoutes(daemon: Daemon): Hono {
+  const routes = new Hono();
+  routes.get('/healthz', (context) => {
+    const { health } = daemon.status();
+    return context.json(health, health.ok ? 200 : 503);
+  });
+  routes.get('/readyz', (context) => {
+    const status = daemon.status();
+    const { mode, blocked } = status;
+    const ready = isReady(status);
+    return context.json({ ready, mode, blocked }, ready ? 200 : 503);
+  });
+  routes.get('/status', (context) => context.json(daemon.status()));
+  routes.get('/metrics', async (context) => {
+    const { metrics } = daemon;
+    return context.body(await metrics.text(daemon.status()), 200, { 'content-type': metrics.contentType });
+  });
+  return routes;
+}
+
+/** The routes for the daemon's owner: the status, and commands. A command answers with a line for people. */
+export function controlRoutes(daemon: Daemon): Hono {
+  const routes = statusRoutes(daemon);
+  routes.post('/pause', (context) => context.json({ message: daemon.pause() }));
+  routes.post('/unpause', (context) => context.json({ message: daemon.unpause() }));
+  routes.post('/drain', (context) => context.json({ message: daemon.drain() }));
+  routes.post('/cancel/:run', (context) => {
+    const run = context.req.param('run');
+    const { canceled, isFound } = daemon.cancelRun(run);
+    if (canceled === 0) return context.json({ message: nothingCanceled(run, daemon) }, 404);
+    const trials = canceled === 1 ? '1 trial' : `${canceled} trials`;
+    const name = isFound ? run : 'BATCH';
+    const others = isFound ? '; until then, other daemons may run them' : '';
+    const after =
+      `finished trials stay reported. \`offsite resume ${name}\` runs the canceled ones after all, ` +
+      `and \`offsite data abandon ${name}\` reports them as void${others}`;
+    return context.json({ message: `canceled ${trials} of run ${run} here; ${after}` });
+  });
+  routes.post('/concurrency/:trials', (context) => {
+    const trials = Number(context.req.param('trials'));
+    if (!Number.isInteger(trials) || trials < 1) {
+      return context.json({ message: 'expected a whole number from 1' }, 400);
+    }
+    return context.json({ message: daemon.changeConcurrency(trials) });
+  });
+  return routes;
+}
+
+/** Why a name cancels nothing: most often it is the id of something else. */
+function nothingCanceled(run: string, daemon: Daemon): string {
+  if (run.startsWith('batch_'))
+    return `${run} is a batch: cancel its runs, which \`offsite daemon status\` lists`;
+  const { queuedRuns, running } = daemon.status();
+  const begun = [...queuedRuns, ...running].find((one) =>
+    one.run.replace(/^run_/, '').startsWith(run.replace(/^run_/, '')),
+  );
+  const meant = begun === undefined || run === '' ? '' : `; did you mean ${begun.run}?`;
+  return `this daemon has no open trial of a run ${run}${meant}`;
 }

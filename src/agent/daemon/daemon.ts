@@ -18,9 +18,8 @@ import { beginWork, openDelivery, openWork, watchedLoop } from '../work-loop.ts'
 import type { Worker } from '../worker/worker.ts';
 import type { WorkerParts } from '../worker/worker-parts.ts';
 import { BatchQueue } from './batch-queue.ts';
-import { isUnclear, syncRun } from './found-run.ts';
+import { casesOf, isUnclear, lookAtCase, syncRun } from './found-run.ts';
 import { HealthWatch } from './health.ts';
-import { casesOf, lookAtCase } from './look.ts';
 import { Metrics } from './metrics.ts';
 import { type PollTarget, PollTargets } from './poll-targets.ts';
 import { type DaemonStatus, type Mode, nothingListed, type RunningTrial } from './status.ts';

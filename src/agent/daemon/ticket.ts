@@ -10,7 +10,7 @@ import { openDataFolder } from '../../ledger/data-folder.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { readText } from '../../suite/yaml-file.ts';
 import { plainText } from '../../text/output.ts';
-import { readPlan, storedPlan } from '../stored-plan.ts';
+import { readPlan, storedPlan } from '../batch-run.ts';
 
 // A ticket is a batch for the daemon to start: a file in the data folder that holds all of the checked suite.
 

@@ -2,11 +2,10 @@ import type { Clock } from '../../base/clock.ts';
 import { pause } from '../../base/deadline.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
+import { sizeOfTrial } from '../admission.ts';
 import { type Circuit, type CircuitEvent, Circuits } from '../circuits.ts';
-import { sizeOfTrial } from '../trial-size.ts';
 import type { FitCheck } from './check.ts';
-import { PooledEngine } from './pooled-engine.ts';
-import { Seat } from './seat.ts';
+import { PooledEngine, Seat } from './seat.ts';
 
 /** Milliseconds between two tries of an engine that no trial waits for any more. */
 const tryAgainMs = 60_000;

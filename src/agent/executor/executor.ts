@@ -17,6 +17,7 @@ import type {
 import type { Config } from '../../suite/config-file.ts';
 import { type SuitePlan, startRequest } from '../../suite/plan.ts';
 import type { HostEnvironment } from '../../trial/prepare/environment.ts';
+import { readPlan } from '../batch-run.ts';
 import { Metrics } from '../daemon/metrics.ts';
 import type { Delivery } from '../delivery.ts';
 import { addressesOf } from '../engines/check.ts';
@@ -25,7 +26,6 @@ import { Loop, Watchdog } from '../loop.ts';
 import { platformSender } from '../sender.ts';
 import type { FoundRunDetails } from '../specify.ts';
 import { recordBatch } from '../start-batch.ts';
-import { readPlan } from '../stored-plan.ts';
 import { beginWork, openDelivery, openWork, watchedLoop } from '../work-loop.ts';
 import type { WorkerParts } from '../worker/worker-parts.ts';
 import { refusalOf } from './refusal.ts';

@@ -12,8 +12,7 @@ import { type HostEnvironment, passedEnvironment, refuseKeys } from '../../trial
 import { checkModels } from '../../trial/run/models.ts';
 import { openBatch } from '../batch-run.ts';
 import { checkOnEngines } from '../engines/check.ts';
-import { noUserModel } from '../specify.ts';
-import { knownVariant, ownName } from '../variants.ts';
+import { knownVariant, noUserModel, ownName } from '../specify.ts';
 import type { Workplace } from './workplace.ts';
 
 export interface PlatformRefusalContext {

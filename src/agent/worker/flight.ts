@@ -4,8 +4,8 @@ import type { PhaseName } from '../../record/cause.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import type { EngineContext } from '../batch-contexts.ts';
 import { maxParallelOf } from '../circuits.ts';
-import type { PooledEngine } from '../engines/pooled-engine.ts';
-import type { Lease } from '../lease.ts';
+import type { Lease } from '../claims.ts';
+import type { PooledEngine } from '../engines/seat.ts';
 
 /** A trial that runs, or soon will. */
 export interface InFlight {

@@ -4,20 +4,18 @@ import type { PlannedReplay } from '../../suite/plan.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import type { Admission } from '../admission.ts';
 import type { BatchContext, BatchContexts, EngineContext } from '../batch-contexts.ts';
+import { NotClaimed } from '../claims.ts';
 import type { ConfigRevision } from '../config-revision.ts';
 import type { FitCheck } from '../engines/check.ts';
 import type { Engines } from '../engines/engines.ts';
-import type { PooledEngine } from '../engines/pooled-engine.ts';
-import { Moved, type Seat } from '../engines/seat.ts';
+import { Moved, type PooledEngine, type Seat } from '../engines/seat.ts';
 import { type AttemptEvent, type AttemptSignals, finishTrial } from '../finish-trial.ts';
-import { NotClaimed } from '../lease.ts';
 import { plannedCassette } from '../ledger-cassette.ts';
 import { type MachineCheck, specify } from '../specify.ts';
 import type { Flight, WorkedTrial } from './flight.ts';
 import type { Gate } from './gate.ts';
 import type { TrialClaims } from './trial-claims.ts';
-import type { TrialsElsewhere } from './trials-elsewhere.ts';
-import type { WaitingRuns } from './waiting-runs.ts';
+import type { TrialsElsewhere, WaitingRuns } from './waiting-runs.ts';
 import type { WorkerParts } from './worker-parts.ts';
 
 /** What the trials of a worker share. */

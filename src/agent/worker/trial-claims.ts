@@ -1,7 +1,5 @@
-import type { Admission } from '../admission.ts';
-import type { Claims } from '../claims.ts';
-import { type Lease, NotClaimed } from '../lease.ts';
-import { sizeOfTrial } from '../trial-size.ts';
+import { type Admission, sizeOfTrial } from '../admission.ts';
+import { type Claims, type Lease, NotClaimed } from '../claims.ts';
 import type { Flight, WorkedTrial } from './flight.ts';
 import type { Gate } from './gate.ts';
 

@@ -4,11 +4,10 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { QueuedTrial, QueueScope } from '../../ledger/queue.ts';
 import type { BuildEvent } from '../../trial/prepare/obtain-image.ts';
 import type { CircuitEvent } from '../circuits.ts';
-import type { Claims } from '../claims.ts';
+import type { Claims, NotClaimed } from '../claims.ts';
 import type { ConfigRevisions } from '../config-revision.ts';
 import type { SomeEngines } from '../engines/check.ts';
 import type { AttemptEvent } from '../finish-trial.ts';
-import type { NotClaimed } from '../lease.ts';
 import type { NotReady } from '../specify.ts';
 
 /** Attempts of a trial that fails through no fault of the agent's. */

@@ -5,21 +5,18 @@ import type { Spent } from '../../gateway/budget.ts';
 import type { BatchKey, TrialKey } from '../../ledger/batches.ts';
 import type { ExcludedTrials, QueuedTrial } from '../../ledger/queue.ts';
 import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/prepare/obtain-image.ts';
-import { Admission, requireRoomForResults } from '../admission.ts';
+import { Admission, requireRoomForResults, roomOf } from '../admission.ts';
 import { BatchContexts } from '../batch-contexts.ts';
 import type { CircuitEvent } from '../circuits.ts';
-import { noClaims } from '../claims.ts';
+import { type NotClaimed, noClaims } from '../claims.ts';
 import { areSeveral, enginesOf, FitCheck } from '../engines/check.ts';
 import { type EngineStatus, Engines } from '../engines/engines.ts';
-import type { NotClaimed } from '../lease.ts';
 import { MachineCheck } from '../specify.ts';
-import { roomOf } from '../trial-size.ts';
 import { Flight, type Running, type WorkedTrial } from './flight.ts';
 import { Gate } from './gate.ts';
 import { type TakeParts, take } from './take.ts';
 import { TrialClaims } from './trial-claims.ts';
-import { TrialsElsewhere } from './trials-elsewhere.ts';
-import { WaitingRuns } from './waiting-runs.ts';
+import { TrialsElsewhere, WaitingRuns } from './waiting-runs.ts';
 import type { WorkerParts } from './worker-parts.ts';
 
 /**

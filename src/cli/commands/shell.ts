@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { StringDecoder } from 'node:string_decoder';
 import { Command } from '@commander-js/extra-typings';
-import { readPlan } from '../../agent/stored-plan.ts';
+import { readPlan } from '../../agent/batch-run.ts';
 import { listenTo } from '../../base/foreign-traffic.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';

@@ -1,9 +1,8 @@
 import { execa } from 'execa';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
-import { openControlSocket } from '../../agent/daemon/control-socket.ts';
+import { controlRoutes, openControlSocket, statusRoutes } from '../../agent/daemon/control-socket.ts';
 import { controlSocketOf } from '../../agent/daemon/control-socket-path.ts';
 import { Daemon, type DaemonEnd } from '../../agent/daemon/daemon.ts';
-import { controlRoutes, statusRoutes } from '../../agent/daemon/routes.ts';
 import type { Workshop } from '../../api/context.ts';
 import { isLoopback } from '../../base/foreign-traffic.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';

@@ -1,5 +1,5 @@
 import { type OpenBatch, openBatch } from '../../agent/batch-run.ts';
-import { planParts } from '../../agent/plan-parts.ts';
+import { planParts } from '../../agent/run-set.ts';
 import { leftOutText, plannedSuite, type TaskOptions } from '../../api/plan-suite.ts';
 import { ciRun } from '../../api/types.ts';
 import { refuseMachineParts } from '../../fleet/document.ts';

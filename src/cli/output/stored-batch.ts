@@ -1,5 +1,5 @@
+import { readPlan } from '../../agent/batch-run.ts';
 import type { FinishedBatch } from '../../agent/finished-batch.ts';
-import { readPlan } from '../../agent/stored-plan.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { printedText } from '../../bounds/anyone.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';

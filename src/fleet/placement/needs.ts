@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { FoundRunDetails } from '../../agent/specify.ts';
-import { knownVariant, ownName } from '../../agent/variants.ts';
+import { type FoundRunDetails, knownVariant, ownName } from '../../agent/specify.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { sandboxIn } from '../../suite/environment.ts';

@@ -1,8 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { z } from 'zod';
-import { foundRun, queuedOrdinals } from '../../agent/daemon/found-run.ts';
-import { casesOf, lookAtCase } from '../../agent/daemon/look.ts';
+import { casesOf, foundRun, lookAtCase, queuedOrdinals } from '../../agent/daemon/found-run.ts';
 import type { PollTarget } from '../../agent/daemon/poll-targets.ts';
 import type { FoundRunDetails } from '../../agent/specify.ts';
 import type { Clock } from '../../base/clock.ts';

@@ -6,7 +6,7 @@ import {
   type Client,
   WorkflowNotFoundError,
 } from '@temporalio/client';
-import { NotClaimed } from '../../agent/lease.ts';
+import { NotClaimed } from '../../agent/claims.ts';
 import type { Worker } from '../../agent/worker/worker.ts';
 import type { WorkEvent } from '../../agent/worker/worker-parts.ts';
 import type { Clock } from '../../base/clock.ts';

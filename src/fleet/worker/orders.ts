@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { storedPlan } from '../../agent/stored-plan.ts';
+import { storedPlan } from '../../agent/batch-run.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { fleetMessages, fleetStorage } from '../../bounds/fleet.ts';
 import type { RunKey } from '../../ledger/batches.ts';

@@ -1,5 +1,5 @@
 import { ApplicationFailure, activityInfo, CompleteAsyncError } from '@temporalio/activity';
-import { NotClaimed } from '../../agent/lease.ts';
+import { NotClaimed } from '../../agent/claims.ts';
 import type { Clock } from '../../base/clock.ts';
 import { firstThrown, OffsiteError } from '../../base/offsite-error.ts';
 import type { Contexts } from '../contexts.ts';
