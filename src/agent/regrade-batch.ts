@@ -159,7 +159,10 @@ function differences(today: TrialSpec, spec: TrialSpec, { request }: PlannedCase
   ];
 }
 
-/** The same hash means the same way to grade: what {@link gradedBy} takes of today belongs here too. */
+/**
+ * The same hash means the same way to grade: what {@link gradedBy} takes of today belongs here too. An
+ * optional key only if it is set: null would change the hash of all stored gradings.
+ */
 function basisOf({ verify, verifyPlace, validator, tests, testsHosts, judges, ...spec }: TrialSpec): string {
   const variables = spec.gradingVariables ?? spec.variables;
   const grading = { verify, verifyPlace, validator, tests, variables, judges, protected: spec.protected };

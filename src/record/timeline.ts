@@ -137,6 +137,7 @@ export function phaseTitle({ name, step }: Phase): string {
   return step === undefined ? name : `${name} of ${step}`;
 }
 
+/** Whether the cause of the trial, or of the step, names this phase. A later grading may have succeeded. */
 export function hasFailed({ name, step }: Phase, { cause, steps = [] }: TrialRecord): boolean {
   const own = step === undefined ? undefined : steps.find((one) => one.name === step);
   return (own?.cause ?? cause)?.phase === name && (step === undefined || own?.verdict !== 'passed');
