@@ -5,13 +5,14 @@ import type { BudgetAccount, Gateway } from '../gateway/gateway.ts';
 import type { Cassette } from '../gateway/replay/cassette.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { BlobStore } from '../ledger/blobs.ts';
+import type { Workspaces } from '../ledger/workspaces.ts';
 import type { PhaseName } from '../record/cause.ts';
+import type { LeftState } from '../record/files.ts';
 import type { PhaseTiming, TrialRecord } from '../record/trial-record.ts';
 import type { Budget } from '../suite/model-config.ts';
 import type { PlannedReplay } from '../suite/plan.ts';
 import type { SandboxedAsk } from '../validate/sandboxed/host.ts';
 import type { Carry } from '../validate/workspace-copy.ts';
-import type { Keeping, KeepParts } from './collect/keep-left.ts';
 import type { Sandboxes } from './prepare/sandboxes.ts';
 import type { AgentUsers, StartedSandbox } from './prepare/started-sandbox.ts';
 import type { TrialServices } from './prepare/trial-services.ts';
@@ -75,6 +76,23 @@ export interface TrialSandbox
   keeping?: Keeping | undefined;
   /** What the trial itself had found, if this is a later grading. */
   restored?: Restored | undefined;
+}
+
+/** Where trials keep what they leave. */
+export interface KeepParts {
+  store: Pick<Workspaces, 'store' | 'search' | 'folder'>;
+  /** Bytes that all archives may take together. */
+  budget: number;
+}
+
+/** Keeps what one trial left, at the right moment between the phases that need its sandbox. */
+export interface Keeping {
+  /** Begins, after collect. */
+  begin(plan: StepPlan, sandbox: TrialSandbox, found: OpenRecord): void;
+  /** Resolves when the sandbox may be changed. Never rejects. Undefined if nothing is being kept. */
+  readonly done: Promise<unknown> | undefined;
+  /** What was kept; undefined if there was nothing to keep. */
+  result(): Promise<{ left?: LeftState }>;
 }
 
 /** What a restored sandbox no longer shows of a trial whose left state is graded again. */

@@ -3,43 +3,16 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
 import pLimit from 'p-limit';
-import type { Clock } from '../../base/clock.ts';
 import { startDeadline } from '../../base/deadline.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { archives, keptWorkspaces } from '../../bounds/sandbox.ts';
-import type { ArchiveCopy } from '../../engine/archive/read.ts';
 import { type ChangedContent, changedContents } from '../../engine/changes/changed-paths.ts';
 import type { Container } from '../../engine/container.ts';
 import type { Workspaces } from '../../ledger/workspaces.ts';
 import type { LeftState } from '../../record/files.ts';
 import type { StreamSearch } from '../../redaction/redactor.ts';
-import type { Carry } from '../../validate/workspace-copy.ts';
-import type { Sandboxes } from '../prepare/sandboxes.ts';
-import type { StartedSandbox } from '../prepare/started-sandbox.ts';
+import type { Keeping, KeepParts, OpenRecord, StepPlan, TrialSandbox } from '../phase.ts';
 import type { TrialSpec } from '../spec.ts';
-
-/** Where trials keep what they leave. */
-export interface KeepParts {
-  store: Pick<Workspaces, 'store' | 'search' | 'folder'>;
-  /** Bytes that all archives may take together. */
-  budget: number;
-}
-
-/** A trial whose harness has ended, and what was found of it until then. */
-interface LeftSandbox extends Pick<StartedSandbox, 'container' | 'imageId' | 'isCommittable' | 'prepared'> {
-  parts: { clock: Clock; sandboxes: Pick<Sandboxes, 'keep'> };
-  signal: AbortSignal;
-}
-
-interface LeftPlan {
-  spec: TrialSpec;
-  whole: TrialSpec;
-}
-
-interface LeftWork {
-  carry?: Carry;
-  packed?: ArchiveCopy | undefined;
-}
 
 /** Why what a trial left is not kept. */
 class NotKept extends Error {}
@@ -58,9 +31,9 @@ type GradingParts = Pick<TrialSpec, 'verify' | 'verifyPlace' | 'tests' | 'valida
  * after collect. Rejects only if the signal aborts: a trial does not depend on this.
  */
 async function keepLeft(
-  { spec, whole }: LeftPlan,
-  sandbox: LeftSandbox,
-  found: LeftWork,
+  { spec, whole }: StepPlan,
+  sandbox: TrialSandbox,
+  found: OpenRecord,
   { store, budget }: KeepParts,
 ): Promise<LeftState> {
   const { parts, signal } = sandbox;
@@ -86,7 +59,7 @@ async function keepLeft(
  * and takes a tenth of a second; an archive has everything, and takes a second for each 100 MB.
  */
 async function changedLittle(
-  { prepared, isCommittable, container }: LeftSandbox,
+  { prepared, isCommittable, container }: TrialSandbox,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { state, bytes } = await prepared();
@@ -96,7 +69,7 @@ async function changedLittle(
 
 async function keepImage(
   spec: TrialSpec,
-  { parts, container, imageId, isCommittable }: LeftSandbox,
+  { parts, container, imageId, isCommittable }: TrialSandbox,
   store: Pick<Workspaces, 'search'>,
   signal: AbortSignal,
 ): Promise<LeftState> {
@@ -119,8 +92,8 @@ function requireNoKey(searched: Searched): void {
 }
 
 async function keepArchive(
-  { container }: LeftSandbox,
-  found: LeftWork,
+  { container }: TrialSandbox,
+  found: OpenRecord,
   { store, budget }: KeepParts,
   signal: AbortSignal,
 ): Promise<LeftState> {
@@ -198,16 +171,6 @@ function gibibytes(bytes: number): string {
 
 function seconds(ms: number): string {
   return `${ms / 1000} s`;
-}
-
-/** Keeps what one trial left, at the right moment between the phases that need its sandbox. */
-export interface Keeping {
-  /** Begins, after collect. */
-  begin(plan: LeftPlan, sandbox: LeftSandbox, found: LeftWork): void;
-  /** Resolves when the sandbox may be changed. Never rejects. Undefined if nothing is being kept. */
-  readonly done: Promise<unknown> | undefined;
-  /** What was kept; undefined if there was nothing to keep. */
-  result(): Promise<{ left?: LeftState }>;
 }
 
 /** Keeps what one trial leaves. Without `parts`, keeps nothing. */
