@@ -20,6 +20,19 @@ import { countCommits, longPart, type TestSelection, testSelection } from './tes
 import { titled } from './titled.ts';
 import { runTests } from './vitest.ts';
 
+type SetUpPart = (env: NodeJS.ProcessEnv, signal: AbortSignal) => Promise<unknown>;
+
+const forTests: readonly SetUpPart[] = [
+  setUp,
+  ensureBrowser,
+  (env, signal) => ensureProgram(temporal, env, signal),
+];
+
+const forLongTests: readonly SetUpPart[] = [
+  (env, signal) => ensureProgram(objectStore, env, signal),
+  ensureKubernetesValidate,
+];
+
 let count: TestCount | undefined; // until vitest has reported its count
 
 await runScript(
@@ -80,19 +93,6 @@ async function runCounted(args: readonly string[], signal: AbortSignal, env?: No
 function sum(a: TestCount = { passed: 0, failed: 0 }, b: TestCount): TestCount {
   return { passed: a.passed + b.passed, failed: a.failed + b.failed };
 }
-
-type SetUpPart = (env: NodeJS.ProcessEnv, signal: AbortSignal) => Promise<unknown>;
-
-const forTests: readonly SetUpPart[] = [
-  setUp,
-  ensureBrowser,
-  (env, signal) => ensureProgram(temporal, env, signal),
-];
-
-const forLongTests: readonly SetUpPart[] = [
-  (env, signal) => ensureProgram(objectStore, env, signal),
-  ensureKubernetesValidate,
-];
 
 /** Each part waits for another server, or has the engine build an image, so all go on at the same time. */
 async function prepare(parts: readonly SetUpPart[], signal: AbortSignal): Promise<void> {
