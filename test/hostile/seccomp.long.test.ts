@@ -141,7 +141,7 @@ describe('on the engine', () => {
     }
   });
 
-  test('a relay has less than its sandbox: TCP and nothing else, and it can neither write files nor trace', async () => {
+  test('a relay has less than its sandbox: TCP, streams over unix sockets and nothing else, and it can neither write files nor trace', async () => {
     await using relayed = await relayedSandbox();
     expectSealed(await probed(relayed.sandbox));
     const [relay = ''] = await relayed.sidecars();
@@ -161,7 +161,7 @@ describe('on the engine', () => {
     const output = await exec.start({ Tty: true });
     let text = '';
     for await (const chunk of output) text += chunk;
-    expect(JSON.parse(text)).toEqual([[inet], 'EPERM', -1, 'EPERM']);
+    expect(JSON.parse(text)).toEqual([[unix, inet], 'EPERM', -1, 'EPERM']);
   });
 });
 

@@ -112,7 +112,7 @@ function Batches({ batches, query }: { batches: BatchInList[]; query: URLSearchP
           }
           label="All batches that match"
           count={shown.length}
-          rowHeight={isNarrow ? 8 : 2.8}
+          rowHeight={isNarrow ? 8.6 : 2.8}
           shown={at}
           row={(index, attributes) => {
             const batch = shown[index];
