@@ -64,7 +64,7 @@ export interface SideSummary {
   variant: string;
   /** Present if the side is a baseline of the service. */
   baseline?: BaselineFacts;
-  /** Undefined if no trial was scored. */
+  /** Of the compared cases, or of all if none can be compared. Undefined if no trial was scored. */
   passRate: PassRate | undefined;
   void: number;
   unfinished: number;
@@ -182,10 +182,11 @@ export function compareSides(
     confidence,
   });
   const direction = directionOf(rates.interval);
+  const compared = new Set(cases.map(({ id }) => id));
   const finding = { up: 'better', down: 'worse', none: 'noise' } as const;
   return {
-    a: summaryOf(a),
-    b: summaryOf(b),
+    a: summaryOf(a, compared),
+    b: summaryOf(b, compared),
     difference: {
       value: rates.difference,
       low: rates.interval?.low,
@@ -214,15 +215,18 @@ function without(side: Side, redefined: readonly string[] = []): Side {
   return { ...side, cases: side.cases.filter(({ id }) => !redefined.includes(id)) };
 }
 
-function summaryOf(side: Side): SideSummary {
-  const { batches, marks, variant, cases, unfinished, unreadable, baseline } = side;
+/** @param compared the cases of the difference: rates and numbers are about them, or about all if none is */
+function summaryOf(whole: Side, compared: ReadonlySet<string>): SideSummary {
+  const { batches, marks, variant, unfinished, unreadable, baseline } = whole;
+  const cases = compared.size === 0 ? whole.cases : whole.cases.filter(({ id }) => compared.has(id));
+  const side = { ...whole, cases };
   return {
     batches,
     marks,
     variant,
     ...(baseline && { baseline }),
     passRate: passRate(cases),
-    void: cases.reduce((sum, one) => sum + one.void, 0),
+    void: whole.cases.reduce((sum, one) => sum + one.void, 0),
     unfinished,
     unreadable,
     noise: noiseOf(cases),

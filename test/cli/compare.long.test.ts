@@ -52,6 +52,10 @@ beforeAll(async () => {
     ],
     { verify: 'something else' },
   );
+  await add(ledger, 'batch_partly', [
+    { case: 'case-00', trials: '+' },
+    { case: 'not-before', trials: '--' },
+  ]);
   await add(
     ledger,
     'batch_two',
@@ -239,6 +243,18 @@ describe('offsite compare', () => {
     expect(stdout).toContain('B: 1 trial without a result yet.');
   });
 
+  test('shows the rates and counts of the cases that are compared, beside their difference', async () => {
+    const { comparisons } = await compared('before', 'partly');
+    expect(comparisons[0]).toMatchObject({
+      a: { passRate: { rate: 1, cases: 1, passed: 3, failed: 0 } },
+      b: { passRate: { rate: 1, cases: 1, passed: 1, failed: 0 } },
+      difference: { value: 0, cases: 1 },
+    });
+    const { stdout } = await compare('before', 'partly');
+    expect(stdout).toMatch(/^B {2}batch_partly · worker: 100 %, 1 of 1 trial passed$/m);
+    expect(stdout).toMatch(/^With 1 case and 1 trial of each,/m);
+  });
+
   test('the results of a batch whose plan an Offsite of another version stored are compared', async () => {
     const { comparisons } = await compared('foreign', 'odd');
     expect(comparisons[0]?.difference.cases).toBe(1);
@@ -312,7 +328,7 @@ describe('offsite compare', () => {
     [['nix'], /the data folder has no batch nix/],
     [['weak', 'strong'], /no batch weak\n.*variant weak of the last batch, write :weak/],
     [['wea', 'strong'], /no batch wea\n.*For the variant weak of the last batch, write :weak/],
-    [['batch_', 'batch_b'], /7 batches fit batch_:/],
+    [['batch_', 'batch_b'], /8 batches fit batch_:/],
     [['before:nix', 'worse'], /no variant nix; available: worker\n/],
     [['before', 'before'], /are the same trials/],
     [['two', 'two'], /two variants of one, such as BATCH:weak BATCH:strong/],
