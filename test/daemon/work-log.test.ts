@@ -8,7 +8,7 @@ import { Output } from '../../src/text/output.ts';
 import { handClock } from '../agent/test-clock.ts';
 import { harmIn, hostileName } from '../hostile/hostile-text.ts';
 
-function open() {
+function open(queued = 0) {
   const clock = handClock();
   const logged: Record<string, unknown>[] = [];
   let sent = '';
@@ -19,7 +19,7 @@ function open() {
     },
   });
   const log = daemonLog(output, () => work.logged());
-  const work: WorkLog = workLog(log, { clock, monotonic: clock.now });
+  const work: WorkLog = workLog(log, { clock, monotonic: clock.now, queued: () => queued });
   const seconds = async (count: number) => {
     for (let second = 0; second < count; second++) await clock.pass(1_000);
   };
@@ -72,6 +72,20 @@ test('it is silent while nothing is in progress, however long', async () => {
   work.observe({ kind: 'put-back', trial: trial(2), error: new Error('full'), isNews: true });
   await seconds(60);
   expect(logged).toEqual([]);
+});
+
+test('a model that is down is said while trials wait to run, and not when no trial needs it', async () => {
+  const down: WorkEvent = { kind: 'waiting', for: 'the model small', reason: '503' };
+  const idle = open();
+  using _idle = idle.work;
+  idle.work.observe(down);
+  await idle.seconds(60);
+  expect(idle.logged).toEqual([]);
+  const busy = open(2);
+  using _busy = busy.work;
+  busy.work.observe(down);
+  await busy.seconds(15);
+  expect(busy.logged).toMatchObject([{ msg: 'at work', running: {}, down: [{ of: 'the model small' }] }]);
 });
 
 test('its lines are safe whatever cases and profiles are called', async () => {

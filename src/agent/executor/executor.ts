@@ -41,7 +41,7 @@ const againMs = 10_000;
 /** How long the executor waits at its end for the last results: milliseconds, and failures in a row. */
 const grace = { ms: 5_000, failures: 1 };
 
-const scope: QueueScope = { service: platformService, lock: platformLock };
+export const platformScope: QueueScope = { service: platformService, lock: platformLock };
 
 export interface ExecutorParts
   extends Pick<WorkerParts, 'runners' | 'ledger' | 'clock' | 'monotonic' | 'random'> {
@@ -130,7 +130,7 @@ export class Executor implements Platform, AsyncDisposable {
     const turn = await turnToServe({ ledger, clock, waits: () => changed({ kind: 'standby' }) }, signal);
     if (!turn) return;
     using _turn = turn;
-    beginWork({ ledger, scope, log });
+    beginWork({ ledger, scope: platformScope, log });
     this.#adopted.clear();
     await using delivery = openDelivery({
       ledger,
@@ -142,7 +142,7 @@ export class Executor implements Platform, AsyncDisposable {
       sender: platformSender(ledger, platform),
       observed: ({ runId }) => {
         // If the run has more results to hand over, it is adopted again, which changes nothing.
-        if (ledger.queue.openTrials(scope, runId).length === 0) this.#adopted.delete(runId);
+        if (ledger.queue.openTrials(platformScope, runId).length === 0) this.#adopted.delete(runId);
       },
     });
     const unable = (reason: string) => changed({ kind: 'unable', reason });
@@ -163,7 +163,7 @@ export class Executor implements Platform, AsyncDisposable {
       ...this.#parts,
       ...workplace,
       ...loops,
-      scope,
+      scope: platformScope,
       observe: (event) => {
         observe?.(event);
         if (event.kind === 'begun') platform.show(event.trial.runId, event.trial.ordinal, 'running');
@@ -310,7 +310,7 @@ function reconcile(
   key: RunKey,
   { ledger, ended, open }: { ledger: Ledger; ended: ReadonlySet<number>; open: readonly number[] },
 ): void {
-  const elsewhere = ledger.queue.openTrials(scope, id).filter(({ ordinal }) => ended.has(ordinal));
+  const elsewhere = ledger.queue.openTrials(platformScope, id).filter(({ ordinal }) => ended.has(ordinal));
   if (elsewhere.length > 0) {
     const keys = elsewhere.map((trial) => trial.key);
     ledger.queue.withdraw(keys, 'elsewhere');

@@ -3,7 +3,7 @@ import { Command } from '@commander-js/extra-typings';
 import type { Logger } from 'pino';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import type { SomeEngines } from '../../agent/engines/check.ts';
-import { Executor, type ExecutorState } from '../../agent/executor/executor.ts';
+import { Executor, type ExecutorState, platformScope } from '../../agent/executor/executor.ts';
 import type { Workplace } from '../../agent/executor/workplace.ts';
 import type { WorkEvent } from '../../agent/worker/worker-parts.ts';
 import { integrationsOf, localOrganization } from '../../api/service-access.ts';
@@ -59,7 +59,8 @@ async function serve(options: ServeOptions): Promise<void> {
   };
   const level = options.quiet ? 'warn' : 'info';
   const log = pino({ level, timestamp: pino.stdTimeFunctions.isoTime }, destination);
-  using work = workLog(log, { clock, monotonic: () => performance.now() });
+  const queued = () => (executor ? context.ledger().queue.count(platformScope) : 0);
+  using work = workLog(log, { clock, monotonic: () => performance.now(), queued });
   context.note = (message) => log.info(message);
   const interrupted = context.interruption(options.executor ? {} : { doing: () => 'ending' });
 

@@ -34,7 +34,7 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   const { config } = context;
   const monotonic = () => performance.now();
   const log = daemonLog(context.err, () => work.logged());
-  using work = workLog(log, { clock, monotonic });
+  using work = workLog(log, { clock, monotonic, queued: () => daemon.status().queued });
   context.note = (message) => log.info(message);
   const systemd = serviceManager(env, context.note);
   await using opened = new AsyncDisposableStack();

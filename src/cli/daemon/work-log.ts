@@ -10,11 +10,21 @@ export interface WorkLog extends Disposable {
   logged(): void;
 }
 
+export interface WorkLogParts {
+  clock: Clock;
+  /** Milliseconds, never set back. */
+  monotonic(): number;
+  /** How many trials wait to run. */
+  queued(): number;
+}
+
 /** Logs what is going on when the log has been silent for a while and something is in progress. */
-export function workLog(log: Logger, { clock, monotonic }: { clock: Clock; monotonic(): number }): WorkLog {
+export function workLog(log: Logger, { clock, monotonic, queued }: WorkLogParts): WorkLog {
   const activity = new Activity(monotonic);
   const beating = heartbeat(clock, () => {
-    if (activity.isBusy) log.info(fieldsOf(activity.state()), 'at work');
+    // What is down is found to work again only by trials. Without any, there is nothing to say about it.
+    const isAtWork = activity.isWorking || (activity.isBusy && queued() > 0);
+    if (isAtWork) log.info(fieldsOf(activity.state()), 'at work');
   });
   return {
     observe(event) {

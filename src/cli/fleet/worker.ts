@@ -32,7 +32,8 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   const { config, dataFolder, clock, redact } = context;
   const monotonic = () => performance.now();
   const log = daemonLog(context.err, () => work.logged());
-  using work = workLog(log, { clock, monotonic });
+  const queued = () => workshop.ledger.queue.count({ service: workshop.service, lock: fleetLock });
+  using work = workLog(log, { clock, monotonic, queued });
   context.note = (message) => log.info(message);
   const storage = openStorage(context);
   await requireService(context);

@@ -104,8 +104,13 @@ export class Activity {
     this.#since = now();
   }
 
+  /** Whether something is in progress, or down. */
   get isBusy(): boolean {
-    return [this.#steps, this.#outages, this.#builds, this.#running].some(({ size }) => size > 0);
+    return this.isWorking || this.#outages.size > 0;
+  }
+
+  get isWorking(): boolean {
+    return [this.#steps, this.#builds, this.#running].some(({ size }) => size > 0);
   }
 
   update(event: ActivityEvent): void {
