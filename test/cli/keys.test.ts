@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { openTestService } from '../service/test-service.ts';
 import { offsite, start } from './offsite.ts';
@@ -52,4 +53,20 @@ test('a key of the folder of the server that commands use here is made without a
   expect((await create(other)).stderr).toContain(`which knows this key only if ${other.dataFolder}`);
   serving.kill('SIGTERM');
   await serving.ended;
+});
+
+test('keys and the outbox of a folder that does not exist are refused, and it is not made', async () => {
+  using place = openPlace();
+  const { dataFolder: folder } = place;
+  const commands = [
+    ['service', 'keys', 'list'],
+    ['service', 'keys', 'revoke', 'key_none'],
+    ['data', 'outbox'],
+  ];
+  for (const command of commands) {
+    const { exitCode, stdout, stderr } = await offsite(place, command);
+    expect([exitCode, stdout]).toEqual([2, '']);
+    expect(stderr).toContain(`there is no data folder of Offsite at ${folder}`);
+  }
+  expect(existsSync(folder)).toBe(false);
 });

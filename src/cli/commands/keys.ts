@@ -5,6 +5,7 @@ import { isLoopback } from '../../base/foreign-traffic.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { createClient } from '../../client/client.ts';
 import { type Permission, permissions } from '../../contract/definition.ts';
+import { requireDataFolder } from '../../ledger/data-folder.ts';
 import { openService, type Service } from '../../service/service.ts';
 import { table } from '../../text/fit.ts';
 import { CommandContext } from '../context.ts';
@@ -92,7 +93,7 @@ function listCommand() {
     .description('list the keys, without their secrets')
     .option('--json', 'print one JSON document on stdout')
     .action((options) =>
-      withEmbedded(options, (service) => {
+      withEmbedded({ ...options, mustExist: true }, (service) => {
         const { out } = openTerminal();
         const keys = service.listKeys();
         if (options.json) out.json(keys);
@@ -117,7 +118,7 @@ function revokeCommand() {
     .description('revoke a key')
     .argument('<id>', "the key's id, as `offsite service keys list` shows it")
     .action((id, options) =>
-      withEmbedded(options, (service) => {
+      withEmbedded({ ...options, mustExist: true }, (service) => {
         service.revokeKey(id);
         openTerminal().out.print(`key ${id} is revoked`);
       }),
@@ -125,11 +126,12 @@ function revokeCommand() {
 }
 
 async function withEmbedded(
-  options: { config?: string | undefined; dataFolder?: string | undefined },
+  options: { config?: string | undefined; dataFolder?: string | undefined; mustExist?: true },
   work: (service: Service, context: CommandContext) => void | Promise<void>,
 ): Promise<void> {
   await using context = CommandContext.open(options);
   const { dataFolder, clock } = context;
+  if (options.mustExist) requireDataFolder(dataFolder);
   await using service = openService({ dataFolder, clock, integrations: [] });
   await work(service, context);
 }
