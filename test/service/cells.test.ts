@@ -23,18 +23,19 @@ test('a rerun is a new queued run of the same cell, in the same batch', async ()
   ]);
 });
 
-test('a cell that the batch does not have is not found', async () => {
+test('of a cell that is not found, the answer says which part is wrong', async () => {
   await using service = openTestService();
   const batch = await service.succeed('evals.start', startRequest());
   const variant = (await onlyRun(service)).variant?.id;
-  for (const [id, cellKey] of [
-    ['batch_none', `csv:${variant}`],
-    [batch.id, `toml:${variant}`],
-    [batch.id, 'csv:v_none'],
-    [batch.id, 'csv'],
-    [batch.id, `:${variant}`],
+  for (const [id, cellKey, why] of [
+    ['batch_none', `csv:${variant}`, 'There is no batch batch_none.'],
+    [batch.id, `toml:${variant}`, 'has no case toml; it has csv.'],
+    [batch.id, 'csv:v_none', `has no variant v_none; it has ${variant}.`],
+    [batch.id, 'csv', 'The cell has no case'],
+    [batch.id, `:${variant}`, 'has no case: write'],
   ]) {
-    expect((await service.ask('evals.rerunCell', { id, cellKey })).status).toBe(404);
+    const { status, body } = await service.ask('evals.rerunCell', { id, cellKey });
+    expect([status, JSON.stringify(body)]).toEqual([404, expect.stringContaining(String(why))]);
   }
 });
 

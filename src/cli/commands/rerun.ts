@@ -1,8 +1,9 @@
 import { Command } from '@commander-js/extra-typings';
 import { checkedHere } from '../../api/start.ts';
 import type { Client } from '../../client/client.ts';
-import { Forbidden } from '../../client/refusal.ts';
-import { fittingBatches, listRuns, onlyId } from '../../ledger/find.ts';
+import type { ListedRun } from '../../client/pages/page-reader.ts';
+import { Forbidden, NotFound } from '../../client/refusal.ts';
+import { ambiguous, fittingBatches, listRuns, onlyId } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { text } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';
@@ -12,10 +13,10 @@ import type { CommonOptions } from '../settings.ts';
 export function rerunCommand() {
   return withService(new Command('rerun'))
     .description('queue a new run of one cell of a batch')
-    .argument('<batch>', "the batch's id; its beginning is enough for a batch of the data folder")
+    .argument('<batch>', "the batch's id, or its beginning")
     .argument(
       '<cell>',
-      '<case id>:<variant>: its name in the batch of the data folder, or its id in `offsite service runs`',
+      'CASE/VARIANT, as `offsite show` has it, or CASE:VARIANT: its name in the batch of the data folder, or its id in `offsite service runs`',
     )
     .option('--trials <n>', 'how many trials (default: as many as the last run of the cell)', wholeNumber)
     .action(rerun);
@@ -30,8 +31,13 @@ async function rerun(reference: string, cell: string, options: RerunOptions): Pr
   const { signal } = context.interruption();
   context.platform = checkedHere;
   const { client, platform } = await context.service();
-  const { id, cellKey } = knownCell(context.ledger(), reference, cell);
-  const trials = options.trials ?? (await lastTrials(client, { batchId: id, cellKey }, signal));
+  const known = knownCell(context.ledger(), reference, cell);
+  const { cellKey } = known;
+  // A batch that only the service has may be named by the beginning of its id.
+  const last =
+    options.trials === undefined || !known.isHere ? await lastRun(client, known, signal) : undefined;
+  const id = last?.batchId ?? known.id;
+  const trials = options.trials ?? last?.distribution?.trials ?? (last?.trials?.length || undefined);
   const answer = await client.call('evals.rerunCell', { id, cellKey, trials }, { signal });
   if (options.json) context.out.json(answer);
   else context.out.print(text`queued run ${answer.id}`);
@@ -40,48 +46,60 @@ async function rerun(reference: string, cell: string, options: RerunOptions): Pr
   else if (platform) context.note('`offsite daemon` runs it, if it watches the suite or the case');
 }
 
-/** The service's id of a batch and its key of a cell, from the names that the ledger has for them. */
-function knownCell(ledger: Ledger, reference: string, cell: string): { id: string; cellKey: string } {
-  const fitting = fittingBatches(ledger.records, reference);
-  const id = onlyId(fitting, reference);
-  const [caseId, name] = partsOf(cell);
-  const variantIds = fitting.flatMap(({ key }) => {
-    const named = new Set(
-      listRuns(ledger.records, key).flatMap((run) =>
-        run.caseId === caseId && run.variant === name ? [run.key] : [],
-      ),
-    );
-    return ledger.batches.runs(key).flatMap((run) => (named.has(run.key) ? (run.variantId ?? []) : []));
-  });
-  const [variantId] = variantIds;
-  return { id, cellKey: variantId === undefined ? cell : `${caseId}:${variantId}` };
+interface KnownCell {
+  id: string;
+  /** Whether the ledger has the batch, so that the id is a whole one. */
+  isHere: boolean;
+  cellKey: string;
 }
 
-/** The case and the variant of a cell. A variant's id has no colon; a case's may. */
-function partsOf(cell: string): [caseId: string, variant: string] {
-  const colon = cell.lastIndexOf(':');
-  return [cell.slice(0, Math.max(0, colon)), cell.slice(colon + 1)];
+/** The service's id of a batch and its key of a cell, from the names that the ledger has for them. */
+function knownCell(ledger: Ledger, reference: string, cell: string): KnownCell {
+  const fitting = fittingBatches(ledger.records, reference);
+  const id = onlyId(fitting, reference);
+  const keys = fitting.flatMap(({ key }) => {
+    const named = new Set(
+      listRuns(ledger.records, key).flatMap(({ key: run, caseId, variant }) =>
+        cell === `${caseId}:${variant}` || cell === `${caseId}/${variant}` ? [run] : [],
+      ),
+    );
+    return ledger.batches
+      .runs(key)
+      .flatMap((run) =>
+        named.has(run.key) && run.variantId !== undefined ? [`${run.caseId}:${run.variantId}`] : [],
+      );
+  });
+  return { id, isHere: fitting.length > 0, cellKey: keys[0] ?? withColon(cell) };
+}
+
+/** A cell as the service writes it. `offsite show` has a slash before the variant. */
+function withColon(cell: string): string {
+  return cell.includes(':') ? cell : cell.replace(/\/(?=[^/]*$)/, ':');
 }
 
 /**
- * How many trials the last run of a cell has, because a service may require the number. Undefined if the
- * service lists no such run, or not its trials.
+ * The last run of a cell, for its number of trials, which a service may require, and for the whole id of its
+ * batch. Undefined if the service lists no such run.
  */
-async function lastTrials(
-  client: Client,
-  { batchId, cellKey }: { batchId: string; cellKey: string },
-  signal: AbortSignal,
-): Promise<number | undefined> {
-  const [caseId, variant] = partsOf(cellKey);
+async function lastRun(client: Client, { id, cellKey }: KnownCell, signal: AbortSignal) {
+  // A variant's id has no colon; a case's may.
+  const colon = cellKey.lastIndexOf(':');
+  const caseId = cellKey.slice(0, Math.max(0, colon));
   if (caseId === '') return undefined;
+  const fitting = new Map<string, ListedRun>();
   try {
     for await (const run of client.runs({ caseId }, { signal })) {
-      if (run.batchId !== batchId || run.variant?.id !== variant) continue;
-      return run.distribution?.trials ?? (run.trials?.length || undefined);
+      const { batchId } = run;
+      if (batchId === undefined || run.variant?.id !== cellKey.slice(colon + 1)) continue;
+      if (batchId === id) return run;
+      const isMeant = batchId.startsWith(id) || batchId.startsWith(`batch_${id}`);
+      if (isMeant && !fitting.has(batchId)) fitting.set(batchId, run);
     }
   } catch (error) {
-    // A key that may only write can still rerun the cell.
-    if (!(error instanceof Forbidden)) throw error;
+    // A key that may only write can still rerun the cell, and `rerunCell` says that there is no such case.
+    if (!(error instanceof Forbidden || error instanceof NotFound)) throw error;
   }
-  return undefined;
+  if (fitting.size > 1) throw ambiguous('BATCH_AMBIGUOUS', `batches fit ${id}`, [...fitting.keys()]);
+  const [run] = fitting.values();
+  return run;
 }

@@ -121,6 +121,9 @@ function checkCaseIds(cases: Case[]): void {
   if (issues.length > 0) throw refuseBody(issues);
 }
 
+/** How many ids a refusal names. */
+const namedIds = 5;
+
 type Request = z.output<typeof RerunRequest>;
 
 /**
@@ -170,7 +173,26 @@ function cellOf({ stores, principal }: Call, { id, cellKey }: Request): Cell {
   const names = { batchId: id, caseId, variantId: cellKey.slice(caseId.length + 1) };
   const cell = caseId === '' ? undefined : stores.batches.findCell(principal.organizationKey, names);
   if (cell) return cell;
-  throw refuse(404, `There is no batch ${id}, or it has no cell ${cellKey} (<caseId>:<variantId>).`);
+  throw refuse(404, whyNoCell(stores.batches.cells(principal.organizationKey, id), names));
+}
+
+/** Which part of a cell's name is wrong, and what it could be. */
+function whyNoCell(
+  cells: readonly { caseId: string; variantId: string }[],
+  { batchId, caseId, variantId }: { batchId: string; caseId: string; variantId: string },
+): string {
+  if (cells.length === 0) return `There is no batch ${batchId}.`;
+  if (caseId === '') return 'The cell has no case: write <caseId>:<variantId>.';
+  const variants = cells.filter((cell) => cell.caseId === caseId).map((cell) => cell.variantId);
+  if (variants.length === 0)
+    return `The batch ${batchId} has no case ${caseId}; it has ${someOf(cells.map((cell) => cell.caseId))}.`;
+  return `The case ${caseId} of the batch ${batchId} has no variant ${variantId}; it has ${someOf(variants)}.`;
+}
+
+function someOf(ids: readonly string[]): string {
+  const distinct = [...new Set(ids)];
+  const rest = distinct.length - namedIds;
+  return `${distinct.slice(0, namedIds).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }
 
 /** A variant's id has no colon; a case's may. */

@@ -95,6 +95,11 @@ export function createBatchStore(database: DatabaseSync) {
      WHERE batches.id = ? AND batches.organization = ? AND runs.case_id = ? AND runs.variant_id = ?
      ORDER BY runs.key DESC LIMIT 1`,
   );
+  const selectCells = database.prepare(
+    `SELECT DISTINCT runs.case_id AS caseId, runs.variant_id AS variantId
+     FROM batches JOIN runs ON runs.batch = batches.key WHERE batches.id = ? AND batches.organization = ?
+     ORDER BY runs.task_index`,
+  );
 
   return {
     /** Nobody sees it before `listBatch`. */
@@ -201,6 +206,13 @@ export function createBatchStore(database: DatabaseSync) {
         trials: Number(row.trials),
         nextTaskIndex: Number(row.nextTaskIndex),
       };
+    },
+
+    /** The cells of a batch; none if there is no such batch. */
+    cells(organization: number, batchId: string): { caseId: string; variantId: string }[] {
+      return selectCells.all(batchId, organization).map(({ caseId, variantId }) => {
+        return { caseId: String(caseId), variantId: String(variantId) };
+      });
     },
   };
 }
