@@ -1,7 +1,7 @@
 import { plannedTrialSpec } from '../agent/trial-spec.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { baselineSides, compareWithBaselines, readBaselines } from '../comparison/baseline.ts';
-import { blindVariants, plannedCells } from '../comparison/cells.ts';
+import { type BlindVariant, blindVariants, plannedCells } from '../comparison/cells.ts';
 import { type ComparedBatches, compareBatches, comparedVariants } from '../comparison/comparison.ts';
 import { type Reference, readReference, type Side, sideOf, variantsOf } from '../comparison/side.ts';
 import { type ListedBatch, listBatches, listTrials } from '../ledger/find.ts';
@@ -16,8 +16,8 @@ export interface OlderSide {
   /** For people. */
   name: string;
   compare(newer: Reference): ComparedBatches;
-  /** The variants of the plan that cannot be found worse, however bad the run is. */
-  blind: readonly string[];
+  /** The variants of the plan that can hardly be found worse, or not at all. */
+  blind: readonly BlindVariant[];
   /** The cases, with what each asks or checks otherwise than there, if no other is left to compare. */
   changed: ReadonlyMap<string, readonly string[]>;
 }
@@ -35,12 +35,15 @@ export async function olderSide(
 ): Promise<OlderSide> {
   const ledger = context.ledger();
   if (name !== 'baseline') {
-    const batch = batchNamed(ledger, name, plan);
+    const batch = batchNamed(ledger, name, plan, (message) => context.note(message));
     const pairs = comparedVariants(
       variantsOf(ledger, batch),
       plan.variants.map((variant) => variant.name),
     );
     const before = pairs.map(([name, variant]) => ({ ...sideOf(ledger, batch.batches, name), variant }));
+    const [[older, newer] = []] = pairs;
+    const ofVariant = older === newer ? '' : `: its variant ${older} with ${newer} here`;
+    if (name === 'last' || ofVariant !== '') context.note(`compared with ${batch.name}${ofVariant}`);
     return {
       name: batch.name,
       compare: (newer) => compareBatches(ledger, batch, newer),
@@ -105,8 +108,13 @@ function changedCases(plan: SuitePlan, before: readonly Side[]): Map<string, str
  * The batch that `--compare-to` names. Throws an input error before anything runs if it has no variant or no
  * case in common with the plan, because a comparison would then say nothing, however bad the run is.
  */
-function batchNamed(ledger: Ledger, name: string, { suite, variants, cases }: SuitePlan): Reference {
-  const reference = name === 'last' ? lastOfSuite(ledger, suite, cases) : readReference(ledger, name);
+function batchNamed(
+  ledger: Ledger,
+  name: string,
+  { suite, variants, cases }: SuitePlan,
+  note: (message: string) => void,
+): Reference {
+  const reference = name === 'last' ? lastOfSuite(ledger, suite, cases, note) : readReference(ledger, name);
   const before = variantsOf(ledger, reference);
   const now = variants.map((variant) => variant.name);
   const compared = comparedVariants(before, now).map(([variant]) => variant);
@@ -133,24 +141,31 @@ function batchNamed(ledger: Ledger, name: string, { suite, variants, cases }: Su
 
 /**
  * The last finished batch of a suite with verdicts of live models, with the other batches of its set. A batch
- * of chosen cases counts only if it has all those that are asked for.
+ * of chosen cases counts only if it has all those that are asked for. Notes the newer ones that do not count.
  */
-function lastOfSuite(ledger: Ledger, { id, name }: SuitePlan['suite'], cases: SuitePlan['cases']): Reference {
+function lastOfSuite(
+  ledger: Ledger,
+  { id, name }: SuitePlan['suite'],
+  cases: SuitePlan['cases'],
+  note: (message: string) => void,
+): Reference {
   const { records, sets } = ledger;
-  const hasAll = (batch: ListedBatch) => {
+  const whyNot = (batch: ListedBatch): string | undefined => {
+    if (batch.passed + batch.failed === 0) return 'it has no verdict';
+    if (batch.isForeign) return 'it was imported';
+    if ((batch.answers ?? 'live') !== 'live') return 'its models did not answer live';
+    if (batch.suiteCases === undefined) return undefined;
     const known = new Set(listTrials(records, batch.key).map(({ caseId }) => caseId));
-    return cases.every(({ request }) => known.has(request.id));
+    return cases.every(({ request }) => known.has(request.id)) ? undefined : 'it lacks cases of this run';
   };
   // The newest come first.
-  const last = listBatches(records).find(
-    (batch) =>
-      [id, name].includes(batch.suite) &&
-      batch.unfinished === 0 &&
-      batch.passed + batch.failed > 0 &&
-      (batch.answers ?? 'live') === 'live' &&
-      !batch.isForeign &&
-      (batch.suiteCases === undefined || hasAll(batch)),
+  const finished = listBatches(records).filter(
+    (batch) => [id, name].includes(batch.suite) && batch.unfinished === 0,
   );
+  const at = finished.findIndex((batch) => whyNot(batch) === undefined);
+  const last = finished[at];
+  for (const batch of finished.slice(0, Math.max(0, at)))
+    note(`not compared with ${batch.id}, which is newer: ${whyNot(batch)}`);
   if (!last)
     throw new OffsiteError(`the data folder has no finished batch of the suite ${name} to compare with`, {
       code: 'BATCH_UNKNOWN',

@@ -52,7 +52,9 @@ export function chosenToResume(ledger: Ledger, service: string, reference: strin
     : found.length === 0
       ? [
           `the data folder has no ${id.startsWith('run_') ? 'run' : 'batch'} ${id}`,
-          '`offsite data batches` lists those that it has. --data-folder names another folder.',
+          /\.ya?ml$/.test(id)
+            ? 'Name a batch, not a file of a suite. Without a name, all unfinished batches are resumed.'
+            : '`offsite data batches` lists those that it has. --data-folder names another folder.',
         ]
       : elsewhere
         ? [`batch ${id} is of the service ${elsewhere.service}, not of ${service}`, 'Configure that service.']

@@ -5,7 +5,7 @@ import type { StoredBatch } from '../ledger/batches.ts';
 import { listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { definitionHash, runVariants } from '../service/record/setup.ts';
-import { couldBeWorse } from '../stats/further-trials.ts';
+import { mostMustFall } from '../stats/further-trials.ts';
 import type { CaseVerdicts } from '../stats/pass-rate.ts';
 import { promptOf, type SuitePlan } from '../suite/plan.ts';
 import { confidenceOf } from './comparison.ts';
@@ -83,20 +83,24 @@ interface SideBefore {
   cases: readonly CaseVerdicts[];
 }
 
-/**
- * The variants that a run of the plan could not show to be worse, even if all its trials failed: too few of
- * its cases and trials have a counterpart that passed.
- */
+/** A variant of which only the fall of most of its cases, or no fall, would be more than noise. */
+export interface BlindVariant {
+  variant: string;
+  /** How many of its cases must fall to 0 %; Infinity if not even all of them are enough. */
+  mustFall: number;
+  cases: number;
+}
+
+/** The variants that a run of the plan could hardly show to be worse: few cases and trials passed before. */
 export function blindVariants(
   { cases, trials }: Pick<SuitePlan, 'cases' | 'trials'>,
   before: readonly SideBefore[],
-): string[] {
+): BlindVariant[] {
   const planned = new Set(cases.map(({ request }) => request.id));
   const confidence = confidenceOf(before.length);
-  const isBlind = (side: SideBefore) => {
+  return before.flatMap((side) => {
     const common = side.cases.filter(({ id }) => planned.has(id));
-    const failed = common.map(({ id }) => ({ id, passed: 0, failed: trials, void: 0 }));
-    return !couldBeWorse(common, failed, confidence);
-  };
-  return before.filter(isBlind).map(({ variant }) => variant);
+    const mustFall = mostMustFall(common, trials, confidence);
+    return mustFall === undefined ? [] : [{ variant: side.variant, mustFall, cases: common.length }];
+  });
 }

@@ -79,6 +79,29 @@ export function couldBeWorse(
 }
 
 /**
+ * How many of these cases must fall to 0 % for a run of `trials` of each to be found worse, if that is more
+ * than half of them; Infinity if not even all of them are enough. Undefined if half of them are.
+ */
+export function mostMustFall(
+  cases: readonly CaseVerdicts[],
+  trials: number,
+  confidence: number,
+): number | undefined {
+  const before = cases.filter((one) => scoredTrials(one) > 0).sort((a, b) => caseRate(b) - caseRate(a));
+  const isWorse = (fallen: number) => {
+    const after = before.map((one, index) => {
+      const passed = index < fallen ? 0 : caseRate(one) * trials;
+      return { id: one.id, passed, failed: trials - passed, void: 0 };
+    });
+    return directionOf(compareRates(before, after, { confidence }).interval) === 'down';
+  };
+  const half = Math.floor(before.length / 2);
+  if (isWorse(half)) return undefined;
+  for (let fallen = half + 1; fallen <= before.length; fallen++) if (isWorse(fallen)) return fallen;
+  return Number.POSITIVE_INFINITY;
+}
+
+/**
  * The smallest number of cases, each with `trials` trials, with which a fall from 100 % to 0 % is more than
  * noise; undefined if it is more than `most`.
  */

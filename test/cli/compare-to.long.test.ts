@@ -225,4 +225,28 @@ describe('a suite of few cases', () => {
     expect(after.stderr).toMatch(/^no case regression: no case that always passed in batch_/m);
     expect(after.exitCode).toBe(0);
   });
+
+  test('is told which batch `last` is, and why a newer one is not taken', async () => {
+    using own = openPlace();
+    const prepared = (prepare: string) =>
+      own.suite({ run: 'touch done', cases: [{ id: 'a', prepare, verify: 'test -f done' }] });
+    const before = JSON.parse((await offsite(own, ['run', prepared('true'), '--json'])).stdout);
+    const voided = JSON.parse((await offsite(own, ['run', prepared('exit 4'), '--json'])).stdout);
+    const { stderr } = await offsite(own, ['run', prepared('true'), '--compare-to', 'last', '--json']);
+    expect(stderr).toContain(`not compared with ${voided.batchId}, which is newer: it has no verdict\n`);
+    expect(stderr).toContain(`compared with ${before.batchId}\n`);
+    const resumed = await offsite(own, ['resume', 'evals/suite.yaml']);
+    expect(resumed.stderr).toContain('Name a batch, not a file of a suite.');
+  });
+
+  test('of several trials is told before it runs that only a fall of nearly all cases counts', async () => {
+    using own = openPlace();
+    const four = own.suite({ run: 'touch done', cases: cases.slice(0, 4) });
+    await offsite(own, ['run', four, '--trials', '4', '-c', '8']);
+    const gate = ['--compare-to', 'last', '--fail-on-regression'];
+    const { stderr } = await offsite(own, ['run', four, '--trials', '4', '-c', '8', ...gate]);
+    expect(stderr.split('service: ')[0]).toMatch(
+      /^--fail-on-regression fails for worker only if about 4 of 4 cases fall to 0 %: compared with batch_/m,
+    );
+  });
 });

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { casesToShowWorse, couldBeWorse, trialsToShowWorse } from '../../src/stats/further-trials.ts';
+import {
+  casesToShowWorse,
+  couldBeWorse,
+  mostMustFall,
+  trialsToShowWorse,
+} from '../../src/stats/further-trials.ts';
 
 const cases = (count: number, passed: number, failed: number) =>
   Array.from({ length: count }, (_, index) => ({ id: `${index}`, passed, failed, void: 0 }));
@@ -19,4 +24,11 @@ test('more trials need fewer cases, but three cases are too few whatever their t
 test('cases that failed before cannot get worse', () => {
   expect(couldBeWorse(cases(40, 0, 1), cases(40, 1, 0), 0.95)).toBe(false);
   expect(couldBeWorse([], [], 0.95)).toBe(false);
+});
+
+test('four cases with four trials show only a fall of all of them, and many cases one of fewer than half', () => {
+  expect(mostMustFall(cases(4, 4, 0), 4, 0.95)).toBe(4);
+  expect(mostMustFall(cases(2, 4, 0), 4, 0.95)).toBe(Number.POSITIVE_INFINITY);
+  expect(mostMustFall(cases(40, 1, 0), 1, 0.95)).toBeUndefined();
+  expect(mostMustFall(cases(40, 0, 1), 1, 0.95)).toBe(Number.POSITIVE_INFINITY);
 });
