@@ -164,7 +164,9 @@ function lastOfSuite(
   );
   const at = finished.findIndex((batch) => whyNot(batch) === undefined);
   const last = finished[at];
-  for (const batch of finished.slice(0, Math.max(0, at)))
+  const passedOver = finished.slice(0, Math.max(0, at));
+  if (passedOver.length > 5) note(`${passedOver.length} newer batches are not compared; the last 5 of them:`);
+  for (const batch of passedOver.slice(0, 5))
     note(`not compared with ${batch.id}, which is newer: ${whyNot(batch)}`);
   if (!last)
     throw new OffsiteError(`the data folder has no finished batch of the suite ${name} to compare with`, {

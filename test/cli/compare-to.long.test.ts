@@ -226,15 +226,19 @@ describe('a suite of few cases', () => {
     expect(after.exitCode).toBe(0);
   });
 
-  test('is told which batch `last` is, and why a newer one is not taken', async () => {
+  test('is told which batch `last` is, of which variant, and why a newer one is not taken', async () => {
     using own = openPlace();
     const prepared = (prepare: string) =>
       own.suite({ run: 'touch done', cases: [{ id: 'a', prepare, verify: 'test -f done' }] });
     const before = JSON.parse((await offsite(own, ['run', prepared('true'), '--json'])).stdout);
     const voided = JSON.parse((await offsite(own, ['run', prepared('exit 4'), '--json'])).stdout);
-    const { stderr } = await offsite(own, ['run', prepared('true'), '--compare-to', 'last', '--json']);
+    const real = own.suite({
+      variants: [{ name: 'real', model: 'none', harness: 'command', profile: 'worker' }],
+      cases: [{ id: 'a', prepare: 'true', verify: 'test -f done' }],
+    });
+    const { stderr } = await offsite(own, ['run', real, '--compare-to', 'last', '--json']);
     expect(stderr).toContain(`not compared with ${voided.batchId}, which is newer: it has no verdict\n`);
-    expect(stderr).toContain(`compared with ${before.batchId}\n`);
+    expect(stderr).toContain(`compared with ${before.batchId}: its variant worker with real here\n`);
     const resumed = await offsite(own, ['resume', 'evals/suite.yaml']);
     expect(resumed.stderr).toContain('Name a batch, not a file of a suite.');
   });
