@@ -10,6 +10,8 @@ import { Text } from './text-source.ts';
 import { fitsEnvironment, tooLongForEnvironment, VariableName } from './variables.ts';
 import type { YamlFile } from './yaml-file.ts';
 
+const listenForm = 'expected an address such as 127.0.0.1:9320, or a port in quotes, "9320"';
+
 /** Settings of `offsite daemon`: `daemon` of `offsite.yaml`. */
 export const DaemonConfig = z.strictObject({
   suites: z
@@ -38,8 +40,8 @@ export const DaemonConfig = z.strictObject({
     .default([])
     .meta({ description: 'Models that the validators of the daemon’s runs may use.' }),
   listen: z
-    .string()
-    .regex(/^(.+:)?\d{1,5}$/, 'expected an address such as 127.0.0.1:9320')
+    .string(listenForm)
+    .regex(/^(.+:)?\d{1,5}$/, listenForm)
     .optional()
     .meta({ description: 'The address that serves /healthz, /readyz, /metrics and /status. Default: none.' }),
 });

@@ -116,6 +116,19 @@ function unknownSandbox(sandbox: string, config: Config): string {
   return notIn(config, sandbox, 'a sandbox', names);
 }
 
+/** What is wrong in `daemon.profiles`, whose names are needed only when a run is found. */
+export function wrongDaemonProfiles(
+  config: Config,
+  harnesses: readonly Pick<HarnessOffer, 'name'>[],
+): string[] {
+  const names = harnesses.map(({ name }) => name);
+  const profiles = Object.keys(config.profiles);
+  return Object.entries(config.daemon.profiles).flatMap(([harness, profile]) => [
+    ...(names.includes(harness) ? [] : [`"${harness}" is not a harness${orNearest(harness, names)}`]),
+    ...(profiles.includes(profile) ? [] : [notIn(config, profile, 'a profile', profiles)]),
+  ]);
+}
+
 /** Said of a name that the configuration does not have, and where that was looked for if there is none. */
 function notIn(
   { file, searched = [] }: Config,

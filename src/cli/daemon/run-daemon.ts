@@ -10,6 +10,7 @@ import { daemonLock } from '../../ledger/queue.ts';
 import { listen } from '../../service/listen.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { loadConfig } from '../../suite/load-config.ts';
+import { wrongDaemonProfiles } from '../../suite/planned-variant.ts';
 import { plural } from '../../text/quantities.ts';
 import { secretsOf } from '../../trial/prepare/credentials.ts';
 import { CommandContext } from '../context.ts';
@@ -101,6 +102,8 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   const { suites, cases } = config.daemon;
   if (suites.length + cases.length === 0)
     log.info('neither daemon.suites nor daemon.cases is configured: only enqueued suites run');
+  for (const reason of wrongDaemonProfiles(config, workshop.runners))
+    log.warn({ reason }, 'daemon.profiles is wrong: runs that need it will wait');
   await systemd.notify('READY=1');
 
   const end = await daemon.run({ once: options.once === true });
