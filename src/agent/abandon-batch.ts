@@ -34,7 +34,7 @@ export interface Abandoned {
   voided: number;
   /** Trials that ended in the ledger alone. */
   withdrawn: number;
-  /** Trials that other agents run, and report. */
+  /** Trials that other agents have, or have ended. */
   elsewhere: number;
   /** Starts without an answer for which no batch is known. */
   unknownStarts: number;

@@ -66,6 +66,8 @@ export function chosenToResume(ledger: Ledger, service: string, reference: strin
 
 /** Trials of runs that the daemon of this data folder found, and that a person canceled. */
 export interface CanceledHere {
+  /** The service's id of the batch, or of the run. */
+  id: string;
   name: string;
   trials: QueuedTrial[];
 }
@@ -79,8 +81,8 @@ export function canceledHere(ledger: Ledger, service: string, reference: string)
   const of = batch?.key ?? run?.batch;
   if (of === undefined || others.length > 0) return undefined;
   const trials = foundRuns.canceled(of, run?.key).flatMap((key) => queue.trial(key) ?? []);
-  const name = batch ? `batch ${batch.id}` : `run ${run?.id}`;
-  return trials.length === 0 ? undefined : { name, trials };
+  const id = (batch ?? run)?.id ?? reference;
+  return trials.length === 0 ? undefined : { id, name: `${batch ? 'batch' : 'run'} ${id}`, trials };
 }
 
 /** The only run whose id is the reference, or begins with it. */

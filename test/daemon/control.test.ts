@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { removeSnapshotsOf } from '../cli/containers.ts';
-import type { Running } from '../cli/offsite.ts';
+import { offsite, type Running } from '../cli/offsite.ts';
 import { type DaemonPlace, openDaemonPlace } from './daemon-place.ts';
 
 let at: DaemonPlace;
@@ -197,6 +197,21 @@ describe('a run that was found at the service and canceled', () => {
     expect(ended.stdout, ended.stderr).toContain(`abandoned run ${run}: 1 open trial ended as void`);
     await expect.poll(() => trialStatus('given-up')).toBe('voided');
     expect((await at.runs('given-up'))[0]?.distribution).toMatchObject({ voided: 1, failed: 0 });
+  });
+
+  test('is not said to run elsewhere once another machine has ended it', async () => {
+    const run = await canceled('ended-elsewhere');
+    const there = await offsite(
+      at.place,
+      ['data', 'abandon', run, '--config', join(at.place.folder, 'project', 'offsite.yaml')],
+      { env: at.service.env, dataFolder: join(at.place.folder, 'other') },
+    );
+    expect(there.stdout, there.stderr).toContain('1 open trial ended as void');
+    const here = await at.command('data', 'abandon', run);
+    expect(here).toMatchObject({
+      exitCode: 0,
+      stdout: `abandoned run ${run}: 1 trial had ended elsewhere\n`,
+    });
   });
 });
 

@@ -147,3 +147,47 @@ test('a batch that no daemon watches is ended by its id, without a daemon', { ti
   expect(nothing).toMatchObject({ exitCode: 2 });
   expect(nothing.stderr).toContain('the data folder has no batch batch_nope');
 });
+
+test('what others have claimed of an abandoned batch goes on, and each call says so', async () => {
+  await using at = await openDaemonPlace();
+  at.configure();
+  const [a = '', b = ''] = await at.queue(['a', 'b'], { trials: 2, suite: 'a-typo' });
+  const [{ batchId = '' } = {}] = await at.runs('a');
+  const claimed = (id: string, ordinal: number, more: { seconds: number; attempt?: number }) =>
+    at.service.ask('evals.claimTrial', { id, ordinal, agent: 'another', ...more }) as Promise<{
+      attempt: number;
+    }>;
+  await claimed(a, 0, { seconds: 600 });
+  const { attempt } = await claimed(b, 0, { seconds: 600 });
+  await claimed(b, 1, { seconds: 600 });
+
+  const goOn = (count: string) => `${count} claimed or running at daemons: they go on\n`;
+  const first = await at.command('data', 'abandon', batchId);
+  expect(first).toMatchObject({
+    exitCode: 3,
+    stdout: `batch ${batchId} is not ended: 1 open trial ended as void; ${goOn('3 trials')}`,
+    stderr: expect.stringContaining(`then this again. Runs: ${a}, ${b}`),
+  });
+  const second = await at.command('data', 'abandon', batchId);
+  expect(second).toMatchObject({
+    exitCode: 3,
+    stdout: `batch ${batchId} is not ended: ${goOn('3 trials')}`,
+  });
+  const run = await at.command('data', 'abandon', a);
+  expect(run).toMatchObject({ exitCode: 3, stdout: `run ${a} is not ended: ${goOn('1 trial')}` });
+
+  await claimed(b, 0, { seconds: 0, attempt });
+  const released = await at.command('data', 'abandon', batchId);
+  expect(released).toMatchObject({
+    exitCode: 3,
+    stdout: `batch ${batchId} is not ended: 1 open trial ended as void; ${goOn('2 trials')}`,
+  });
+  const outcome = { passed: false, exitCode: 1 };
+  const trial = { caseName: 'b', ordinal: 1, taskIndex: 0, sandboxId: 'x', events: [], outcome };
+  await at.service.ask('evals.reportTrial', { id: b, trial });
+  const ended = await at.command('data', 'abandon', b);
+  expect([ended.exitCode, ended.stderr]).toEqual([
+    2,
+    expect.stringContaining(`run ${b} has no open trial for daemons at the service`),
+  ]);
+});

@@ -6,6 +6,7 @@ import { deliverLeftovers } from '../../agent/delivery.ts';
 import { type CanceledHere, canceledHere, chosenToResume, nameOf } from '../../api/resume.ts';
 import { batchesNamed, serviceBatches } from '../../api/service-batches.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import type { ListedRun } from '../../client/pages/page-reader.ts';
 import { fittingBatches, fittingRuns } from '../../ledger/find.ts';
 import { daemonLock } from '../../ledger/queue.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
@@ -50,7 +51,7 @@ async function abandonBatch(reference: string, options: AbandonOptions): Promise
     unreported: options.unreported === true,
   };
   const all: (Abandoned & { name: string })[] = [];
-  const canceled = canceledHere(ledger, service, reference) ?? (await takenUp(reference, parts, signal));
+  const canceled = await takenUp(reference, parts, signal);
   if (canceled) all.push({ name: canceled.name, ...(await abandonCanceled(canceled.trials, parts, signal)) });
   for (const what of canceled ? [] : chosenToResume(ledger, service, reference)) {
     const name = nameOf(what);
@@ -67,69 +68,108 @@ async function abandonBatch(reference: string, options: AbandonOptions): Promise
   const left = parts.unreported ? 0 : await deliverLeftovers(reporting, signal, context.note, ids);
   const pending = ledger.outbox.pending().filter((report) => report.service === service);
   const unreported = pending.filter(({ batchId }) => ids.includes(batchId)).length;
-  if (options.json) out.json(all.map((one) => ({ ...one, unreported })));
-  else out.print(stack(all.map(abandonedText)));
+  // What is not reported yet looks open there.
+  const isDoubtful = canceled !== undefined || all.some(({ elsewhere }) => elsewhere > 0);
+  const isAsked = isDoubtful && left + unreported === 0 && !parts.unreported;
+  const seen = isAsked ? await seenAt(canceled ? [canceled.id] : ids, parts, signal) : [];
+  const goingOn = seen.filter((run) => openTrials(run) > 0);
+  const open = goingOn.reduce((sum, run) => sum + openTrials(run), 0);
+  if (options.json) out.json(all.map((one) => ({ ...one, open, unreported })));
+  else out.print(stack(all.map((one) => abandonedText(one, open, seen.length > 0))));
+  if (open > 0) {
+    const runs = goingOn.map(({ id }) => id).join(', ');
+    context.note(`to end them: \`offsite daemon cancel RUN\` at each daemon, then this again. Runs: ${runs}`);
+  }
   if (unreported > 0) {
     const kept = plural(unreported, 'result');
     context.note(
       `the service does not show ${kept} of it yet: \`offsite data outbox\` lists, sends and drops them`,
     );
   }
-  return left > 0 || (unreported > 0 && !parts.unreported) ? exitCodes.infrastructure : exitCodes.done;
+  const isLeft = left + open > 0 || (unreported > 0 && !parts.unreported);
+  return isLeft ? exitCodes.infrastructure : exitCodes.done;
+}
+
+/** The runs of a batch of the service, or the run, that a name means. Undefined unless it means just one. */
+async function named(name: string, { client }: AbandonParts, signal: AbortSignal) {
+  const { cases } = await client.call('evals.cases.list', {}, { signal });
+  const [first, other] = batchesNamed(await serviceBatches(client, cases, undefined, signal), name);
+  if (!first || other) return undefined;
+  const [batch, all] = first;
+  const run = all.find(({ id }) => id === name);
+  if (run) return { batch, runs: [run], id: run.id, kind: 'run' };
+  return { batch, runs: all, id: batch, kind: 'batch' };
+}
+
+/** The runs of batches, or a run, as the service shows them now. */
+async function seenAt(names: readonly string[], parts: AbandonParts, signal: AbortSignal) {
+  const runs: ListedRun<'results'>[] = [];
+  for (const name of names) runs.push(...((await named(name, parts, signal))?.runs ?? []));
+  return runs;
+}
+
+/** How many trials of a run are for daemons, and have no result. */
+function openTrials({ local, status, distribution }: ListedRun<'results'>): number {
+  const { trials = 0, scored = 0, voided = 0 } = distribution ?? {};
+  return local === true && status !== 'canceled' ? trials - scored - voided : 0;
 }
 
 /** Takes up what nobody has of a batch, or of a run, of the service, as if it had been canceled here. */
 async function takenUp(
-  name: string,
-  { ledger, client, service, unreported }: AbandonParts,
+  reference: string,
+  parts: AbandonParts,
   signal: AbortSignal,
 ): Promise<CanceledHere | undefined> {
-  const { records, sets, foundRuns, queue } = ledger;
-  const known = fittingBatches(records, name);
-  const isOwn = known.some(({ plan }) => plan !== undefined) || fittingRuns(records, name).length > 0;
-  if (isOwn || sets.find(name) || unreported) return undefined;
-  const { cases } = await client.call('evals.cases.list', {}, { signal });
-  const [first, other] = batchesNamed(await serviceBatches(client, cases, undefined, signal), name);
-  if (!first || other) return undefined;
-  const [batch, runs] = first;
-  const named = runs.filter(({ id }) => id === name);
-  for (const { id, case: { id: caseId } = { id: '' } } of named.length > 0 ? named : runs) {
-    // Otherwise it is the daemon's of this data folder.
-    if (foundRuns.find(service, batch, id) !== undefined) continue;
+  const { ledger, client, service, unreported } = parts;
+  const { records, sets, batches, queue } = ledger;
+  const here = canceledHere(ledger, service, reference);
+  const known = [
+    ...fittingBatches(records, reference),
+    ...fittingRuns(records, reference).map(({ batch }) => batches.byKey(batch)),
+  ];
+  if (unreported || sets.find(reference) || known.some(({ plan }) => plan !== undefined)) return here;
+  const meant = await named(here?.id ?? reference, parts, signal);
+  if (!meant) return here;
+  const { id: name, kind, runs } = meant;
+  const open = (id: string) => queue.openTrials({ service, lock: daemonLock }, id).map(({ key }) => key);
+  for (const { id, case: { id: caseId } = { id: '' } } of runs) {
+    // Otherwise the daemon of this data folder has it.
+    if (open(id).length > 0) continue;
     const setup = { parts: 'setup', of: (run: { id: string }) => run.id === id } as const;
     for await (const record of client.runs({ caseId }, { signal, ...setup })) {
       if (record.id !== id) continue;
       await syncRun(record, caseId, { ledger, service, mayAdopt: true });
       break;
     }
-    const open = queue.openTrials({ service, lock: daemonLock }, id).map(({ key }) => key);
-    queue.withdraw(open, 'canceled');
+    queue.withdraw(open(id), 'canceled');
   }
   const canceled = canceledHere(ledger, service, name);
-  if (canceled || known.length > 0) return canceled;
-  throw new OffsiteError(`batch ${batch} of the service has no queued trial`, {
+  if (canceled) return canceled;
+  if (runs.some((run) => openTrials(run) > 0)) return { id: name, name: `${kind} ${name}`, trials: [] };
+  throw new OffsiteError(`${kind} ${name} has no open trial for daemons at the service`, {
     code: 'NOTHING_TO_RESUME',
     kind: 'input',
-    hint: `\`offsite service runs ${batch}\` shows its trials.`,
+    hint: `\`offsite service runs ${meant.batch}\` shows its trials.`,
   });
 }
 
-function abandonedText({
-  name,
-  voided,
-  withdrawn,
-  elsewhere,
-  unknownStarts,
-  unstarted,
-}: Abandoned & { name: string }): Printable {
+function abandonedText(
+  { name, voided, withdrawn, elsewhere, unknownStarts, unstarted }: Abandoned & { name: string },
+  open: number,
+  isSeen: boolean,
+): Printable {
+  const over = Math.max(0, elsewhere - open);
+  const where = isSeen ? 'had ended elsewhere' : 'left to other agents';
   const facts = [
     ...(voided > 0 ? [`${plural(voided, 'open trial')} ended as void`] : []),
     ...(withdrawn > 0 ? [`${plural(withdrawn, 'open trial')} ended, on this machine only`] : []),
-    ...(elsewhere > 0 ? [`${plural(elsewhere, 'trial')} left to other agents, which run them`] : []),
+    ...(open > 0 ? [`${plural(open, 'trial')} claimed or running at daemons: they go on`] : []),
+    ...(over > 0 ? [`${plural(over, 'trial')} ${where}`] : []),
     ...(unknownStarts > 0 ? ['the service lists no batch for a start whose answer was lost'] : []),
     ...(unstarted > 0 ? [`${unstarted} of its batches will not be started`] : []),
   ];
-  return text`abandoned ${name}: ${ours(facts.join('; ') || 'no trial was open')}`;
+  const what = ours(facts.join('; ') || 'no trial was open');
+  return open > 0 ? text`${name} is not ended: ${what}` : text`abandoned ${name}: ${what}`;
 }
 
 function atWork(name: string): OffsiteError {
