@@ -85,11 +85,15 @@ function wereAsked({ models, judgments = [] }: TrialRecord): boolean {
   );
 }
 
+const unrecorded =
+  'its judges’ answers were not recorded: --ask-judges asks them again, with your keys and a configuration ' +
+  'that has their models; or the suite is run again with `record: full` on these models';
+
 function judgesObstacle(record: TrialRecord, askJudges: boolean): string | undefined {
   if (askJudges || !wereAsked(record)) return undefined;
   const asked = (record.models?.exchanges ?? []).filter(({ role }) => role === 'judge');
   const isRecorded = asked.length > 0 && asked.every(({ responseBody }) => responseBody !== undefined);
-  return isRecorded ? undefined : 'its judges’ answers were not recorded: --ask-judges asks them again';
+  return isRecorded ? undefined : unrecorded;
 }
 
 /** An image of a registry must be the same; one that the engine made has no name that two machines share. */

@@ -41,11 +41,12 @@ export const unsigned: Signing = {
  * input error, for anything else.
  */
 export function keySigning(file: string): Signing {
-  const refused = (why: string, cause?: unknown) =>
+  const make = 'Make a key with: openssl genpkey -algorithm ed25519 -out evidence-key.pem';
+  const refused = (why: string, cause?: unknown, hint = make) =>
     new OffsiteError(`${file} cannot sign evidence: ${why}`, {
       code: 'SIGNING_KEY_UNREADABLE',
       kind: 'input',
-      hint: 'Make a key with: openssl genpkey -algorithm ed25519 -out evidence-key.pem',
+      hint,
       cause,
     });
   try {
@@ -53,6 +54,12 @@ export function keySigning(file: string): Signing {
     // The first line of a key names its format.
     const format = /^\s*-----BEGIN ([A-Z ]+)-----/.exec(text)?.[1];
     if (format === 'ENCRYPTED PRIVATE KEY') throw refused('it needs a passphrase');
+    if (format === 'PUBLIC KEY' || /^\s*ssh-\S+ /.test(text))
+      throw refused(
+        'it is the public half of a key',
+        undefined,
+        'Name its private half: the file that was made with it, without .pub.',
+      );
     const key = format === 'OPENSSH PRIVATE KEY' ? sshPrivateKey(text) : createPrivateKey(text);
     if (key.asymmetricKeyType !== 'ed25519')
       throw refused(`it is a key for ${key.asymmetricKeyType}, and one for ed25519 is needed`);

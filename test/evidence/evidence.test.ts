@@ -170,6 +170,10 @@ test('a key of ssh-keygen signs, and its public file, or a list with it, says wh
   expect(() => readPublicKeys(own)).toThrow('it is a private key');
 });
 
+test('the public half of a key is refused as such, and not as a damaged key', () => {
+  expect(() => keySigning(`${sshKey('own', 'ed25519')}.pub`)).toThrow('it is the public half of a key');
+});
+
 test.each([
   ['with a passphrase', () => sshKey('one', 'ed25519', 'secret'), 'passphrase'],
   ['for RSA', () => sshKey('one', 'rsa'), 'one for ed25519 is needed'],

@@ -164,9 +164,24 @@ async function openAudited(
     });
   }
   const ledger = context.ledger();
-  const target = announcedTarget(context, what);
+  const target = auditedTarget(context, what);
   const none = { definition: undefined, problems: [], commits: [], images: [], signature: undefined };
   return { ledger, batch: target.batch, ...none, isForeign: false, target };
+}
+
+/** What the data folder has of that name. A name that looks like a file's was meant as one. */
+function auditedTarget(context: CommandContext, what: string | undefined): Target {
+  try {
+    return announcedTarget(context, what);
+  } catch (error) {
+    if (what === undefined || !/^[./~]|\.(zst|tar|json)$/.test(what)) throw error;
+    throw new OffsiteError(`there is no file ${what}`, {
+      code: 'EVIDENCE_MISSING',
+      kind: 'input',
+      hint: 'Name the file that `offsite export --evidence` wrote, or a batch: `offsite data batches` lists them.',
+      cause: error,
+    });
+  }
 }
 
 /** Makes the repositories of the evidence's commits. One that cannot be made may be the fault of git here. */
@@ -327,12 +342,17 @@ export function auditText(shown: ShownAudit): Printable {
 }
 
 /** Of no trial: on whose side that is. */
-function unreachedText({ trials, level }: ShownAudit): Printable {
+function unreachedText({ trials, level, signature }: ShownAudit): Printable {
   const lacks = trials.flatMap(({ audit }) => audit.levels.flatMap((one) => one.lacks ?? []));
   const here = lacks.filter((one) => one === 'machine').length;
   const what = `no trial reached ${level}`;
   if (trials.length === 0) return ours(`${what}: none has a result`);
-  if (here === 0) return ours(`${what}: the evidence lacks what that needs; its owner can say more`);
+  // A batch of the data folder is the reader's own.
+  const owner =
+    signature === undefined
+      ? 'set what is named above, and run the suite again'
+      : 'its owner can run the suite again with what is named above';
+  if (here === 0) return ours(`${what}: the evidence lacks what that needs; ${owner}`);
   if (here === lacks.length)
     return ours(`${what}: this machine lacks what that needs; the evidence may hold on another one`);
   return ours(`${what}: ${here} for a reason of this machine, the others for one of the evidence`);

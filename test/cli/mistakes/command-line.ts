@@ -228,6 +228,14 @@ export const inTheCommandLine: readonly Mistake[] = [
     ],
   },
   {
+    mistake: 'a file of evidence that there is not',
+    args: ['audit', 'x.tar.zst'],
+    printed: [
+      'error: there is no file x.tar.zst',
+      '  Name the file that `offsite export --evidence` wrote, or a batch: `offsite data batches` lists them.',
+    ],
+  },
+  {
     mistake: 'a batch that there is not, to abandon',
     args: ['data', 'abandon', 'batch_x'],
     printed: [

@@ -47,7 +47,7 @@ test('of very many contradictions the first ones are printed, and how many there
   expect(lines).toContain(`and ${5_000 - printedText.count.lines} more: --json lists all`);
 });
 
-function endOf(levels: Partial<AuditedLevel>[]): string {
+function endOf(levels: Partial<AuditedLevel>[], signature?: string): string {
   let text = '';
   const out = new Output({ write: (characters) => (text += characters) });
   const shown = levels.map((given, ordinal) => {
@@ -60,13 +60,14 @@ function endOf(levels: Partial<AuditedLevel>[]): string {
     return { trial: trialOf(ordinal), audit: { at: 0, levels: [{ ...plain, ...given }] } };
   });
   const whole = { state: 'held' as const, contradictions: [], unchecked: [] };
-  out.print(auditText({ batchId: 'b', level: 'regraded', signature: undefined, whole, trials: shown }));
+  out.print(auditText({ batchId: 'b', level: 'regraded', signature, whole, trials: shown }));
   return text.trim().split('\n').at(-1) ?? '';
 }
 
 test('where no trial reached the level, the end says on whose side the reason is', () => {
+  expect(endOf([{ lacks: 'evidence' }], 'NOT SIGNED')).toMatch(/; its owner can run the suite again with/);
   expect(endOf([{ lacks: 'evidence' }])).toBe(
-    'no trial reached regraded: the evidence lacks what that needs; its owner can say more',
+    'no trial reached regraded: the evidence lacks what that needs; set what is named above, and run the suite again',
   );
   expect(endOf([{ lacks: 'machine' }, { lacks: 'machine' }])).toMatch(/: this machine lacks what that needs/);
   expect(endOf([{ lacks: 'machine' }, { lacks: 'evidence' }])).toMatch(/: 1 for a reason of this machine/);
