@@ -11,9 +11,9 @@ export interface Relay extends AsyncDisposable {
    */
   readonly origin: string;
   /**
-   * Creates the sandbox in the relay's network and starts it, each as early as possible. Call it once, and
-   * only for a relay with its own network. Rejects as `make` and the sandbox's start do, or with {@link
-   * Relay.lost}'s reason if there is no relay.
+   * Creates the sandbox in the relay's network and starts it, each as early as possible; creates it twice if
+   * the engine refused to start the relay at first. Call it once, and only for a relay with its own network.
+   * Rejects as `make` and the sandbox's start do, or with {@link Relay.lost}'s reason if there is no relay.
    */
   startSandbox(
     make: (network: ContainerSpec['network']) => Promise<Container>,

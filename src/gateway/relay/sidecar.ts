@@ -31,85 +31,88 @@ export interface SidecarRequest {
 export interface Sidecar extends AsyncDisposable {
   readonly id: string;
   /**
-   * Resolves once containers can be started in its network. Rejects with infrastructure errors, as
-   * `listening` does.
+   * Resolves once containers can be started in its network, with the id to name: it is another one if the
+   * engine refused to start the first. Rejects with infrastructure errors, as `listening` does.
    */
-  readonly started: Promise<void>;
+  readonly started: Promise<string>;
   readonly listening: Promise<void>;
   /** Resolves, never rejects, with the reason when it has ended, by itself or not. */
   readonly ended: Promise<string>;
 }
 
+/** Whether an engine sees this machine's files, once that has shown. */
+const seesFiles = new WeakMap<Engine, boolean>();
+
 /**
- * Creates a sidecar and begins its start: three round trips in total, and one to remove it. Throws
- * infrastructure errors.
+ * Creates a sidecar and begins its start: three round trips in total, and one to remove it. It mounts a
+ * socket of this process. If the engine refuses to create or to start it so, it is made once more without.
+ * Throws infrastructure errors.
  */
 export async function beginSidecar(
   engine: Engine,
   { network, image, handler, labels, clock }: SidecarRequest,
   signal: AbortSignal,
 ): Promise<Sidecar> {
-  const { container, shared } = await createSharing(
-    engine,
-    {
-      imageId: image,
-      labels,
-      network,
-      security: 'strict',
-      user: '65534:65534',
-      memoryBytes: relayTraffic.bytes.relayMemory,
-      cpus: Math.min(2, engine.capabilities.cpus),
-      pids: 32,
-      workingDir: '/',
-      program: command(),
-      // It runs only Offsite's own code, beside a sandbox whose own filter is checked.
-      filter: 'if-available',
-    },
-    signal,
-  );
+  const spec: ContainerSpec = {
+    imageId: image,
+    labels,
+    network,
+    security: 'strict',
+    user: '65534:65534',
+    memoryBytes: relayTraffic.bytes.relayMemory,
+    cpus: Math.min(2, engine.capabilities.cpus),
+    pids: 32,
+    workingDir: '/',
+    program: command(),
+    // It runs only Offsite's own code, beside a sandbox whose own filter is checked.
+    filter: 'if-available',
+  };
+  let shared = seesFiles.get(engine) === false ? undefined : await openSharedSocket();
+  let isRefused = false;
+  const containers: Container[] = [];
   const ended = Promise.withResolvers<string>();
-  const serving = startServed(container, { handler, shared, onEnd: ended.resolve }, signal);
-  const started = serving.then(() => undefined);
-  const listening = serving.then((session) => firstSaid(session, ended.promise, clock, signal));
+  const create = async () => {
+    const mounts = shared && [{ folder: shared.folder, path: sharedFolder }];
+    const container = await engine.createContainer({ ...spec, mounts }, signal);
+    containers.push(container);
+    return container;
+  };
+  const start = async (container: Container) => {
+    const session = await startServed(container, { handler, shared, onEnd: ended.resolve }, signal);
+    if (shared) seesFiles.set(engine, true);
+    // An engine that has seen the files refused for another reason.
+    else if (isRefused && !seesFiles.has(engine)) seesFiles.set(engine, false);
+    return { id: container.id, session };
+  };
+  const createUnshared = async (error: unknown) => {
+    const hadMount = shared !== undefined;
+    await shared?.[Symbol.asyncDispose]();
+    shared = undefined;
+    if (!hadMount || !(error instanceof OffsiteError) || isEngineFailure(error, 'connection')) throw error;
+    isRefused = true;
+    return create();
+  };
+  // A refused container stays until the end: a sandbox is being made in its network.
+  const first = await create().catch(createUnshared);
+  const serving = start(first).catch(async (error: unknown) => start(await createUnshared(error)));
+  const started = serving.then(({ id }) => id);
+  const listening = serving.then(({ session }) => firstSaid(session, ended.promise, clock, signal));
   // A caller may await only one of them.
   for (const promise of [started, listening]) promise.catch(() => undefined);
   return {
-    id: container.id,
+    id: first.id,
     started,
     listening,
     ended: ended.promise,
     async [Symbol.asyncDispose]() {
       // Ends requests in flight without waiting for the removal.
-      serving.then(
-        (session) => session.destroy(),
+      await serving.then(
+        ({ session }) => session.destroy(),
         () => undefined,
       );
-      await Promise.all([container[Symbol.asyncDispose](), shared?.[Symbol.asyncDispose]()]);
+      await Promise.all([...containers, shared].map((made) => made?.[Symbol.asyncDispose]()));
     },
   };
-}
-
-/** Engines that do not see this machine's files. */
-const farEngines = new WeakSet<Engine>();
-
-/** Creates the container with a socket of this process, if the engine sees this machine's files. */
-async function createSharing(
-  engine: Engine,
-  spec: ContainerSpec,
-  signal: AbortSignal,
-): Promise<{ container: Container; shared?: SharedSocket | undefined }> {
-  const shared = farEngines.has(engine) ? undefined : await openSharedSocket();
-  if (shared === undefined) return { container: await engine.createContainer(spec, signal) };
-  try {
-    const mounts = [{ folder: shared.folder, path: sharedFolder }];
-    return { container: await engine.createContainer({ ...spec, mounts }, signal), shared };
-  } catch (error) {
-    await shared[Symbol.asyncDispose]();
-    if (!isEngineFailure(error, 'refused')) throw error;
-    const container = await engine.createContainer(spec, signal);
-    farEngines.add(engine);
-    return { container };
-  }
 }
 
 /**

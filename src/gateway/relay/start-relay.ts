@@ -51,9 +51,13 @@ export function startRelay(engine: Engine, request: SidecarRequest, signal: Abor
     lost: lost.signal,
     async startSandbox(make, starting) {
       const sidecar = await first.promise;
-      const sandbox = await make({ sharedWith: sidecar.id });
+      let sandbox = await make({ sharedWith: sidecar.id });
       try {
-        await sidecar.started;
+        const id = await sidecar.started;
+        if (id !== sidecar.id) {
+          await sandbox[Symbol.asyncDispose]();
+          sandbox = await make({ sharedWith: id });
+        }
         await sandbox.start(starting);
         if (!sandbox.listsProcesses) {
           await sidecar.listening;

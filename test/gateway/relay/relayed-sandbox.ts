@@ -44,8 +44,8 @@ export interface RelayedSandbox extends AsyncDisposable {
 /** Only a hang takes this long. */
 export const hangMs = 170_000;
 
-export async function relayedSandbox(): Promise<RelayedSandbox> {
-  const engine = await testEngine();
+export async function relayedSandbox(given?: Engine): Promise<RelayedSandbox> {
+  const engine = given ?? (await testEngine());
   let listener: RequestListener = (_request, response) => response.writeHead(500).end();
   let tunnels = Promise.withResolvers<ArrivedTunnel>();
   const handler: RelayHandler = {

@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { expect, test, vi } from 'vitest';
+import type { Engine } from '../../../src/engine/engine.ts';
 import { openSharedSocket, socketName } from '../../../src/gateway/relay/shared-socket.ts';
 import { dockerOf } from '../../engine/docker-of.ts';
+import { testEngine } from '../../engine/engine-fixture.ts';
 import { byEngineHere } from '../../needs.ts';
 import { hangMs, type RelayedSandbox, relayedSandbox } from './relayed-sandbox.ts';
 
@@ -76,6 +78,23 @@ test('if the engine does not see the files of this process, it carries the conne
   } finally {
     vi.unstubAllEnvs();
   }
+});
+
+test('if the engine sees them no more when it starts the relay, it carries the connections', async () => {
+  const engine = await testEngine();
+  const losing: Engine = {
+    ...engine,
+    async createContainer(spec, signal) {
+      const container = await engine.createContainer(spec, signal);
+      for (const mount of spec.mounts ?? [])
+        if ('folder' in mount) await rm(mount.folder, { recursive: true });
+      return container;
+    },
+  };
+  await using relayed = await relayedSandbox(losing);
+  expect(await mountsOf(relayed)).toEqual([]);
+  relayed.answer((_request, response) => response.end('here'));
+  expect(await relayed.shell('curl -s $ORIGIN/')).toBe('here');
 });
 
 async function mountsOf(relayed: RelayedSandbox) {
