@@ -40,58 +40,85 @@ export function testSelection(args: readonly string[]): TestSelection {
 }
 
 /**
- * Seconds that the longest files take in a run of all tests on two cores. Of others, one takes as long as
+ * Seconds that the longest files took in a run of all tests on two cores. Of others, one takes as long as
  * another, as far as it matters.
  */
 const seconds: Readonly<Record<string, number>> = {
-  'gateway/real-servers/real-servers': 590,
-  'runners/matrix-others': 410,
-  'runners/matrix-openai': 410,
-  'runners/openhands': 410,
-  'runners/opencode': 280,
-  'runners/cline': 270,
-  'audit/another-engine': 250,
-  'trial/regrade': 240,
-  'cli/visible-answers': 180,
-  'hostile/suites': 160,
-  'scripts/screenshots': 160,
-  'fleet/poll': 150,
-  'cli/run-tasks': 140,
-  'hostile/terminal': 140,
-  'runners/aider': 130,
-  'trial/pull': 120,
-  'faults/both-sides': 120,
-  'hostile/stopped-sandbox': 120,
-  'engine/small-disk': 120,
-  'hostile/chosen-void': 110,
-  'trial/build': 110,
+  'runners/openhands': 800,
+  'gateway/real-servers/real-servers': 610,
+  'runners/opencode': 580,
+  'audit/another-engine': 550,
+  'runners/matrix-openai': 490,
+  'runners/matrix-others': 490,
+  'runners/qwen-code': 410,
+  'runners/cline': 330,
+  'scripts/screenshots': 300,
+  'engine/small-disk': 250,
+  'hostile/suites': 250,
+  'trial/regrade': 230,
+  'trial/foreign-images': 230,
+  'runners/copilot': 210,
+  'trial/pull': 200,
+  'trial/build': 190,
+  'faults/both-sides': 170,
+  'runners/aider': 160,
+  'hostile/terminal': 160,
+  'fleet/poll': 160,
+  'runners/mini-swe-agent': 130,
+  'runners/gemini-cli': 130,
+  'runners/kimi': 130,
+  'hostile/stopped-sandbox': 130,
+  'cli/visible-answers': 120,
+  'hostile/chosen-void': 120,
+  'runners/claude-code': 120,
+  'cli/import-tasks': 110,
+  'cli/run-tasks': 110,
+  'daemon/claims': 110,
+  'evidence/evidence': 100,
   'cli/several-engines': 100,
-  'trial/foreign-images': 100,
-  'runners/mini-swe-agent': 90,
-  'cli/import-tasks': 90,
+  'cli/check': 100,
+  'trial/sandboxes': 100,
+  'doubles/services': 100,
   'hostile/group-signals': 90,
+  'engine/conformance': 90,
+  'engine/files-many': 90,
   'cli/shutdown': 80,
-  'runners/kimi': 80,
-  'cli/compare-to': 80,
+  'hostile/forged-verify': 80,
   'hostile/memory': 80,
+  'audit/forgeries': 80,
+  'faults/survive': 80,
+  'package/installed': 70,
 };
-const secondsOf = (file: string) => seconds[file.replace(/^test\/|\.long\.test\.ts$/g, '')] ?? 21;
+export const secondsOf = (file: string) => seconds[file.replace(/^test\/|\.long\.test\.ts$/g, '')] ?? 20;
 
-/** The files of the long tests that are this commit's part. All parts take about as long. */
-export function longPart(commits: number, files = globSync(`test/${longTests}`)): string[] {
+export interface LongPart {
+  /** "3 of 5" */
+  name: string;
+  files: string[];
+}
+
+/** The long tests that are this commit's part. All parts take about as long. */
+export function longPart(commit: number, all = globSync(`test/${longTests}`)): LongPart {
   const parts = Array.from({ length: longParts }, () => ({ seconds: 0, files: [] as string[] }));
-  for (const file of files.toSorted().toSorted((a, b) => secondsOf(b) - secondsOf(a))) {
+  for (const file of all.toSorted().toSorted((a, b) => secondsOf(b) - secondsOf(a))) {
     const shortest = parts.reduce((least, part) => (part.seconds < least.seconds ? part : least));
     shortest.files.push(file);
     shortest.seconds += secondsOf(file);
   }
-  return parts[commits % longParts]?.files ?? [];
+  const index = commit % longParts;
+  return { name: `${index + 1} of ${longParts}`, files: parts[index]?.files ?? [] };
 }
 
-/** How many commits lead to the one that is checked out; 0 in a copy of the files without its history. */
-export function countCommits(): number {
-  const { status, stdout } = spawnSync('git', ['rev-list', '--count', 'HEAD'], { encoding: 'utf8' });
-  return status === 0 ? Number(stdout) : 0;
+/**
+ * A number that counts up with the commits, and is the same for each run of one. A clone without the older
+ * commits cannot count them: its number comes from the commit's hash. It is 0 in a copy without a history.
+ */
+export function commitNumber(folder = '.'): number {
+  const git = (...args: string[]) =>
+    spawnSync('git', ['-C', folder, ...args], { encoding: 'utf8' }).stdout?.trim();
+  const isShallow = git('rev-parse', '--is-shallow-repository') === 'true';
+  if (isShallow) return Number.parseInt(git('rev-parse', 'HEAD')?.slice(0, 8) ?? '0', 16);
+  return Number(git('rev-list', '--count', 'HEAD') || 0);
 }
 
 /** Vitest takes a part of a path as well as a whole one. */

@@ -16,7 +16,7 @@ import { setUp } from './set-up/set-up.ts';
 import { objectStore, temporal } from './set-up/test-servers.ts';
 import { ensureProgram } from './set-up/wheel-program.ts';
 import { summaryLine, type TestCount } from './test-count.ts';
-import { countCommits, longPart, type TestSelection, testSelection } from './test-selection.ts';
+import { commitNumber, longPart, type TestSelection, testSelection } from './test-selection.ts';
 import { titled } from './titled.ts';
 import { runTests } from './vitest.ts';
 
@@ -75,8 +75,8 @@ async function runSelected(selection: TestSelection, signal: AbortSignal): Promi
   const exitCode = await titled(title, () => runCounted(vitestArgs, signal, env));
   if (hasLongPart) {
     await prepare(forLongTests, signal);
-    const part = longPart(countCommits());
-    const ofPart = await titled('A fifth of the long tests (vitest)', () => runCounted(part, signal));
+    const { name, files } = longPart(commitNumber());
+    const ofPart = await titled(`Long tests, part ${name} (vitest)`, () => runCounted(files, signal));
     return exitCode || ofPart;
   }
   if (isShort) console.log('\nThe long tests were left out: `npm test -- --all` runs them too.');
