@@ -5,6 +5,9 @@ import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { closedDatabase, openDataFolder } from './data-folder.ts';
 import { databaseFailure } from './database-failure.ts';
 
+/** Milliseconds to wait for another process that writes. */
+export const lockTimeoutMs = 10_000;
+
 /**
  * Opens a SQLite file durably (WAL, every commit synced) and migrates it: `migrations[n]` takes version n to
  * n + 1. Before it migrates a file that holds data, it makes a backup (`FILE.before-vN`). Throws an
@@ -16,7 +19,7 @@ export function openDatabase(file: string, migrations: readonly string[]): Datab
     openDataFolder(dirname(file));
     const isNew = !existsSync(file);
     closedDatabase(file);
-    const database = new DatabaseSync(file, { timeout: 10_000 });
+    const database = new DatabaseSync(file, { timeout: lockTimeoutMs });
     try {
       database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;');
       migrate(database, { file, migrations, isNew });
@@ -67,7 +70,7 @@ function migrate(
 
 /** Copies a database's current state, even while another process writes to it. Keeps an existing copy. */
 export function copyDatabase(file: string, target: string): void {
-  const database = new DatabaseSync(file, { readOnly: true, timeout: 10_000 });
+  const database = new DatabaseSync(file, { readOnly: true, timeout: lockTimeoutMs });
   try {
     backUp(database, target);
   } finally {
@@ -79,7 +82,7 @@ export function copyDatabase(file: string, target: string): void {
 export function damageOfDatabase(file: string): string | undefined {
   let database: DatabaseSync | undefined;
   try {
-    database = new DatabaseSync(file, { readOnly: true, timeout: 10_000 });
+    database = new DatabaseSync(file, { readOnly: true, timeout: lockTimeoutMs });
     const findings = database
       .prepare('PRAGMA quick_check(5)')
       .all()

@@ -4,6 +4,7 @@ import type { BatchFacts, Regraded } from '../record/batch-marks.ts';
 import type { Elapsed } from '../record/listing.ts';
 import { nearest } from '../text/nearest.ts';
 import { auditedBatches } from './audits.ts';
+import { storeSums, sumColumns, sumsOf } from './batch-sums.ts';
 import { type BatchRow, batchOf, type StoredBatch } from './batches.ts';
 import type { BatchKey, Records, RunKey, TrialKey } from './records.ts';
 import type { TrialState } from './trial-states.ts';
@@ -63,9 +64,6 @@ export interface ListedRun {
 /** How many candidates an error names. */
 const named = 10;
 
-/** The SQL condition that only the service had the result of a trial. It shows no times. */
-const isTaken = "trials.state = 'finished' AND trials.withdrawn IS 'elsewhere' AND reports.trial IS NULL";
-
 /** All batches of the ledger, newest first; only the one with the key; or only so many. */
 export function listBatches(
   records: Records,
@@ -73,37 +71,30 @@ export function listBatches(
 ): ListedBatch[] {
   const regraded = regradedTrials(records);
   const audited = auditedBatches(records);
+  const chosen =
+    'SELECT * FROM batches WHERE ?1 IS NULL OR key = ?1 ORDER BY started_at DESC, key DESC LIMIT ?2';
+  const which = [only ?? null, newest ?? -1];
+  const ended = records.select<{ key: BatchKey }>(
+    `SELECT key FROM (${chosen}) WHERE state = 'finished' AND key NOT IN (SELECT batch FROM batch_sums)`,
+    ...which,
+  );
+  storeSums(
+    records,
+    ended.map(({ key }) => key),
+  );
   type Counted = BatchRow &
     Omit<ListedBatch, keyof StoredBatch | 'elapsed' | 'regraded' | 'audited' | 'isFound'>;
   return records
     .select<Counted & Told>(
-      `SELECT batches.*,
-         count(*) FILTER (WHERE trials.verdict = 'passed') AS passed,
-         count(*) FILTER (WHERE trials.verdict = 'failed') AS failed,
-         count(*) FILTER (WHERE trials.verdict = 'void') AS void,
-         count(*) FILTER (WHERE trials.state <> 'finished' AND trials.withdrawn IS NULL) AS unfinished,
-         count(*) FILTER (WHERE trials.state <> 'finished' AND trials.withdrawn = 'canceled') AS canceled,
-         count(*) FILTER (WHERE trials.state <> 'finished' AND trials.withdrawn = 'elsewhere') AS elsewhere,
-         batches.plan IS NULL AND count(runs.key) FILTER (WHERE runs.origin = 'found') > 0 AS is_found,
-         count(*) FILTER (WHERE ${isTaken}) AS from_service,
-         count(DISTINCT runs.case_id) AS cases,
-         count(*) FILTER (WHERE trials.state = 'finished' AND trials.duration_ms IS NULL) AS unlisted,
-         coalesce(sum(trials.duration_ms), 0) AS duration_ms,
-         ${knownSum('tokens')}, ${knownSum('cost_usd')}, max(trials.finished_at) FILTER (WHERE NOT (${isTaken})) AS last_at,
-         count(*) FILTER (WHERE trials.state = 'finished' AND NOT (${isTaken})) = count(trials.steady_clock)
-           AND count(DISTINCT trials.steady_clock) = 1 AS is_steady,
-         max(trials.steady_to) - min(trials.steady_from) AS steady_ms
-       FROM (SELECT * FROM batches WHERE ?1 IS NULL OR key = ?1 ORDER BY started_at DESC, key DESC LIMIT ?2) AS batches
-         LEFT JOIN runs ON runs.batch = batches.key LEFT JOIN trials ON trials.run = runs.key
-         LEFT JOIN reports ON reports.trial = trials.key
-       GROUP BY batches.key ORDER BY batches.started_at DESC, batches.key DESC`,
-      only ?? null,
-      newest ?? -1,
+      `WITH chosen AS MATERIALIZED (${chosen}), sums AS (${sumsOf('SELECT key FROM chosen')})
+       SELECT chosen.*, ${sumColumns.join(', ')} FROM chosen JOIN sums ON sums.batch = chosen.key
+       ORDER BY chosen.started_at DESC, chosen.key DESC`,
+      ...which,
     )
-    .map(({ lastAt, isSteady, isFound, steadyMs = 0, ...row }) => ({
+    .map(({ lastAt, isSteady, found, steadyMs = 0, ...row }) => ({
       ...row,
       ...batchOf(row),
-      isFound: isFound === 1,
+      isFound: row.plan === undefined && found > 0,
       elapsed: isSteady ? { ms: steadyMs, isAbout: false } : elapsedUntil(lastAt, row),
       regraded: regraded.get(row.key),
       audited: audited.get(row.key),
@@ -115,17 +106,12 @@ interface Told {
   lastAt?: number;
   isSteady: number;
   steadyMs?: number;
-  isFound: number;
+  /** Runs that were found. */
+  found: number;
 }
 
 function elapsedUntil(lastAt: number | undefined, { startedAt }: BatchRow): Elapsed | undefined {
   return lastAt === undefined ? undefined : { ms: Math.max(0, lastAt - startedAt), isAbout: true };
-}
-
-/** The sum of a column of finished trials; null if it is not known for each. */
-function knownSum(column: string): string {
-  return `CASE WHEN count(trials.${column}) = count(trials.duration_ms)
-           THEN coalesce(sum(trials.${column}), 0) END AS ${column}`;
 }
 
 /** The trials that were graded again, by their batches. */

@@ -306,4 +306,58 @@ export const migrations: readonly string[] = [
   ALTER TABLE trials ADD COLUMN steady_from INTEGER;
   ALTER TABLE trials ADD COLUMN steady_to INTEGER;
   `,
+  `
+  -- Sums over the trials of ended batches, which lists store when they have added them up. Any change of what goes into
+  -- a batch's sums removes them.
+  CREATE TABLE batch_sums (
+    batch INTEGER PRIMARY KEY REFERENCES batches (key) ON DELETE CASCADE,
+    passed INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    void INTEGER NOT NULL,
+    unfinished INTEGER NOT NULL,
+    canceled INTEGER NOT NULL,
+    elsewhere INTEGER NOT NULL,
+    found INTEGER NOT NULL, -- runs that were found
+    from_service INTEGER NOT NULL,
+    cases INTEGER NOT NULL,
+    unlisted INTEGER NOT NULL,
+    duration_ms INTEGER NOT NULL,
+    tokens INTEGER, -- null unless it is known for each trial
+    cost_usd REAL, -- the same
+    last_at INTEGER,
+    is_steady INTEGER NOT NULL,
+    steady_ms INTEGER
+  ) STRICT;
+
+  CREATE TRIGGER sums_after_new_run AFTER INSERT ON runs BEGIN
+    DELETE FROM batch_sums WHERE batch = new.batch;
+  END;
+  CREATE TRIGGER sums_after_changed_run AFTER UPDATE OF batch, case_id, origin ON runs BEGIN
+    DELETE FROM batch_sums WHERE batch IN (old.batch, new.batch);
+  END;
+  CREATE TRIGGER sums_after_removed_run AFTER DELETE ON runs BEGIN
+    DELETE FROM batch_sums WHERE batch = old.batch;
+  END;
+  CREATE TRIGGER sums_after_new_trial AFTER INSERT ON trials BEGIN
+    DELETE FROM batch_sums WHERE batch = (SELECT batch FROM runs WHERE key = new.run);
+  END;
+  CREATE TRIGGER sums_after_changed_trial AFTER UPDATE OF run, state, verdict, withdrawn, finished_at, duration_ms,
+    tokens, cost_usd, steady_clock, steady_from, steady_to ON trials
+  BEGIN
+    DELETE FROM batch_sums WHERE batch IN (SELECT batch FROM runs WHERE key IN (old.run, new.run));
+  END;
+  CREATE TRIGGER sums_after_removed_trial AFTER DELETE ON trials BEGIN
+    DELETE FROM batch_sums WHERE batch = (SELECT batch FROM runs WHERE key = old.run);
+  END;
+  CREATE TRIGGER sums_after_new_report AFTER INSERT ON reports BEGIN
+    DELETE FROM batch_sums
+    WHERE batch = (SELECT batch FROM trials JOIN runs ON runs.key = trials.run WHERE trials.key = new.trial);
+  END;
+  CREATE TRIGGER sums_after_removed_report AFTER DELETE ON reports BEGIN
+    DELETE FROM batch_sums
+    WHERE batch = (SELECT batch FROM trials JOIN runs ON runs.key = trials.run WHERE trials.key = old.trial);
+  END;
+
+  CREATE INDEX trials_audited ON trials (run) WHERE audit IS NOT NULL;
+  `,
 ];

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Clock } from '../base/clock.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
-import { inTransaction } from './database.ts';
+import { inTransaction, lockTimeoutMs } from './database.ts';
 import { damagedDatabase, databaseFailure } from './database-failure.ts';
 import type { Reserve } from './reserve.ts';
 
@@ -95,6 +95,22 @@ export class Records implements Disposable {
     return this.#guarded(() => Number(this.#prepared(statement).run(...values).lastInsertRowid));
   }
 
+  /**
+   * As {@link run}, for what may as well be left undone. Does nothing if the disk is full or takes no more,
+   * and does not wait while another process writes.
+   */
+  runIfPossible(statement: string, ...values: Value[]): void {
+    this.#database.exec('PRAGMA busy_timeout = 0');
+    try {
+      this.run(statement, ...values);
+    } catch (error) {
+      const code = error instanceof OffsiteError ? error.code : undefined;
+      if (!['DISK_FULL', 'DATABASE_BUSY', 'DATABASE_UNUSABLE'].includes(code ?? '')) throw error;
+    } finally {
+      this.#database.exec(`PRAGMA busy_timeout = ${lockTimeoutMs}`);
+    }
+  }
+
   get(statement: string, ...values: Value[]): Row | undefined {
     return this.#guarded(() => this.#prepared(statement).get(...values));
   }
@@ -138,7 +154,7 @@ export class Records implements Disposable {
   }
 
   /**
-   * Checks for damage. `quick` reads every page once (about 1 ms per MB); `full` also compares indexes with
+   * Checks for damage. `quick` reads every page once (about 4 ms per MB); `full` also compares indexes with
    * their tables, and takes three times as long. Throws `DATABASE_DAMAGED`.
    */
   check(depth: 'quick' | 'full'): void {

@@ -1,10 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { findBatch, lastBatch, listBatches, listTrials } from '../../src/ledger/find.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
+import { storeListing } from '../../src/ledger/listings.ts';
+import { queueTrials, reopen, takeBack } from '../../src/ledger/trial-states.ts';
 import type { Verdict } from '../../src/ledger/trials.ts';
 import { batchMarks } from '../../src/record/batch-marks.ts';
 
@@ -132,4 +135,56 @@ test("a batch's trials are listed with their run, verdict and result", async () 
   const [listed, ...others] = listBatches(ledger.records);
   expect([listed, others]).toMatchObject([{ unfinished: 0, canceled: 1 }, []]);
   expect(listed && batchMarks(listed)).toEqual(['1 trial canceled']);
+});
+
+test('a list shows every later change of a batch that it listed before, as if it had never been listed', async () => {
+  const { records, queue, trials } = ledger;
+  const key = await batch('batch_1', [['passed', 'failed', undefined], [undefined]]);
+  await batch('batch_2', [['passed']]);
+  const [passed = 0, failed = 0, open = 0, taken = 0] = listTrials(records, key).map((trial) => trial.key);
+  queue.withdraw([open], 'canceled');
+  await trials.take(taken, 'failed', {});
+  const run = ledger.batches.runs(key)[1]?.key ?? 0;
+  const row = { batch: key, id: 'run_9', taskIndex: 9, caseName: 'Case 9', variant: 'v', memory: '{}' };
+  const changes: Record<string, () => unknown> = {
+    'has figures': () =>
+      storeListing(records, passed, {
+        listing:
+          '{"startedAt":1,"finishedAt":5,"totalTokens":7,"steady":{"of":"c","startedAt":1,"finishedAt":5}}',
+        recordBytes: 1,
+      }),
+    'has another result': () => trials.take(failed, 'void', {}),
+    'a report added': () =>
+      records.insert('reports', { trial: taken, body: 'a', state: 'superseded', nextAt: 0 }),
+    'a report removed': () => records.run('DELETE FROM reports WHERE trial = ?', taken),
+    'a trial added': () => records.transaction(() => queueTrials(records, run, [7])),
+    'a trial removed': () => records.run('DELETE FROM trials WHERE run = ? AND ordinal = 7', run),
+    'a run added': () => records.insert('runs', { ...row, caseId: 'case-9', origin: 'found' }),
+    'a run of another case': () => records.run("UPDATE runs SET case_id = 'case-0' WHERE id = 'run_9'"),
+    'a run removed': () => records.run("DELETE FROM runs WHERE id = 'run_9'"),
+    'open again': () =>
+      records.transaction(() => {
+        takeBack(records, taken);
+        reopen(records, run);
+      }),
+  };
+  for (const [change, make] of Object.entries(changes)) {
+    const before = listBatches(records);
+    expect(records.get('SELECT count(*) AS count FROM batch_sums'), change).toEqual({ count: 2 });
+    await make();
+    const listed = listBatches(records);
+    expect(listed, change).not.toEqual(before);
+    records.run('DELETE FROM batch_sums');
+    expect(listed, change).toEqual(listBatches(records));
+  }
+});
+
+test('batches are listed while another process writes', async () => {
+  await batch('batch_1', [['passed']]);
+  using other = new DatabaseSync(join(folder, 'ledger.db'));
+  other.exec('BEGIN IMMEDIATE');
+  const started = performance.now();
+  expect(listBatches(ledger.records)).toMatchObject([{ id: 'batch_1', passed: 1 }]);
+  expect(performance.now() - started).toBeLessThan(5_000);
+  other.exec('ROLLBACK');
 });
