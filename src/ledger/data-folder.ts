@@ -9,7 +9,7 @@ const others = 0o077;
 const othersWrite = 0o022;
 
 /** What Offsite keeps at the top of a data folder. */
-const ourDatabases = /^(ledger|service|limits)\.db(-wal|-shm|-journal|\.before-v\d+)?$/;
+const ourDatabases = /^(ledger|service|limits)\.db(-wal|-shm|-journal|\.before-v\d+|\.checked)?$/;
 const ourOthers =
   /^(blobs|checks|workspaces|locks|queue|reserve|sources|agent\.key|control\.sock|\.doctor-[\w-]+|refused-options\.json(\.[\w-]+\.partial)?)$/;
 const isOurName = (name: string) => ourDatabases.test(name) || ourOthers.test(name);

@@ -12,6 +12,7 @@ import { openDatabase } from './database.ts';
 import { FleetTasks } from './fleet-tasks.ts';
 import { FoundRuns } from './found-runs.ts';
 import { Gradings } from './gradings.ts';
+import { lastCheck, noteCheck } from './last-check.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { migrations } from './migrations.ts';
 import { Outbox } from './outbox.ts';
@@ -47,15 +48,16 @@ export class Ledger implements Disposable {
   readonly fleetTasks: FleetTasks;
   /** The tables, for code that needs all of them: check, backup, prune. */
   readonly records: Records;
+  readonly #checkedAt: number | undefined;
 
   /**
-   * Opens or creates the ledger of a data folder, and checks it for damage. Throws as {@link openDatabase}
+   * Opens or creates the ledger of a data folder, and checks it for damage, unless it is as Offsite left it
+   * and was checked within a day: reading a damaged part throws too. Throws as {@link openDatabase}
    * does, `DATABASE_DAMAGED`, and `LEDGER_LOST` if there are blobs, but not the database that they belong to.
    *
    * @param watch called around every transaction
    * @param redactor removes secrets from everything that is stored
-   * @param isChecked false for what only reads: the check reads the whole database, and reading a damaged
-   *   part of it throws too
+   * @param isChecked false for what only reads: the check reads the whole database
    */
   constructor(
     dataFolder: string,
@@ -70,15 +72,17 @@ export class Ledger implements Disposable {
     this.dataFolder = dataFolder;
     this.reserve = new Reserve(dataFolder);
     refuseLost(dataFolder, file);
+    const checkedAt = lastCheck(file, clock.now());
     const database = openDatabase(file, migrations);
     this.records = new Records({ file, database, clock, watch, reserve: this.reserve });
     try {
-      if (isChecked) this.records.check('quick');
+      if (isChecked && checkedAt === undefined) this.records.check('quick');
       this.blobs = new BlobStore(join(dataFolder, 'blobs'), this.reserve, redactor);
     } catch (error) {
       this.records[Symbol.dispose]();
       throw error;
     }
+    this.#checkedAt = checkedAt ?? (isChecked ? clock.now() : undefined);
     this.workspaces = new Workspaces(this.records, join(dataFolder, 'workspaces'), redactor);
     this.gradings = new Gradings(this.records, this.blobs);
     this.starts = new Starts(this.records);
@@ -105,6 +109,7 @@ export class Ledger implements Disposable {
 
   [Symbol.dispose](): void {
     this.records[Symbol.dispose]();
+    if (this.#checkedAt !== undefined) noteCheck(this.records.file, this.#checkedAt);
   }
 }
 

@@ -6,10 +6,12 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
+  readFileSync,
   rmSync,
   statSync,
   truncateSync,
   unlinkSync,
+  utimesSync,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -71,6 +73,30 @@ describe('damage', () => {
         hint: expect.stringContaining('backup'),
       }),
     );
+  });
+
+  test('is looked for once a day, and at once if something else wrote the file', () => {
+    const checked = join(folder, 'ledger.db.checked');
+    const lastCheckAt = (now: number) => {
+      new Ledger(folder, at(now))[Symbol.dispose]();
+      return Number(readFileSync(checked, 'utf8').split(' ')[0]);
+    };
+    expect(lastCheckAt(day)).toBe(day);
+    // What Offsite itself writes is no reason.
+    const ledger = new Ledger(folder, at(day + 1_000));
+    ledger.batches.add({ service: 's', id: 'b', suite: 'S', file: undefined, runs: [] });
+    ledger[Symbol.dispose]();
+    expect(lastCheckAt(day + 2_000)).toBe(day);
+    utimesSync(join(folder, 'ledger.db'), 1, 1);
+    expect(lastCheckAt(day + 3_000)).toBe(day + 3_000);
+    expect(lastCheckAt(2 * day + 2_999)).toBe(day + 3_000);
+    expect(lastCheckAt(2 * day + 3_000)).toBe(2 * day + 3_000);
+    // The clock was set back.
+    expect(lastCheckAt(day)).toBe(day);
+    // What only reads checks nothing, and says of nothing that it was checked.
+    rmSync(checked);
+    new Ledger(folder, at(day), { isChecked: false })[Symbol.dispose]();
+    expect(existsSync(checked)).toBe(false);
   });
 
   test('of a blob, or its absence, is found by a check, with what it was part of', async () => {
