@@ -98,7 +98,7 @@ describe('the disk', () => {
         expect(await container.killAll()).toBe('killed');
         return own.roundTrips - before;
       };
-      expect(await asked()).toBe(3);
+      expect(await asked()).toBe(2);
       expect(await asked()).toBe(2);
     },
   );

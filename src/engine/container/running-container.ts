@@ -4,12 +4,9 @@ import type { Semaphore } from '../../base/semaphore.ts';
 import { processEnds } from '../../bounds/sandbox.ts';
 import type { FindTar } from '../archive/tar-program.ts';
 import { containerDamaged } from '../failure.ts';
-import type { ContainerState } from '../port/containers.ts';
+import type { HostFacts } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import type { DiskSpace } from './disk-space.ts';
-
-/** The location of a running container on its engine's machine. */
-export type HostFacts = Pick<ContainerState, 'initPid' | 'layer' | 'storage'>;
 
 /**
  * Where an engine on this machine keeps all its containers, as the first ones show, so that it need not be
@@ -95,10 +92,13 @@ export interface RunningContainer {
   ends: EndWatch | undefined;
 }
 
-/** One round trip the first time, after a restart, and before the container runs. */
+/**
+ * At most one round trip: none where the engine's own files tell. Again after a restart, and before the
+ * container runs.
+ */
 export async function hostFactsOf(container: RunningContainer, signal?: AbortSignal): Promise<HostFacts> {
   if (container.hostFacts) return container.hostFacts;
-  const facts = await container.port.containers.state(container.id, signal);
+  const facts = await container.port.containers.hostFacts(container.id, signal);
   if (facts.initPid > 0) container.hostFacts = facts;
   return facts;
 }

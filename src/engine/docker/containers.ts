@@ -20,11 +20,12 @@ import { createExec, inspectExec, openExec, refusedStart, startExec } from './ex
 import { engineStatus, requestFailure } from './failure.ts';
 import { type FirstIds, inContainer } from './first-ids.ts';
 import { textLines } from './image-streams.ts';
+import { type OwnFolder, readHostFacts } from './own-folder.ts';
 import { containerState } from './state.ts';
 import { writtenBytesMeter } from './written-bytes.ts';
 
-/** @param first filled in before the first request about a container */
-export function dockerContainers(client: DockerClient, first: FirstIds): ContainerPort {
+/** @param first filled in, like `folder`, before the first request about a container */
+export function dockerContainers(client: DockerClient, first: FirstIds, folder: OwnFolder): ContainerPort {
   return {
     create: (request, signal) => createContainer(client, request, signal),
     async start(id, signal) {
@@ -36,6 +37,8 @@ export function dockerContainers(client: DockerClient, first: FirstIds): Contain
     },
     kill: (id) => killContainer(client, id),
     state: (id, signal) => containerState(client, id, signal),
+    hostFacts: async (id, signal) =>
+      (await readHostFacts(folder, id)) ?? (await containerState(client, id, signal)),
     processes: (id, column) => listProcesses(client, id, column, first),
     async limitProcesses(id, { pids, memoryBytes }) {
       const path = `/containers/${id}/update`;

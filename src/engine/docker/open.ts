@@ -7,6 +7,7 @@ import { readFacts } from './facts.ts';
 import { type FirstIds, firstIdsOf } from './first-ids.ts';
 import { dockerImages } from './images.ts';
 import { createVolume, listObjects, removeObject } from './objects.ts';
+import type { OwnFolder } from './own-folder.ts';
 
 /** Connects to Docker's engine, or one like it, by an API version that both sides know. */
 export async function openDocker(
@@ -20,6 +21,7 @@ export async function openDocker(
 
 export function dockerPort(client: DockerClient): EnginePort {
   const first: FirstIds = { uid: 0, gid: 0 };
+  const folder: OwnFolder = { path: undefined };
   return {
     clock: client.clock,
     get roundTrips() {
@@ -28,10 +30,11 @@ export function dockerPort(client: DockerClient): EnginePort {
     async facts(signal) {
       const facts = await readFacts(client, signal);
       Object.assign(first, firstIdsOf(facts));
+      folder.path = facts.rootFolder;
       return facts;
     },
     images: dockerImages(client),
-    containers: dockerContainers(client, first),
+    containers: dockerContainers(client, first, folder),
     list: (kind, labels, signal) => listObjects(client, kind, labels, signal),
     createVolume: (name, labels, signal) => createVolume(client, name, labels, signal),
     remove: (kind, id, signal) => removeObject(client, kind, id, signal),

@@ -1,15 +1,20 @@
-import type { ContainerState } from '../port/containers.ts';
+import type { ContainerState, HostFacts } from '../port/containers.ts';
 import { plainRuntimes } from '../port/engine-port.ts';
 import { engineFailure } from '../port/failure.ts';
 import type { DockerClient } from './client.ts';
 
-interface Inspected extends MountedFiles {
+interface Inspected extends Placed {
   Created: string;
   State: { Pid: number; Running: boolean; Status: string; ExitCode: number; OOMKilled?: boolean };
+  NetworkSettings?: { Networks?: Record<string, unknown> | null };
+}
+
+/** What says where a container is. */
+interface Placed extends MountedFiles {
+  State: { Pid: number };
   GraphDriver?: { Name: string; Data?: { UpperDir?: string } | null } | null;
   HostConfig?: { Runtime?: string };
   Mounts?: { RW: boolean; Source?: string }[] | null;
-  NetworkSettings?: { Networks?: Record<string, unknown> | null };
 }
 
 export async function containerState(
@@ -28,15 +33,21 @@ export async function containerState(
     isRunning: inspected.State.Running,
     exitCode: ['exited', 'dead'].includes(inspected.State.Status) ? inspected.State.ExitCode : undefined,
     oomKilled: inspected.State.OOMKilled ?? false,
-    initPid: inspected.State.Pid,
     createdAt,
-    layer: layerOf(inspected),
-    storage: storageOf(inspected.GraphDriver?.Data?.UpperDir, inspected),
+    ...hostFactsFrom(inspected),
     networks: Object.keys(inspected.NetworkSettings?.Networks ?? {}),
   };
 }
 
-interface MountedFiles {
+export function hostFactsFrom(placed: Placed): HostFacts {
+  return {
+    initPid: placed.State.Pid,
+    layer: layerOf(placed),
+    storage: storageOf(placed.GraphDriver?.Data?.UpperDir, placed),
+  };
+}
+
+export interface MountedFiles {
   HostnamePath?: string;
   HostsPath?: string;
   ResolvConfPath?: string;
@@ -61,7 +72,7 @@ export function storageOf(
   ] as string[];
 }
 
-function layerOf({ GraphDriver, HostConfig, Mounts }: Inspected): string | undefined {
+function layerOf({ GraphDriver, HostConfig, Mounts }: Placed): string | undefined {
   const isWhole =
     GraphDriver?.Name === 'overlay2' &&
     // With plain runtimes, the kernel writes into the layer; others may store files elsewhere.

@@ -27,11 +27,12 @@ export function podmanContainers(
 ): ContainerPort {
   const filters = filterFiles(native, port);
   // Podman reports the container's ids, so none is converted.
-  const same = dockerContainers(docker, { uid: 0, gid: 0 });
+  const same = dockerContainers(docker, { uid: 0, gid: 0 }, { path: undefined });
   return {
     ...same,
     create: (request, signal) => createContainer(native, { filters, service }, request, signal),
     state: (id, signal) => containerState(native, id, signal),
+    hostFacts: (id, signal) => containerState(native, id, signal),
     processes: (id, column) => listProcesses(docker, port(), id, column),
     async limitProcesses(id, { pids }) {
       const path = `/libpod/containers/${id}/update`;

@@ -117,6 +117,9 @@ export interface ContainerState {
   networks: string[];
 }
 
+/** Where a running container is on its engine's machine. */
+export type HostFacts = Pick<ContainerState, 'initPid' | 'layer' | 'storage'>;
+
 export interface EngineProcess {
   /** On the engine's machine. */
   pid: number;
@@ -168,6 +171,8 @@ export interface ContainerPort {
   /** Kills all its processes and waits for its end. Does nothing if it does not run. Two round trips. */
   kill(id: string): Promise<void>;
   state(id: string, signal?: AbortSignal): Promise<ContainerState>;
+  /** The same facts of a running container as `state`, without a request where the engine's files tell. */
+  hostFacts(id: string, signal?: AbortSignal): Promise<HostFacts>;
   /** All its processes, init among them; undefined where the engine cannot list them. */
   processes(id: string, column: CommandColumn): Promise<EngineProcess[] | undefined>;
   /**
