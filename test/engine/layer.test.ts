@@ -1,10 +1,12 @@
-import { access, constants } from 'node:fs/promises';
+import { access, constants, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
 import { changedContents } from '../../src/engine/changes/changed-paths.ts';
 import type { Container } from '../../src/engine/container.ts';
 import { plainRuntimes } from '../../src/engine/port/engine-port.ts';
 import { dockerOf } from './docker-of.ts';
-import { shell, startedContainer } from './engine-fixture.ts';
+import { shell, startedContainer, until } from './engine-fixture.ts';
 import { engine, sharedEngine } from './shared-engine.ts';
 
 sharedEngine();
@@ -54,6 +56,26 @@ rm -r /etc/skel; mkdir /etc/skel; rm -r /usr/share/menu; chmod 711 /srv`,
       '/workspace',
     ]),
   ).toContainEqual(paths?.toSorted());
+});
+
+test('a look while the first process is about to write the hosts file shows no change', async () => {
+  await using container = await startedContainer(engine);
+  const [known] = await looks(container, ['/workspace']);
+  const { layer } = await engine.port.containers.hostFacts(container.id);
+  const except = ['/run', '/dev', '/offsite-shield', '/etc/hosts', '/etc/mtab'];
+  if (layer === undefined || engine.capabilities.product === 'Podman') return;
+  const hosts = join(layer, 'etc/hosts');
+  await until(() => hasHosts(hosts));
+  const content = await readFile(hosts);
+  // As it is for some milliseconds after a start.
+  await rm(hosts);
+  const looked = container.layerPaths({ except });
+  await systemClock.sleep(100);
+  await writeFile(hosts, content);
+  expect(await looked).toEqual(known);
+  // Nobody fills it again: so a sandbox looks whose agent emptied the folder.
+  await rm(hosts);
+  expect(await container.layerPaths({ except })).toEqual(['/workspace', '/etc']);
 });
 
 test('a changed file is a place to read even if its size and its times were restored', async () => {
@@ -111,3 +133,9 @@ async function imageOf(script: string, changes = 'LABEL made-by=test') {
     },
   };
 }
+
+const hasHosts = (path: string) =>
+  access(path).then(
+    () => true,
+    () => false,
+  );

@@ -15,6 +15,8 @@ export interface LayerRequest {
   signal?: AbortSignal | undefined;
 }
 
+const lookMs = 10;
+
 /** Stands for all paths beyond the listed ones; no real path looks like this. */
 export const furtherPaths = '/… (and more paths than are listed)';
 
@@ -58,9 +60,30 @@ export async function layerPaths(
       if (folder === top) return undefined;
       isEmpty = true;
     }
+    if (isEmpty && folder.path === hostsFolder && (await isFilledSoon(container, folder, signal))) {
+      waiting.push(folder);
+      continue;
+    }
     if (isEmpty && folder !== top) paths.push(folder.path);
   }
   return paths;
+}
+
+/** Init makes its file there around the answer to a start; just before, the folder is empty in the layer. */
+const hostsFolder = '/etc';
+
+/** Whether an empty folder gets an entry. It gets none if somebody emptied it. */
+async function isFilledSoon(
+  { port: { clock } }: RunningContainer,
+  { onHost }: Folder,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const until = clock.now() + pathLists.time.hosts;
+  while (clock.now() < until) {
+    await clock.sleep(lookMs, signal);
+    for await (const _entry of await opendir(onHost, asBytes)) return true;
+  }
+  return false;
 }
 
 interface Folder {
