@@ -9,7 +9,7 @@ import type { OpenStart } from '../ledger/starts.ts';
 import { listingOf } from '../record/listing.ts';
 import { recordVersion, type TrialRecord } from '../record/trial-record.ts';
 import { reportOf } from '../trial/report.ts';
-import { type BatchRun, notResumable, type OpenBatch, openBatch } from './batch-run.ts';
+import { notResumable, type OpenBatch, openBatch, type Run } from './batch-run.ts';
 import { type Claims, NotClaimed } from './claims.ts';
 import { lostBatch, type Resumable } from './resume-batch.ts';
 import type { FoundRunDetails } from './specify.ts';
@@ -177,7 +177,7 @@ export async function abandonCanceled(
 }
 
 type OpenTrial = Pick<QueuedTrial, 'key' | 'ordinal' | 'runId' | 'caseName' | 'origin'> &
-  Pick<BatchRun, 'taskIndex'> & { model: string };
+  Pick<Run, 'taskIndex'> & { model: string };
 
 /** Stores a trial as void, with its report. Returns false if another agent has the trial. */
 async function voidTrial(

@@ -1,27 +1,13 @@
 import { OffsiteError } from '../base/offsite-error.ts';
-import type { RunKey, StoredBatch } from '../ledger/batches.ts';
+import type { StoredBatch, StoredRun } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { noEnvironment } from '../suite/environment.ts';
 import { type PlannedCase, type PlannedVariant, promptOf, type SuitePlan } from '../suite/plan.ts';
 
-/** One run of a batch, with what was planned for it. */
-export interface BatchRun {
-  id: string;
+/** A run of a batch: what the ledger has of it, with its planned case and variant. */
+export interface Run extends StoredRun {
   case: PlannedCase;
   variant: PlannedVariant;
-  taskIndex: number;
-  key: RunKey;
-  /** The blob with the pulled setup; undefined until the setup is pulled. */
-  setup: string | undefined;
-  /** The service's id of the run's variant, if it is known. */
-  variantId?: string | undefined;
-}
-
-/** A run as the service named it when it started the batch. */
-export interface StartedRun {
-  id: string;
-  caseId: string;
-  variantIndex: number;
 }
 
 /** A batch that the service has started and the ledger knows. */
@@ -29,45 +15,40 @@ export interface OpenBatch {
   key: number;
   id: string;
   plan: SuitePlan;
-  runs: BatchRun[];
+  runs: Run[];
 }
 
 /** Finds what was planned for a run. Throws `RUN_UNKNOWN` if nothing was. */
 export function plannedRun(
   plan: SuitePlan,
-  started: StartedRun,
-  taskIndex: number,
-): Pick<BatchRun, 'id' | 'case' | 'variant' | 'taskIndex'> {
-  const planned = plan.cases.find(({ request }) => request.id === started.caseId);
-  const variant = plan.variants[started.variantIndex];
+  { caseId, variantIndex }: Pick<Run, 'caseId' | 'variantIndex'>,
+): Pick<Run, 'case' | 'variant'> {
+  const planned = plan.cases.find(({ request }) => request.id === caseId);
+  const variant = plan.variants[variantIndex];
   if (!planned || !variant) {
-    const what = `a run of case ${started.caseId} on variant ${started.variantIndex}`;
+    const what = `a run of case ${caseId} on variant ${variantIndex}`;
     throw new OffsiteError(`the service started ${what}, which Offsite did not ask for`, {
       code: 'RUN_UNKNOWN',
       kind: 'infrastructure',
     });
   }
-  return { id: started.id, case: planned, variant, taskIndex };
+  return { case: planned, variant };
 }
 
 /**
  * A batch as the ledger has it. Hold the batch's lock when you call this, because another process may have
  * changed it. Throws `NOT_RESUMABLE` for a batch without a plan, `PLAN_UNREADABLE` and `BLOB_DAMAGED`.
+ *
+ * @param known its plan, if this process has it
  */
-export function openBatch(stored: StoredBatch, ledger: Ledger): OpenBatch {
-  if (stored.plan === undefined) throw notResumable(`batch ${stored.id}`);
-  return openPlanned(stored, readPlan(ledger.blobs.readJson(stored.plan)), ledger);
-}
-
-/** The same for a batch whose plan is known. */
-export function openPlanned(
-  { key, id }: Pick<StoredBatch, 'key' | 'id'>,
-  plan: SuitePlan,
+export function openBatch(
+  { key, id, plan: stored }: Pick<StoredBatch, 'key' | 'id' | 'plan'>,
   ledger: Ledger,
+  known?: SuitePlan,
 ): OpenBatch {
-  const runs = ledger.batches.runs(key).map(({ key, taskIndex, setup, variantId, ...run }) => {
-    return { ...plannedRun(plan, run, taskIndex), key, setup, variantId };
-  });
+  if (stored === undefined) throw notResumable(`batch ${id}`);
+  const plan = known ?? readPlan(ledger.blobs.readJson(stored));
+  const runs = ledger.batches.runs(key).map((run) => ({ ...run, ...plannedRun(plan, run) }));
   return { key, id, plan, runs };
 }
 

@@ -1,12 +1,12 @@
 import { foundRuns } from '../bounds/service.ts';
 import type { Client } from '../client/client.ts';
 import type { ListedRun } from '../client/pages/page-reader.ts';
+import type { StartResponse } from '../contract/definition.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import type { StartedRun } from './batch-run.ts';
 
 export type BatchSearch =
-  | { kind: 'found'; id: string; runs: StartedRun[] }
+  | ({ kind: 'found' } & StartResponse)
   | { kind: 'none' }
   /** More than one batch fits, so it is unknown which of them is ours. */
   | { kind: 'several'; ids: string[] };
@@ -73,8 +73,8 @@ function startedRuns(
   batchId: string,
   plan: SuitePlan,
   byCase: ReadonlyMap<string, readonly ListedRun[]>,
-): StartedRun[] | undefined {
-  const runs: StartedRun[] = [];
+): StartResponse['runs'] | undefined {
+  const runs: StartResponse['runs'] = [];
   for (const { request } of plan.cases) {
     // The service lists the newest first; reversed, the runs are in the order in which they started.
     const left = (byCase.get(request.id) ?? [])

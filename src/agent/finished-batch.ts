@@ -2,10 +2,10 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { CommandEntry } from '../record/harness.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
-import type { BatchRun, OpenBatch } from './batch-run.ts';
+import type { OpenBatch, Run } from './batch-run.ts';
 
 export interface FinishedTrial {
-  run: BatchRun;
+  run: Run;
   ordinal: number;
   /** Without the texts, which the ledger has: a batch may have very many trials. */
   result: TrialRecord;
@@ -13,7 +13,7 @@ export interface FinishedTrial {
 
 export interface FinishedBatch {
   id: string;
-  runs: BatchRun[];
+  runs: Run[];
   trials: FinishedTrial[];
 }
 

@@ -24,7 +24,7 @@ import type { Sandboxes } from '../trial/prepare/sandboxes.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import { type OpenBatch, openBatch } from './batch-run.ts';
 import { type SpecParts, specify } from './specify.ts';
-import { plannedTrialSpec } from './trial-spec.ts';
+import { trialSpec } from './trial-spec.ts';
 
 /** A trial that can be graded again. */
 export interface RegradeJob {
@@ -133,8 +133,7 @@ function gradedBy(
   if (!planned) return `the suite has no case ${caseId}`;
   const now = suite.variants.find(({ name }) => name === variant) ?? suite.variants[0];
   if (!now) throw new Error('a suite has at least one variant');
-  const { ordinal } = spec;
-  const today = plannedTrialSpec(suite, { case: planned, variant: now, id: spec.runId, ordinal });
+  const today = trialSpec(suite, { case: planned, variant: now }, spec);
   const { verify, verifyPlace, validator, tests, testsHosts, judges, solution } = today;
   const own = { verify, verifyPlace, validator, tests, testsHosts, judges, solution };
   const grading = { ...own, protected: today.protected };

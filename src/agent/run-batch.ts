@@ -9,7 +9,7 @@ import type { PartKey } from '../ledger/starts.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import type { BuildEvent } from '../trial/prepare/obtain-image.ts';
-import type { BatchRun, OpenBatch } from './batch-run.ts';
+import type { OpenBatch, Run } from './batch-run.ts';
 import type { CircuitEvent } from './circuits.ts';
 import type { Claims } from './claims.ts';
 import type { ConfigRevisions } from './config-revision.ts';
@@ -60,7 +60,7 @@ const defaultLimits: BatchLimits = {
 
 /** One trial of the batch, as its events name it. */
 export interface BatchTrial {
-  run: BatchRun;
+  run: Run;
   ordinal: number;
 }
 
@@ -212,8 +212,8 @@ class BatchProgress {
   /** The results of the trials that this process finished, by trial key. */
   readonly results = new Map<number, TrialRecord>();
   readonly #observe: (event: BatchEvent) => void;
-  readonly #byKey: Map<number, BatchRun>;
-  readonly #byId: Map<string, BatchRun>;
+  readonly #byKey: Map<number, Run>;
+  readonly #byId: Map<string, Run>;
   /** The trials that were reported to the user as run by another agent. */
   readonly #elsewhere = new Set<number>();
   /** The trials that were reported to the user as having a deferred report. */

@@ -1,21 +1,22 @@
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { Case } from '../contract/definition.ts';
-import type { RunRecord, RunVariant } from '../contract/record.ts';
+import { receiving } from '../contract/receiving.ts';
+import { type RunVariant, Setup } from '../contract/record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { QueuedTrial } from '../ledger/queue.ts';
 import type { Config } from '../suite/config-file.ts';
 import { checksFile, unfilledName } from '../suite/load-tests.ts';
-import { noExtras, type PlannedVariant } from '../suite/plan.ts';
+import { noExtras, type PlannedVariant, type SuitePlan } from '../suite/plan.ts';
 import { type HarnessOffer, plannedVariant } from '../suite/planned-variant.ts';
 import { unsetNames, usesVariables } from '../suite/variables.ts';
 import { passedEnvironment, refuseKeys } from '../trial/prepare/environment.ts';
 import { checkModels } from '../trial/run/models.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { BatchContexts } from './batch-contexts.ts';
-import type { BatchRun, OpenBatch } from './batch-run.ts';
+import type { Run } from './batch-run.ts';
 import type { ConfigRevision } from './config-revision.ts';
 import { checkOnEngines, type SomeEngines } from './engines/check.ts';
-import { ownTrialSpec } from './trial-spec.ts';
+import { trialSpec } from './trial-spec.ts';
 
 /** What the ledger keeps of a found run besides its setup. */
 export interface FoundRunDetails {
@@ -122,12 +123,14 @@ const parking = new Set([
 ]);
 
 function found(trial: QueuedTrial, parts: SpecParts): Specified {
-  const { harnesses, revision } = parts;
+  const { harnesses, revision, ledger } = parts;
   const { config } = revision;
   const { variant: names } = trial.details as FoundRunDetails;
   const cell = cellOf(trial, names, parts);
   if (cell.kind === 'ambiguous') return { kind: 'waiting', reason: cell.reason, again: false };
-  if (cell.kind === 'planned') return { kind: 'ready', spec: plannedSpec(trial, cell, parts) };
+  if (cell.kind === 'planned') {
+    return { kind: 'ready', spec: trialSpec(cell.plan, cell, trial, setupOf(trial, ledger)) };
+  }
   const known = knownVariant(names, config, harnesses);
   if (known.kind === 'unknown') {
     return { kind: 'waiting', reason: `its variant is not known here: ${known.reason}`, again: false };
@@ -141,11 +144,11 @@ function found(trial: QueuedTrial, parts: SpecParts): Specified {
   }
 }
 
-function planned(trial: QueuedTrial, parts: SpecParts): Specified {
-  const batch = parts.batches.planOf(trial.batch);
-  const run = batch.runs.find(({ key }) => key === trial.run);
-  if (!run) throw new Error(`trial ${trial.key} belongs to a run that batch ${batch.id} does not have`);
-  return { kind: 'ready', spec: plannedSpec(trial, { ...run, batch }, parts) };
+function planned(trial: QueuedTrial, { batches, ledger }: SpecParts): Specified {
+  const { id, plan, runs } = batches.planOf(trial.batch);
+  const run = runs.find(({ key }) => key === trial.run);
+  if (!run) throw new Error(`trial ${trial.key} belongs to a run that batch ${id} does not have`);
+  return { kind: 'ready', spec: trialSpec(plan, run, trial, setupOf(trial, ledger)) };
 }
 
 /**
@@ -155,15 +158,15 @@ function planned(trial: QueuedTrial, parts: SpecParts): Specified {
  * `SOURCE_UNKNOWN`, `USER_MODEL_UNKNOWN`, `VARIABLES_MISSING` and `VARIABLE_UNSET`.
  */
 function foundSpec(trial: QueuedTrial, variant: PlannedVariant, { ledger, revision }: SpecParts): TrialSpec {
-  const { batchId, caseId, caseName, ordinal } = trial;
+  const { caseId, caseName } = trial;
   // The case has no texts, so the pulled texts differ from them and are not expanded again.
   const { definition: known } = trial.details as FoundRunDetails;
   const definition = known ?? { id: caseId, name: caseName };
   if (definition.user && variant.userModel === undefined) throw noUserModel(caseId);
   const judges = [...revision.config.daemon.judges];
   const plan = { suite: { prompt: { kind: 'text' as const, text: '' } }, judges };
-  const run = { taskIndex: 0, case: { request: definition, local: noExtras }, variant, batchId, plan };
-  const spec = ownTrialSpec({ ...run, record: recordOf(trial, ledger) }, ordinal);
+  const run = { case: { request: definition, local: noExtras }, variant };
+  const spec = trialSpec(plan, run, trial, setupOf(trial, ledger));
   if (known === undefined) refuseUnknownVariables(spec);
   return spec;
 }
@@ -210,21 +213,36 @@ export function noUserModel(caseId: string): OffsiteError {
   );
 }
 
-/** What was planned for a run of a batch. */
-type PlannedRun = Pick<BatchRun, 'case' | 'variant' | 'taskIndex'> & { batch: OpenBatch };
+const ReceivedSetup = receiving(Setup);
 
-function plannedSpec(trial: QueuedTrial, { batch, ...run }: PlannedRun, { ledger }: SpecParts): TrialSpec {
-  const { id: batchId, plan } = batch;
-  return ownTrialSpec({ ...run, record: recordOf(trial, ledger), batchId, plan }, trial.ordinal);
-}
-
-function recordOf({ runId, setup }: QueuedTrial, ledger: Ledger): Pick<RunRecord, 'id' | 'setup'> {
-  const pulled = setup === undefined ? undefined : (ledger.blobs.readJson(setup) as RunRecord['setup']);
-  return { id: runId, setup: pulled };
+/** The pulled setup of a trial's run, checked: the client passes setups on unchecked. */
+function setupOf({ runId, setup }: QueuedTrial, { blobs }: Ledger): Setup {
+  const pulled = setup === undefined ? undefined : blobs.readJson(setup);
+  if (!pulled) {
+    throw new OffsiteError(`the service gave run ${runId} no setup, so there is nothing to run`, {
+      code: 'SETUP_MISSING',
+      kind: 'infrastructure',
+    });
+  }
+  const read = ReceivedSetup.safeParse(pulled);
+  if (!read.success) {
+    const issues = read.error.issues.map((one) => `${one.path.join('.') || 'all of it'}: ${one.message}`);
+    throw new OffsiteError(`the setup of run ${runId} is not as documented: ${issues.join('; ')}`, {
+      code: 'SETUP_UNREADABLE',
+      kind: 'infrastructure',
+      cause: read.error,
+    });
+  }
+  const kind = read.data.source?.kind ?? 'empty';
+  if (kind === 'empty') return read.data;
+  throw new OffsiteError(`a case's source of kind "${kind}" is not implemented; only "empty" is`, {
+    code: 'SOURCE_UNKNOWN',
+    kind: 'input',
+  });
 }
 
 type Cell =
-  | ({ kind: 'planned' } & PlannedRun)
+  | ({ kind: 'planned'; plan: SuitePlan } & Pick<Run, 'case' | 'variant'>)
   /** This agent did not plan the run's batch, or the run belongs to none of the batch's cases. */
   | { kind: 'unplanned' }
   | { kind: 'ambiguous'; reason: string };
@@ -233,11 +251,11 @@ type Cell =
 function cellOf(trial: QueuedTrial, names: RunVariant | undefined, { ledger, batches }: SpecParts): Cell {
   if (ledger.batches.byKey(trial.batch).plan === undefined || names === undefined)
     return { kind: 'unplanned' };
-  const batch = batches.planOf(trial.batch);
-  const plannedCase = batch.plan.cases.find(({ request }) => request.id === trial.caseId);
+  const { plan, runs } = batches.planOf(trial.batch);
+  const plannedCase = plan.cases.find(({ request }) => request.id === trial.caseId);
   if (!plannedCase) return { kind: 'unplanned' };
-  const byId = batch.runs.find(({ variantId }) => variantId === names.id)?.variant;
-  const [variant, other] = byId ? [byId] : batch.plan.variants.filter((one) => isCalled(one, names));
+  const byId = runs.find(({ variantId }) => variantId === names.id)?.variant;
+  const [variant, other] = byId ? [byId] : plan.variants.filter((one) => isCalled(one, names));
   if (!variant) return { kind: 'unplanned' };
   if (other) {
     const { model, harness } = variant;
@@ -245,7 +263,7 @@ function cellOf(trial: QueuedTrial, names: RunVariant | undefined, { ledger, bat
     const reason = `its batch has ${which}, and the service does not say which one was rerun`;
     return { kind: 'ambiguous', reason };
   }
-  return { kind: 'planned', case: plannedCase, variant, batch, taskIndex: 0 };
+  return { kind: 'planned', plan, case: plannedCase, variant };
 }
 
 function isCalled({ model, credentials }: PlannedVariant, names: RunVariant): boolean {

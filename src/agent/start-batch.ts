@@ -5,6 +5,7 @@ import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { Client } from '../client/client.ts';
 import type { ListedRun } from '../client/pages/page-reader.ts';
 import { UnknownOutcome } from '../client/refusal.ts';
+import type { StartResponse } from '../contract/definition.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Lock } from '../ledger/lock.ts';
 import { platformService } from '../ledger/platform.ts';
@@ -12,14 +13,7 @@ import type { PulledRun } from '../ledger/queue.ts';
 import type { OpenStart, PartKey } from '../ledger/starts.ts';
 import { planFacts, type SuitePlan, startRequest } from '../suite/plan.ts';
 import { expandVariables } from '../suite/variables.ts';
-import {
-  type BatchRun,
-  type OpenBatch,
-  openPlanned,
-  plannedRun,
-  type StartedRun,
-  storedPlan,
-} from './batch-run.ts';
+import { type OpenBatch, openBatch, plannedRun, type Run, storedPlan } from './batch-run.ts';
 import { findStarted } from './find-started.ts';
 
 /**
@@ -86,17 +80,12 @@ export async function startUnder(
   return recordBatch(plan, start, started, ledger);
 }
 
-interface Started {
-  id: string;
-  runs: StartedRun[];
-}
-
 async function askToStart(
   plan: SuitePlan,
   start: OpenStart,
   { client, ledger, clock }: Pick<StartParts, 'client' | 'ledger' | 'clock'>,
   signal: AbortSignal,
-): Promise<Started> {
+): Promise<StartResponse> {
   try {
     const by = start.service === platformService ? 'platform' : 'local';
     return await client.call('evals.start', startRequest(plan, by), { signal });
@@ -134,7 +123,7 @@ export async function lookFor(
   start: OpenStart,
   { client, ledger }: Pick<StartParts, 'client' | 'ledger'>,
   signal: AbortSignal,
-): Promise<Started | undefined> {
+): Promise<StartResponse | undefined> {
   const isOwned = (id: string) => ledger.batches.has(start.service, id);
   const { askedAt } = start;
   const isLocal = start.service !== platformService;
@@ -158,27 +147,27 @@ export async function lookFor(
 }
 
 /** Puts a started batch into the ledger. */
-export function recordBatch(plan: SuitePlan, start: OpenStart, started: Started, ledger: Ledger): OpenBatch {
-  const runs = started.runs.map((run, taskIndex) => ({ ...plannedRun(plan, run, taskIndex), ...run }));
+export function recordBatch(
+  plan: SuitePlan,
+  start: OpenStart,
+  { id, runs }: StartResponse,
+  ledger: Ledger,
+): OpenBatch {
   const { key } = ledger.batches.add({
     service: start.service,
-    id: started.id,
+    id,
     suite: start.suite,
     file: start.file,
     plan: start.plan,
     lock: start.lock,
     start: start.key,
     ...planFacts(plan),
-    runs: runs.map((run) => ({
-      id: run.id,
-      taskIndex: run.taskIndex,
-      caseId: run.case.request.id,
-      caseName: run.case.request.name,
-      variant: run.variant.name,
-      variantIndex: run.variantIndex,
-    })),
+    runs: runs.map((run, taskIndex) => {
+      const planned = plannedRun(plan, run);
+      return { ...run, taskIndex, caseName: planned.case.request.name, variant: planned.variant.name };
+    }),
   });
-  return openPlanned({ key, id: started.id }, plan, ledger);
+  return openBatch({ key, id, plan: start.plan }, ledger, plan);
 }
 
 /**
@@ -230,8 +219,7 @@ export async function missingSetups(
 ): Promise<PulledRun[]> {
   const unknown = batch.runs.filter(({ setup }) => setup === undefined);
   if (unknown.length === 0) return [];
-  const started = unknown.map((run) => ({ id: run.id, caseId: run.case.request.id }));
-  const pulled = await pullRuns(client, started, signal);
+  const pulled = await pullRuns(client, unknown, signal);
   const pulledRuns: PulledRun[] = [];
   for (const run of unknown) {
     const record = pulled.get(run.id);
@@ -242,7 +230,7 @@ export async function missingSetups(
 }
 
 async function pulledRun(
-  run: BatchRun,
+  run: Run,
   record: ListedRun<'setup'>,
   trials: number,
   ledger: Ledger,
@@ -260,7 +248,7 @@ async function pulledRun(
  */
 async function pullRuns(
   client: Client,
-  started: readonly { id: string; caseId: string }[],
+  started: readonly Run[],
   signal: AbortSignal,
 ): Promise<Map<string, ListedRun<'setup'>>> {
   const records = new Map<string, ListedRun<'setup'>>();

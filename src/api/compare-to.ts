@@ -1,4 +1,4 @@
-import { plannedTrialSpec } from '../agent/trial-spec.ts';
+import { trialSpec } from '../agent/trial-spec.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { baselineSides, compareWithBaselines, readBaselines } from '../comparison/baseline.ts';
 import { type BlindVariant, blindVariants, plannedCells } from '../comparison/cells.ts';
@@ -87,8 +87,9 @@ function changedCases(plan: SuitePlan, before: readonly Side[]): Map<string, str
     const variant = plan.variants.find((one) => one.name === name);
     if (!variant) continue;
     const now = plan.cases.map((planned) => {
-      const spec = plannedTrialSpec(plan, { case: planned, variant, id: planned.request.id, ordinal: 0 });
-      return { caseId: planned.request.id, variant: name, parts: plannedFingerprint(spec) };
+      const { id } = planned.request;
+      const spec = trialSpec(plan, { case: planned, variant }, { batchId: id, runId: id, ordinal: 0 });
+      return { caseId: id, variant: name, parts: plannedFingerprint(spec) };
     });
     // Which images an engine has is known only as it makes the environment.
     const then = fingerprints.map(({ parts: { images: _, ...parts }, ...one }) => ({ ...one, parts }));

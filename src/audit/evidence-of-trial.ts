@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream';
 import { createZstdDecompress } from 'node:zlib';
 import { type OpenBatch, openBatch } from '../agent/batch-run.ts';
 import { specify } from '../agent/specify.ts';
-import { plannedTrialSpec } from '../agent/trial-spec.ts';
+import { trialSpec } from '../agent/trial-spec.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { keptWorkspaces } from '../bounds/sandbox.ts';
 import type { ReportedTrial } from '../contract/report.ts';
@@ -65,8 +65,7 @@ export function definitionOf(batch: StoredBatch, parts: DefinitionParts) {
       if (specified.kind !== 'ready') return { spec: specified.reason };
       const { plan, runs } = queued.origin === 'planned' ? planOf() : { plan: undefined, runs: [] };
       const run = runs.find((one) => one.key === queued.run);
-      const { ordinal } = queued;
-      return { spec: specified.spec, planned: plan && run && plannedTrialSpec(plan, { ...run, ordinal }) };
+      return { spec: specified.spec, planned: plan && run && trialSpec(plan, run, queued) };
     } catch (error) {
       // A plan from elsewhere may have anything in it.
       return { spec: `its definition cannot be read: ${messageOf(error)}` };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { plannedTrialSpec } from '../agent/trial-spec.ts';
+import { trialSpec } from '../agent/trial-spec.ts';
 import { Cause } from '../record/cause.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
@@ -123,7 +123,8 @@ export function statesOf(plan: SuitePlan, planned: PlannedCase): StateToCheck[] 
   const { id } = planned.request;
   const [variant] = plan.variants;
   if (!variant) throw new Error('a suite has at least one variant');
-  const spec = plannedTrialSpec(plan, { case: planned, variant, id: 'check', ordinal: 0 });
+  const trial = { batchId: 'check', runId: 'check', ordinal: 0 };
+  const spec = trialSpec(plan, { case: planned, variant }, trial);
   const { answers, hidesLaterCommits = !readsHistory(spec) } = spec;
   const searched = { ...checkedBy(spec, nothing), answers, hidesLaterCommits };
   const untouched = { id, state: 'untouched' as const, spec: searched };

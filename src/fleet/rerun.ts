@@ -1,4 +1,4 @@
-import type { BatchRun, OpenBatch } from '../agent/batch-run.ts';
+import type { OpenBatch, Run } from '../agent/batch-run.ts';
 import type { Client } from '../client/client.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
 import { PollHandle } from './batch-handle.ts';
@@ -6,7 +6,7 @@ import { type FleetStart, startWorkflow } from './start-fleet-batch.ts';
 
 /** A case on a variant whose newest run has trials without a verdict. */
 export interface VoidCell {
-  planned: BatchRun;
+  planned: Run;
   /** The service's id of the variant. */
   variantId: string;
   /** How many. */
@@ -23,8 +23,8 @@ export async function voidCells(
   signal: AbortSignal,
 ): Promise<{ cells: VoidCell[]; open: number }> {
   const known = new Map(batch.runs.map((run) => [run.id, run]));
-  const newest = new Map<string, { variantId: string; trials: { status: string }[]; planned?: BatchRun }>();
-  for (const caseId of new Set(batch.runs.map((run) => run.case.request.id))) {
+  const newest = new Map<string, { variantId: string; trials: { status: string }[]; planned?: Run }>();
+  for (const caseId of new Set(batch.runs.map((run) => run.caseId))) {
     for await (const { id, batchId, variant, trials = [] } of client.runs({ caseId }, { signal })) {
       if (variant === undefined || (batchId !== batch.id && !known.has(id))) continue;
       const name = JSON.stringify([caseId, variant.id]);
@@ -62,7 +62,7 @@ export async function rerun(
   signal: AbortSignal,
 ): Promise<Rerun> {
   const poll = new PollHandle({ client: parts.temporal, fleet: parts.config.fleet });
-  const cases = new Set(cells.map(({ planned }) => planned.case.request.id));
+  const cases = new Set(cells.map(({ planned }) => planned.caseId));
   return await poll.whileStarting([...cases], parts, () => started(batch, cells, parts, signal));
 }
 
@@ -74,7 +74,7 @@ async function started(
 ): Promise<Rerun> {
   const { client, ledger, service } = parts;
   const trials = new Map<string, number>();
-  const runs: BatchRun[] = [];
+  const runs: Run[] = [];
   for (const { planned, variantId, trials: count } of cells) {
     const { request } = planned.case;
     const cellKey = `${request.id}:${variantId}`;
@@ -94,7 +94,7 @@ async function started(
           caseId: request.id,
           caseName: request.name,
           variant: planned.variant.name,
-          variantIndex: batch.plan.variants.indexOf(planned.variant),
+          variantIndex: planned.variantIndex,
         },
       ],
     });

@@ -87,10 +87,10 @@ export async function startWorkflow(
         needs,
         trials,
         taskIndex: run.taskIndex,
-        caseId: run.case.request.id,
+        caseId: run.caseId,
         caseName: run.case.request.name,
         variant: run.variant.name,
-        variantIndex: plan.variants.indexOf(run.variant),
+        variantIndex: run.variantIndex,
         variantId: pulled?.variantId ?? run.variantId,
         setup: setup === undefined ? undefined : ledger.blobs.readJson(setup),
       };

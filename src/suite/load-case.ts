@@ -5,13 +5,7 @@ import { answersOf, type Hiding } from './answers.ts';
 import { type CaseAgent, type CaseStep, type CaseSteps, instructionOf, thresholdsOf } from './case-tests.ts';
 import { workdirObstacle } from './environment.ts';
 import { type CasePart, placedFiles, plannedOracle, plannedTests, validatorOfChecks } from './load-tests.ts';
-import {
-  type CaseExtras,
-  freshVerify,
-  type PlannedCase,
-  type PromptSource,
-  type VerifyPlace,
-} from './plan.ts';
+import { freshVerify, type PlannedCase, type PromptSource, type VerifyPlace } from './plan.ts';
 import { FileReader } from './read-file.ts';
 import type { CaseSource, CombinedSteps, StepSource } from './suite-file.ts';
 import type { SuiteReader } from './suite-reader.ts';
@@ -125,7 +119,7 @@ function refuseFixedInstruction(
     reader.report(['suite', 'prompt'], `has no {{instruction}}, which the steps of case ${id} have`);
 }
 
-function extrasOf(entry: CaseSource, part: CasePart): CaseExtras {
+function extrasOf(entry: CaseSource, part: CasePart): PlannedCase['local'] {
   const { path, reader } = part;
   const { solution, validator, user, tests, steps } = entry;
   const { overall = { rewards: 'mean', threshold: 1 } } = entry;

@@ -5,7 +5,6 @@ import { type CaseEnvironment, type NamedImage, noEnvironment, type PlannedBuild
 import type { McpServer } from './mcp-server.ts';
 import type { ModelConfig } from './model-config.ts';
 import type { SandboxConfig } from './sandbox-config.ts';
-import type { Variables } from './variables.ts';
 
 /**
  * A suite file and its configuration after reading and checking: the request for the service, and what only
@@ -73,14 +72,13 @@ export function promptOf({ suite: { prompt } }: { suite: Pick<SuitePlan['suite']
   return prompt.kind === 'text' ? prompt.text : undefined;
 }
 
+/** A case: what the service gets of it, and what only this machine uses. */
 export interface PlannedCase {
   request: Case;
-  /** The parts that are not in the request. */
-  local: CaseExtras;
+  local: LocalCase;
 }
 
-/** Settings of a case that only this machine uses. */
-export interface CaseExtras {
+interface LocalCase {
   /** Globs of workspace files to keep. */
   artifacts: string[];
   /** Globs of workspace files that are not kept, even if they match `artifacts`. */
@@ -128,7 +126,7 @@ export interface VerifyPlace {
 
 export const freshVerify: VerifyPlace = { in: 'fresh', keep: [], ignore: [], unexpected: 'show' };
 
-export const noExtras: CaseExtras = {
+export const noExtras: LocalCase = {
   artifacts: [],
   protected: [],
   runsIn: 'fresh',
@@ -189,17 +187,6 @@ export interface Sandbox extends SandboxConfig {
 }
 
 /**
- * What the Offsite process keeps about a case of its own batch, because a run record's `setup` has no field
- * for it.
- */
-export interface RunDetails extends CaseExtras {
-  variables: Variables;
-  manifest: { index: number; name: string }[];
-  capture: boolean;
-  user: { goal: string; prompt: string } | undefined;
-}
-
-/**
  * The request that starts the planned batch. The specification does not say which fields a service requires,
  * so the request has each one whose value is known.
  *
@@ -213,16 +200,6 @@ export function startRequest(plan: SuitePlan, by: 'local' | 'platform' = 'local'
     trials: plan.trials,
     local: by === 'local',
     ...(plan.trigger !== undefined && { trigger: { url: plan.trigger } }),
-  };
-}
-
-export function runDetails({ request, local }: PlannedCase): RunDetails {
-  return {
-    ...local,
-    variables: request.variables ?? {},
-    manifest: request.validator?.manifest ?? [],
-    capture: request.validator?.capture ?? true,
-    user: request.user,
   };
 }
 

@@ -39,6 +39,11 @@ export function expandVariables(
   });
 }
 
+/** The names in a text, as it has them, one after the other. */
+export function referencesIn(text: string): string {
+  return text.match(reference)?.join('\n') ?? '';
+}
+
 /** A text without any `{{name}}`. */
 export function withoutReferences(text: string): string {
   return text.replace(reference, ' ');

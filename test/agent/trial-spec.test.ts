@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { readPlan, storedPlan } from '../../src/agent/batch-run.ts';
-import { ownTrialSpec } from '../../src/agent/trial-spec.ts';
+import { trialSpec } from '../../src/agent/trial-spec.ts';
+import type { Setup } from '../../src/contract/record.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';
 import { faultPlan } from '../faults/fault-plan.ts';
 
@@ -8,14 +9,9 @@ const [variant] = faultPlan.variants;
 const [planned] = faultPlan.cases;
 if (!variant || !planned) throw new Error('the plan has a case and a variant');
 
-const run = {
-  record: { id: 'run', setup: { prompt: '', verify: 'true' } },
-  taskIndex: 0,
-  case: planned,
-  variant,
-  batchId: 'batch',
-  plan: { suite: { prompt: { kind: 'text' as const, text: '' } }, judges: [] },
-};
+const trial = { batchId: 'batch', runId: 'run', ordinal: 0 };
+const specOf = (one: typeof planned, setup?: Setup) =>
+  trialSpec(faultPlan, { case: one, variant }, trial, setup);
 
 test('a case changes the image, the user and the limits of its variant’s sandbox', () => {
   const environment = {
@@ -25,14 +21,14 @@ test('a case changes the image, the user and the limits of its variant’s sandb
     resources: { memory: 1024 },
   };
   const local = { ...planned.local, environment };
-  const { sandbox } = ownTrialSpec({ ...run, case: { ...planned, local } }, 0);
+  const { sandbox } = specOf({ ...planned, local });
   expect(sandbox).toEqual({ ...variant.sandbox, image: 'b', user: 'app', memory: 1024 });
 });
 
 test('a plan that an older Offsite stored has no environments, and runs as it did', () => {
   const { environment: _, ...local } = planned.local;
   const older = { ...planned, local: local as typeof planned.local };
-  const { environment, sandbox } = ownTrialSpec({ ...run, case: older }, 0);
+  const { environment, sandbox } = specOf(older);
   expect({ environment, sandbox }).toEqual({ environment: noEnvironment, sandbox: variant.sandbox });
 });
 
@@ -70,8 +66,20 @@ test('tests in an environment of their own keep it in a stored plan, and have a 
   const stored = JSON.parse(JSON.stringify(storedPlan({ ...faultPlan, cases })));
   const [read] = readPlan(stored).cases;
   expect(read?.local.tests).toEqual(tests);
-  const { testsIn, sandbox } = ownTrialSpec({ ...run, case: read ?? planned }, 0);
+  const { testsIn, sandbox } = specOf(read ?? planned);
   expect(sandbox).toMatchObject({ user: 'app', memory: 1024 });
   expect(testsIn?.environment).toEqual(own);
   expect(testsIn?.sandbox).toEqual({ ...variant.sandbox, image: 'checker', user: 'nobody' });
+});
+
+test('variables are expanded once, whether or not the service expands or trims texts', () => {
+  const variables = { name: 'a {{name}} b' };
+  const verify = 'echo {{name}}\n';
+  const given = { ...planned, request: { ...planned.request, variables, verify } };
+  const pulled = (text: string) => specOf(given, { verify: text }).verify;
+  expect(specOf(given).verify).toBe('echo a {{name}} b\n');
+  expect(pulled(verify)).toBe('echo a {{name}} b\n');
+  expect(pulled('echo {{name}}')).toBe('echo a {{name}} b');
+  expect(pulled('echo a {{name}} b\n')).toBe('echo a {{name}} b\n');
+  expect(pulled('echo else')).toBe('echo else');
 });

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CaseExtras } from '../../src/suite/plan.ts';
+import type { PlannedCase } from '../../src/suite/plan.ts';
 import { planTasks } from '../../src/tasks/plan-tasks.ts';
 import { type SweRow, unittestCommand, writeSweRow } from './swe-row.ts';
 import { openTrialBench, type TrialBench } from './trial-bench.ts';
@@ -25,7 +25,11 @@ interface Change extends Partial<SweRow> {
   parser?: 'django' | 'junit';
 }
 
-function planned({ command = unittestCommand, parser = 'django', ...change }: Change = {}): CaseExtras {
+function planned({
+  command = unittestCommand,
+  parser = 'django',
+  ...change
+}: Change = {}): PlannedCase['local'] {
   const path = join(folder, `rows-${Math.random()}.jsonl`);
   writeFileSync(path, `${JSON.stringify({ ...row, ...change })}\n`);
   const build = {

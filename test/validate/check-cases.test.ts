@@ -9,12 +9,12 @@ import type { ActivityEvent } from '../../src/cli/output/activity.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';
 import type { Runner } from '../../src/harness/runner.ts';
-import { type CaseExtras, noExtras, type PlannedCase, type SuitePlan } from '../../src/suite/plan.ts';
+import { noExtras, type PlannedCase, type SuitePlan } from '../../src/suite/plan.ts';
 import { Sandboxes } from '../../src/trial/prepare/sandboxes.ts';
 import { dockerOf } from '../engine/docker-of.ts';
 import { specOf } from '../trial/trial-bench.ts';
 
-const planned = (id: string, verify: string, local: Partial<CaseExtras> = {}): PlannedCase => ({
+const planned = (id: string, verify: string, local: Partial<PlannedCase['local']> = {}): PlannedCase => ({
   request: { id, name: id, prepare: { name: 'prepare', source: 'echo wrong > result' }, verify },
   local: { ...noExtras, ...local },
 });

@@ -8,7 +8,7 @@ import type { Engine } from '../../engine/engine.ts';
 import type { Image } from '../../engine/port/images.ts';
 import type { UsedImage } from '../../record/environment.ts';
 import { workdirObstacle } from '../../suite/environment.ts';
-import type { CaseExtras, Sandbox } from '../../suite/plan.ts';
+import type { PlannedCase, Sandbox } from '../../suite/plan.ts';
 import { missingLabel } from '../../suite/quantities.ts';
 import { unusable } from '../failure.ts';
 import {
@@ -303,8 +303,8 @@ export interface CheckedPlan {
   variants: readonly { sandbox: Sandbox }[];
   /** A plan that an older Offsite stored has no environments. */
   cases: readonly {
-    local: Partial<Pick<CaseExtras, 'environment' | 'tests'>> & {
-      steps?: { list: readonly Pick<CaseExtras, 'tests'>[] } | undefined;
+    local: Partial<Pick<PlannedCase['local'], 'environment' | 'tests'>> & {
+      steps?: { list: readonly Pick<PlannedCase['local'], 'tests'>[] } | undefined;
     };
   }[];
 }
