@@ -7,6 +7,7 @@ import { type Sender, ServiceSender } from '../agent/sender.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Client } from '../client/client.ts';
 import type { Runner } from '../harness/runner.ts';
+import { isDataFolder, requireDataFolder } from '../ledger/data-folder.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { Redactor } from '../redaction/redactor.ts';
 import type { Platform } from '../service/platform.ts';
@@ -43,6 +44,11 @@ export interface ContextParts {
   redactor?: Redactor | undefined;
   host?: HostEnvironment | undefined;
   untried?: readonly string[] | undefined;
+  /**
+   * Whether a data folder that does not exist is made. A command that only reads refuses it: success over a
+   * new folder would hide a wrong name.
+   */
+  creates?: boolean | undefined;
   /** Disposed with the context, after everything that it opened. */
   closes?: Disposable | undefined;
 }
@@ -98,6 +104,7 @@ export class Context implements AsyncDisposable {
   platform: Platform | undefined;
   readonly engines: ContextEngines;
   readonly models: ContextModels;
+  readonly #creates: boolean;
   readonly #insecureHttp: boolean | undefined;
   readonly #opened = new AsyncDisposableStack();
   readonly #ending = new AbortController();
@@ -107,7 +114,7 @@ export class Context implements AsyncDisposable {
   #service: Promise<ServiceAccess> | undefined;
 
   constructor(given: ContextParts) {
-    const { config, env, dataFolder, insecureHttp, clock, redactor, host, untried, closes } = given;
+    const { config, env, dataFolder, insecureHttp, clock, redactor, host, untried, creates, closes } = given;
     this.config = config;
     this.configured = given.configured ?? config.models;
     this.env = env;
@@ -116,6 +123,7 @@ export class Context implements AsyncDisposable {
     this.redactor = redactor ?? new Redactor(secretsOf(config, env));
     this.host = host ?? hostEnvironmentOf(config, env);
     this.untried = untried ?? [];
+    this.#creates = creates ?? false;
     this.#insecureHttp = insecureHttp;
     this.#opened.use(closes);
     const parts = {
@@ -141,10 +149,16 @@ export class Context implements AsyncDisposable {
   }
 
   /** @param isChecked as of {@link Ledger} */
-  ledger({ isChecked = true } = {}): Ledger {
+  ledger({ isChecked = true, creates = this.#creates } = {}): Ledger {
     const { redactor } = this;
+    if (!creates) requireDataFolder(this.dataFolder);
     this.#ledger ??= this.#opened.use(new Ledger(this.dataFolder, this.clock, { redactor, isChecked }));
     return this.#ledger;
+  }
+
+  /** The ledger, for a command that asks a service and reads it besides. Undefined if there is none. */
+  ledgerIfAny(): Ledger | undefined {
+    return isDataFolder(this.dataFolder) ? this.ledger() : undefined;
   }
 
   /** The configured service, or the embedded one. */
@@ -166,6 +180,7 @@ export class Context implements AsyncDisposable {
       integrations: integrationsOf(this.runners),
       insecureHttp: this.#insecureHttp,
       platform: this.platform,
+      creates: this.#creates,
       note: (message) => this.note(message),
     });
     return this.#opened.use(access);
@@ -267,7 +282,17 @@ export class Context implements AsyncDisposable {
  */
 export function contextParts(
   options: PlaceOptions,
-  { env, suite, isLocal = false }: { env: NodeJS.ProcessEnv; suite?: string | undefined; isLocal?: boolean },
+  {
+    env,
+    suite,
+    isLocal = false,
+    creates,
+  }: {
+    env: NodeJS.ProcessEnv;
+    suite?: string | undefined;
+    isLocal?: boolean;
+    creates?: boolean | undefined;
+  },
 ): ContextParts {
   const suiteFolder = suite === undefined ? undefined : dirname(suite);
   const config = checkedTogether(() => loadConfig({ named: options.config, suiteFolder, env }), suite);
@@ -275,7 +300,7 @@ export function contextParts(
   // They know all keys, including those that a dry run or the embedded service does not use.
   const redactor = new Redactor(secretsOf(config, env));
   const host = hostEnvironmentOf(config, env);
-  const known = { insecureHttp, redactor, host };
+  const known = { insecureHttp, redactor, host, creates };
   if (options.dryRun) {
     const dryRun = dryRunOf(config, env);
     return { ...known, ...dryRun, configured: config.models, closes: dryRun };

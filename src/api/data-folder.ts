@@ -27,11 +27,11 @@ export function dataFolderOf(
 
 /**
  * Throws if the data folder cannot be used or created, or if its disk has too little space for results. Does
- * not create it: a command that ends over its input leaves nothing behind.
+ * not create it: a command that ends over its input leaves nothing behind. Returns the free bytes.
  */
-export function requireRoom(dataFolder: string): void {
+export function requireRoom(dataFolder: string): number {
   const free = freeBytes(dataFolder);
-  if (free >= neededBytes) return;
+  if (free >= neededBytes) return free;
   const mebibytes = (bytes: number) => `${Math.floor(bytes / 1024 ** 2)} MiB`;
   const found = `${mebibytes(free)} are free, and a start needs ${mebibytes(neededBytes)}`;
   throw new OffsiteError(`the disk of ${dataFolder} is full: ${found}`, {

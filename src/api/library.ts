@@ -26,7 +26,9 @@ export async function runSuite(file: string, options: RunSuiteOptions): Promise<
       failing.abort(error);
     }
   };
-  await using context = new Context(contextParts({ config, dataFolder }, { env, suite: file }));
+  await using context = new Context(
+    contextParts({ config, dataFolder }, { env, suite: file, creates: true }),
+  );
   context.note = (message) => tell({ kind: 'note', message });
   signal.addEventListener('abort', () => context.end(), { once: true });
   const progress = {

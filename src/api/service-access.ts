@@ -11,7 +11,7 @@ import type { Exchange, ExchangeOptions, Transport } from '../client/exchange.ts
 import type { Integration } from '../contract/catalog.ts';
 import { permissions } from '../contract/definition.ts';
 import type { Runner } from '../harness/runner.ts';
-import { openDataFolder } from '../ledger/data-folder.ts';
+import { openDataFolder, requireDataFolder } from '../ledger/data-folder.ts';
 import { embeddedService } from '../ledger/platform.ts';
 import { KnownKeys } from '../redaction/redactor.ts';
 import type { Platform, PlatformTrials } from '../service/platform.ts';
@@ -40,6 +40,8 @@ export interface ServiceSettings {
   host?: HostEnvironment;
   /** Accepts platform batches at the embedded service. Without it, they are refused. */
   platform?: Platform | undefined;
+  /** Whether the embedded service's data folder is made if it does not exist (default: true). */
+  creates?: boolean;
   /** Informs the user of what was left out of an answer. */
   note?: (message: string) => void;
 }
@@ -53,16 +55,20 @@ export const localOrganization = 'Local';
  * without a key.
  */
 export async function accessService(settings: ServiceSettings): Promise<ServiceAccess> {
-  const { config, env } = settings;
-  if (env.OFFSITE_URL === '') {
+  if (settings.env.OFFSITE_URL === '') {
     throw new OffsiteError('OFFSITE_URL is set, but empty', {
       code: 'SERVICE_ADDRESS_EMPTY',
       kind: 'input',
       hint: 'Give it the address of the service, or unset it to use the one in offsite.yaml, or the embedded one.',
     });
   }
-  const url = env.OFFSITE_URL ?? config.service?.url;
+  const url = serviceUrl(settings);
   return url ? remoteService(url, settings) : openEmbeddedService(settings);
+}
+
+/** The address of the configured service; undefined for the embedded one. */
+export function serviceUrl({ config, env }: Pick<ServiceSettings, 'config' | 'env'>): string | undefined {
+  return env.OFFSITE_URL ?? config.service?.url;
 }
 
 function remoteService(url: string, settings: ServiceSettings): ServiceAccess {
@@ -99,7 +105,8 @@ function keysWith({ config, env, host }: ServiceSettings, apiKey: string): Known
 }
 
 async function openEmbeddedService(settings: ServiceSettings): Promise<ServiceAccess> {
-  const { dataFolder, clock, integrations, platform } = settings;
+  const { dataFolder, clock, integrations, platform, creates = true } = settings;
+  if (!creates) requireDataFolder(dataFolder);
   const service = openService({ dataFolder, clock, integrations, ...(platform && { platform }) });
   try {
     const apiKey = machineKey(dataFolder);

@@ -29,7 +29,12 @@ export class CommandContext extends Context {
       clock,
       terminal,
       ...how
-    }: { suite?: string; isLocal?: boolean; clock?: Clock | undefined } & TerminalParts = {},
+    }: {
+      suite?: string | undefined;
+      isLocal?: boolean;
+      creates?: boolean;
+      clock?: Clock | undefined;
+    } & TerminalParts = {},
   ): CommandContext {
     return new CommandContext({
       ...contextParts(options, { ...how, env: process.env }),

@@ -50,16 +50,20 @@ export function openDataFolder(
   for (const name of names) closeEntry(join(folder, name));
 }
 
-/**
- * Throws `NO_DATA_FOLDER`, an input error, if a folder does not exist or holds nothing of Offsite's.
- * For commands whose success over a folder that they had just created would hide a wrong name.
- */
+/** Whether a folder exists, and holds something of Offsite's. */
+export function isDataFolder(folder: string): boolean {
+  return ['ledger.db', 'service.db', 'blobs'].some((name) => mayExist(join(folder, name)));
+}
+
+/** Throws `NO_DATA_FOLDER`, an input error, unless {@link isDataFolder}. */
 export function requireDataFolder(folder: string): void {
-  if (['ledger.db', 'service.db', 'blobs'].some((name) => mayExist(join(folder, name)))) return;
+  if (isDataFolder(folder)) return;
   throw new OffsiteError(`there is no data folder of Offsite at ${folder}`, {
     code: 'NO_DATA_FOLDER',
     kind: 'input',
-    hint: 'Name the right one: --data-folder, OFFSITE_HOME, or dataFolder in offsite.yaml.',
+    hint:
+      'The first `offsite run` makes it. Results that are elsewhere: ' +
+      'name their folder with --data-folder, OFFSITE_HOME, or dataFolder in offsite.yaml.',
   });
 }
 

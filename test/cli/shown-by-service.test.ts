@@ -182,7 +182,7 @@ describe.concurrent('what the service shows', () => {
   test('output that cannot be written is no success, and an empty OFFSITE_URL is no address', async () => {
     using place = openPlace();
     const command = `"$0" "$@" > /dev/full`;
-    const args = [main, 'batches', '--json', '--data-folder', place.dataFolder];
+    const args = [main, 'models', 'list', '--json'];
     const full = await execa('sh', ['-c', command, process.execPath, ...args], {
       reject: false,
       env: { HOME: place.folder },

@@ -86,7 +86,9 @@ test('a folder that holds other things as well is left as it is, and refused', a
   const folder = join(place.folder, 'project');
   chmodSync(folder, 0o755);
   chmodSync(suite, 0o644);
-  const { exitCode, stderr } = await offsite(place, ['data', 'batches'], { dataFolder: folder });
+  const { exitCode, stderr } = await offsite(place, ['service', 'keys', 'create', '--for', 'read'], {
+    dataFolder: folder,
+  });
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining('it holds offsite.yaml')]);
   expect(statSync(folder).mode & 0o777).toBe(0o755);
   expect(statSync(suite).mode & 0o777).toBe(0o644);

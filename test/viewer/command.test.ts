@@ -5,11 +5,18 @@ import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import type { BatchRow } from '../../src/viewer/model/shapes.ts';
 import { start } from '../cli/offsite.ts';
-import { openPlace } from '../cli/place.ts';
+import { openPlace as openEmptyPlace, type Place } from '../cli/place.ts';
 import { openBrowser } from './browser.ts';
 import { fillBatch } from './filled-ledger.ts';
 
 const address = /http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]+/;
+
+/** A place whose data folder exists: `offsite view` makes none. */
+function openPlace(): Place {
+  const place = openEmptyPlace();
+  new Ledger(place.dataFolder, systemClock)[Symbol.dispose]();
+  return place;
+}
 
 async function batchesOf(url: string): Promise<BatchRow[]> {
   const headers = { authorization: `Bearer ${new URL(url).hash.slice('#token='.length)}` };

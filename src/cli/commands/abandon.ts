@@ -7,6 +7,7 @@ import { type CanceledHere, canceledHere, chosenToResume, nameOf } from '../../a
 import { batchesNamed, serviceBatches } from '../../api/service-batches.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { ListedRun } from '../../client/pages/page-reader.ts';
+import { isDataFolder, requireDataFolder } from '../../ledger/data-folder.ts';
 import { fittingBatches, fittingRuns } from '../../ledger/find.ts';
 import { daemonLock } from '../../ledger/queue.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
@@ -37,6 +38,12 @@ async function abandonBatch(reference: string, options: AbandonOptions): Promise
   await using context = CommandContext.open(options);
   const { clock, out, config } = context;
   const { signal } = context.interruption({ doing: () => 'stopping; what has not ended stays open' });
+  if (!isDataFolder(context.dataFolder)) {
+    const { client } = await context.service();
+    // Without a data folder, only the service may have it. What is claimed there is kept in a new one.
+    if (!(await named(reference, { client }, signal))) requireDataFolder(context.dataFolder);
+    context.ledger({ creates: true });
+  }
   const reporting = await context.reporting();
   const { ledger, client, service } = reporting;
   const agent = ledger.agentId;
@@ -91,7 +98,7 @@ async function abandonBatch(reference: string, options: AbandonOptions): Promise
 }
 
 /** The runs of a batch of the service, or the run, that a name means. Undefined unless it means just one. */
-async function named(name: string, { client }: AbandonParts, signal: AbortSignal) {
+async function named(name: string, { client }: Pick<AbandonParts, 'client'>, signal: AbortSignal) {
   const { cases } = await client.call('evals.cases.list', {}, { signal });
   const [first, other] = batchesNamed(await serviceBatches(client, cases, undefined, signal), name);
   if (!first || other) return undefined;

@@ -163,24 +163,29 @@ async function openAudited(
       hint: 'Name the file that `offsite export --evidence` wrote, or remove --signed-by.',
     });
   }
-  const ledger = context.ledger();
   const target = auditedTarget(context, what);
+  const ledger = context.ledger();
   const none = { definition: undefined, problems: [], commits: [], images: [], signature: undefined };
   return { ledger, batch: target.batch, ...none, isForeign: false, target };
 }
 
-/** What the data folder has of that name. A name that looks like a file's was meant as one. */
+/** What the data folder has of a name that is no file. */
 function auditedTarget(context: CommandContext, what: string | undefined): Target {
   try {
     return announcedTarget(context, what);
   } catch (error) {
-    if (what === undefined || !/^[./~]|\.(zst|tar|json)$/.test(what)) throw error;
-    throw new OffsiteError(`there is no file ${what}`, {
-      code: 'EVIDENCE_MISSING',
-      kind: 'input',
-      hint: 'Name the file that `offsite export --evidence` wrote, or a batch: `offsite data batches` lists them.',
-      cause: error,
-    });
+    const { code, message } = error as OffsiteError;
+    if (what === undefined || !['NO_DATA_FOLDER', 'BATCH_UNKNOWN', 'REFERENCE_UNKNOWN'].includes(code))
+      throw error;
+    throw new OffsiteError(
+      code === 'NO_DATA_FOLDER' ? `there is no file ${what}` : `there is no file ${what}; ${message}`,
+      {
+        code: 'EVIDENCE_MISSING',
+        kind: 'input',
+        hint: 'Name the file that `offsite export --evidence` wrote, or a batch: `offsite data batches` lists them.',
+        cause: error,
+      },
+    );
   }
 }
 

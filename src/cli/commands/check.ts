@@ -75,7 +75,7 @@ interface CheckCommandOptions extends CommonOptions, TaskOptions {
 
 async function check(file: string | undefined, options: CheckCommandOptions): Promise<number> {
   if (options.junit !== undefined) requireWritable(options.junit);
-  await using context = CommandContext.open(options, file === undefined ? {} : { suite: file });
+  await using context = CommandContext.open(options, { suite: file });
   const { config, env, clock, runners, host, redact, out, err } = context;
   using progress = await openProgress({ err, env, clock, plain: options.json === true, words: gradingWords });
   context.note = progress.note;

@@ -17,7 +17,7 @@ export function importLogCommand() {
     )
     .argument('<path>', 'a .eval log of inspect_ai, a folder of them, or a job folder of Harbor')
     .action(async (path, options) => {
-      await using context = CommandContext.open(options);
+      await using context = CommandContext.open(options, { creates: true });
       const { signal } = context.interruption({ doing: () => 'ending' });
       const { redactor, out } = context;
       const log = await openLog(path);

@@ -32,7 +32,7 @@ function createCommand() {
     )
     .option('--permission <permission...>', 'what the key may do, in place of --for', permission)
     .action((options) =>
-      withEmbedded(options, async (service, { config, dataFolder, env, clock }) => {
+      withEmbedded({ ...options, creates: true }, async (service, { config, dataFolder, env, clock }) => {
         const { out, err } = openTerminal();
         const { name, organization } = options;
         const key = service.createKey({
@@ -93,7 +93,7 @@ function listCommand() {
     .description('list the keys, without their secrets')
     .option('--json', 'print one JSON document on stdout')
     .action((options) =>
-      withEmbedded({ ...options, mustExist: true }, (service) => {
+      withEmbedded(options, (service) => {
         const { out } = openTerminal();
         const keys = service.listKeys();
         if (options.json) out.json(keys);
@@ -118,7 +118,7 @@ function revokeCommand() {
     .description('revoke a key')
     .argument('<id>', "the key's id, as `offsite service keys list` shows it")
     .action((id, options) =>
-      withEmbedded({ ...options, mustExist: true }, (service) => {
+      withEmbedded(options, (service) => {
         service.revokeKey(id);
         openTerminal().out.print(`key ${id} is revoked`);
       }),
@@ -126,12 +126,12 @@ function revokeCommand() {
 }
 
 async function withEmbedded(
-  options: { config?: string | undefined; dataFolder?: string | undefined; mustExist?: true },
+  options: { config?: string | undefined; dataFolder?: string | undefined; creates?: true },
   work: (service: Service, context: CommandContext) => void | Promise<void>,
 ): Promise<void> {
   await using context = CommandContext.open(options);
   const { dataFolder, clock } = context;
-  if (options.mustExist) requireDataFolder(dataFolder);
+  if (!options.creates) requireDataFolder(dataFolder);
   await using service = openService({ dataFolder, clock, integrations: [] });
   await work(service, context);
 }

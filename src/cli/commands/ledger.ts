@@ -2,7 +2,6 @@ import { Command } from '@commander-js/extra-typings';
 import { systemClock } from '../../base/clock.ts';
 import { backUpLedger } from '../../ledger/back-up.ts';
 import { type CheckedLedger, checkLedger } from '../../ledger/check.ts';
-import { requireDataFolder } from '../../ledger/data-folder.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { pruneLedger } from '../../ledger/prune.ts';
 import { serviceDatabase } from '../../service/service.ts';
@@ -119,7 +118,6 @@ async function withLedger(
   await using context = CommandContext.open({ config, dataFolder });
   const { out, err } = context;
   const { signal } = context.interruption();
-  requireDataFolder(context.dataFolder);
   await work({ ledger: context.ledger(), signal, out, err });
 }
 

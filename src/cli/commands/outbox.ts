@@ -4,7 +4,6 @@ import { deliverLeftovers } from '../../agent/delivery.ts';
 import { reconcileEarlier } from '../../agent/reconcile.ts';
 import { platformSender } from '../../agent/sender.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
-import { requireDataFolder } from '../../ledger/data-folder.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import { platformService } from '../../ledger/platform.ts';
@@ -132,7 +131,6 @@ async function send(options: CommonOptions): Promise<void> {
 
 async function withLedger(options: CommonOptions, work: (ledger: Ledger) => void): Promise<void> {
   await using context = CommandContext.open(options);
-  requireDataFolder(context.dataFolder);
   work(context.ledger());
 }
 

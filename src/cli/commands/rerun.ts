@@ -31,7 +31,10 @@ async function rerun(reference: string, cell: string, options: RerunOptions): Pr
   const { signal } = context.interruption();
   context.platform = checkedHere;
   const { client, platform } = await context.service();
-  const known = knownCell(context.ledger(), reference, cell);
+  const ledger = context.ledgerIfAny();
+  const known = ledger
+    ? knownCell(ledger, reference, cell)
+    : { id: reference, isHere: false, cellKey: withColon(cell) };
   const { cellKey } = known;
   // A batch that only the service has may be named by the beginning of its id.
   const last =

@@ -49,7 +49,7 @@ interface ResumeOptions extends CommonOptions, Omit<ResultOptions, keyof CommonO
 
 async function resumeBatches(id: string | undefined, options: ResumeOptions): Promise<number> {
   refuseBadResults(options);
-  await using context = CommandContext.open(options);
+  await using context = CommandContext.open(options, { creates: id === undefined });
   const { dataFolder, env, clock, redact, out, err, runners } = context;
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;

@@ -102,7 +102,7 @@ function refuseLoneOptions(options: RunOptions): void {
 /** Runs a suite and prints its results. Returns the exit code. */
 async function run(file: string | undefined, options: RunOptions): Promise<number> {
   refuseLoneOptions(options);
-  await using context = CommandContext.open(options, file === undefined ? {} : { suite: file });
+  await using context = CommandContext.open(options, { suite: file, creates: true });
   const { env, dataFolder, clock, redact, err } = context;
   using progress = await openProgress({
     err,

@@ -6,7 +6,7 @@ import type { ListedRun } from '../../client/pages/page-reader.ts';
 import { NotFound } from '../../client/refusal.ts';
 import type { CaseEntry } from '../../contract/catalog.ts';
 import type { RequestOf } from '../../contract/operations.ts';
-import { findBatchRun, shortBatchIds, shortRunId } from '../../ledger/find.ts';
+import { findBatchRun, shortBatchId, shortBatchIds, shortRunId } from '../../ledger/find.ts';
 import { fittedRows } from '../../text/fit.ts';
 import { nearest } from '../../text/nearest.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
@@ -170,9 +170,10 @@ const narrow = 120;
 
 /** For a run that was found at the service, the ledger has only the service's id of the variant. */
 function withNames(runs: readonly ListedRun<'results'>[], { context, service }: At): NamedRun[] {
-  const { records } = context.ledger();
+  const records = context.ledgerIfAny()?.records;
   return runs.map((run) => {
-    const known = findBatchRun(records, { service, batchId: run.batchId ?? '', runId: run.id });
+    const of = { service, batchId: run.batchId ?? '', runId: run.id };
+    const known = records && findBatchRun(records, of);
     return { ...run, variantName: known?.variantIndex === undefined ? undefined : known.variant };
   });
 }
@@ -180,7 +181,8 @@ function withNames(runs: readonly ListedRun<'results'>[], { context, service }: 
 function runsTable(found: readonly ListedRun<'results'>[], at: At, ofBatch = false): Printable {
   const runs = withNames(found, at);
   const width = at.context.out.columns ?? unlimited;
-  const short = shortBatchIds(at.context.ledger().records);
+  const ledger = at.context.ledgerIfAny();
+  const short = ledger ? shortBatchIds(ledger.records) : shortBatchId;
   const some = (has: (run: NamedRun) => boolean) => runs.some(has);
   const right = (title: string, cell: (run: NamedRun) => Value) => {
     return { title, align: 'right' as const, cell };

@@ -48,7 +48,10 @@ interface ServeOptions {
 async function serve(options: ServeOptions): Promise<void> {
   // In a bundle, only the default of a CommonJS package is there for an `import()`.
   const { default: pino } = await import('pino');
-  await using context = CommandContext.open({ config: options.config, dataFolder: options.data });
+  await using context = CommandContext.open(
+    { config: options.config, dataFolder: options.data },
+    { creates: true },
+  );
   const { env, config, dataFolder, clock, runners, redact, out, err } = context;
   const written = logDestination(err);
   const destination = {

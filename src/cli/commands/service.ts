@@ -131,6 +131,7 @@ function writeCommand() {
             text`${id} has version ${version}`,
             text`while ${id} has no channel, callers receive it at once; otherwise promote it: offsite service prompts promote ${id} ${defaultChannel} ${version}`,
           ]),
+        { creates: true },
       ),
     );
 }
@@ -178,8 +179,9 @@ async function askService<Answer>(
   options: CommonOptions,
   ask: (client: Client, signal: AbortSignal) => Promise<Answer>,
   show: (answer: Answer) => Content,
+  how: { creates?: boolean } = {},
 ): Promise<void> {
-  await using context = CommandContext.open(options);
+  await using context = CommandContext.open(options, how);
   const { signal } = context.interruption();
   const { client } = await context.service();
   const answer = await ask(client, signal);

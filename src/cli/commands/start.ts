@@ -60,7 +60,7 @@ interface StartOptions extends CommonOptions {
 
 async function start(file: string, options: StartOptions): Promise<number> {
   if (options.wait === false && options.failUnder !== undefined) throw thresholdWithoutResults();
-  await using context = CommandContext.open(options, { suite: file });
+  await using context = CommandContext.open(options, { suite: file, creates: true });
   const { config, env, dataFolder, clock, redact, err } = context;
   const whole = loadSuite(file, config, context.runners, suiteOptions(options, context));
   const plan = { ...chosenPlan(whole, options), trigger: ciRun(env) };

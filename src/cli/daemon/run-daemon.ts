@@ -30,7 +30,7 @@ interface DaemonOptions extends CommonOptions {
 
 /** Runs the daemon in this process until it ends. Returns the exit code. */
 export async function runDaemon(options: DaemonOptions): Promise<number> {
-  await using context = CommandContext.open(options);
+  await using context = CommandContext.open(options, { creates: true });
   const { env, dataFolder, clock, redactor, redact } = context;
   const { config } = context;
   const monotonic = () => performance.now();

@@ -19,7 +19,7 @@ import { type FollowOptions, type FollowParts, follow, keptBy, keptText, watched
 
 /** Watches batches of the fleet, wherever they were started, as one. Returns the exit code. */
 export async function attachTo(ids: readonly string[], options: FollowOptions): Promise<number> {
-  await using context = CommandContext.open(options);
+  await using context = CommandContext.open(options, { creates: true });
   const { env, clock, err } = context;
   const storage = openStorage(context);
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
@@ -119,7 +119,7 @@ async function knownBatch(
 
 /** Brings the records of a batch into this data folder. Returns the exit code. */
 export async function pull(id: string, options: CommonOptions): Promise<number> {
-  await using context = CommandContext.open(options);
+  await using context = CommandContext.open(options, { creates: true });
   const { out } = context;
   const storage = openStorage(context);
   if (!storage) {

@@ -23,7 +23,7 @@ export interface FleetRunOptions extends CommonOptions, TaskOptions, FollowOptio
 
 /** Starts a suite on the fleet, and watches it. Returns the exit code. */
 export async function runOnFleet(file: string | undefined, options: FleetRunOptions): Promise<number> {
-  await using context = CommandContext.open(options, file === undefined ? {} : { suite: file });
+  await using context = CommandContext.open(options, { suite: file, creates: true });
   const { env, clock, err, config } = context;
   refuseNumbers(options);
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
@@ -95,7 +95,7 @@ export interface RerunOptions extends FollowOptions, PlacingOptions {
 
 /** Runs the void trials of a batch again, as new runs of the batch. Returns the exit code. */
 export async function rerunVoid(id: string, options: RerunOptions): Promise<number> {
-  await using context = CommandContext.open(options);
+  await using context = CommandContext.open(options, { creates: true });
   const { env, clock, err, out, config } = context;
   refuseNumbers(options);
   const storage = openStorage(context);

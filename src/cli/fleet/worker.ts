@@ -28,7 +28,7 @@ export interface WorkerOptions extends CommonOptions {
 
 /** Runs a worker of the fleet in this process until it ends. Returns the exit code. */
 export async function runWorker(options: WorkerOptions): Promise<number> {
-  await using context = CommandContext.open(options);
+  await using context = CommandContext.open(options, { creates: true });
   const { config, dataFolder, clock, redact } = context;
   const monotonic = () => performance.now();
   const log = daemonLog(context.err, () => work.logged());

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { open, rm, statfs } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { requireRoom } from '../../api/data-folder.ts';
 import { caBundleOf, hostCertificates } from '../../api/host-certificates.ts';
-import { accessService, integrationsOf } from '../../api/service-access.ts';
+import { accessService, integrationsOf, serviceUrl } from '../../api/service-access.ts';
 import type { Permission } from '../../contract/definition.ts';
-import { openDataFolder } from '../../ledger/data-folder.ts';
+import { isDataFolder, openDataFolder } from '../../ledger/data-folder.ts';
 import { attempt, byteSize, type Check, failureOf } from '../examine.ts';
 
 /** The first version that runs TypeScript directly and has the SQLite features that the ledger uses. */
@@ -65,11 +66,12 @@ const roomyBytes = 1024 ** 3;
 export const dataFolder: Check = {
   name: 'data folder',
   async run({ dataFolder: folder }) {
-    requireRoom(folder);
-    openDataFolder(folder);
-    await writeAndRemove(folder);
-    const { bavail, bsize } = await statfs(folder);
-    const free = bavail * bsize;
+    const free = requireRoom(folder);
+    // The first run makes it. One whose name is misspelt here must not appear.
+    if (existsSync(folder)) {
+      openDataFolder(folder);
+      await writeAndRemove(folder);
+    }
     const found = `${folder}, ${byteSize(free)} free`;
     if (free >= roomyBytes) return { state: 'ok', found };
     return { state: 'warn', found, fix: 'Free some space, or name another folder: --data-folder.' };
@@ -97,8 +99,11 @@ export const service: Check = {
   async run(surroundings) {
     const { config, env, runners, signal } = surroundings;
     const bundle = await attempt(() => hostCertificates(config, env));
+    if (serviceUrl(surroundings) === undefined && !isDataFolder(surroundings.dataFolder))
+      return { state: 'ok', found: 'the embedded service, which the first run makes' };
     await using access = await accessService({
       ...surroundings,
+      creates: false,
       // Another check reports a bad bundle.
       caBundle: bundle.got ? bundle.value?.pem : undefined,
       integrations: integrationsOf(runners),

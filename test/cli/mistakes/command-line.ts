@@ -220,11 +220,11 @@ export const inTheCommandLine: readonly Mistake[] = [
     ],
   },
   {
-    mistake: 'a batch that there is not',
+    mistake: 'a batch to resume, before anything has run',
     args: ['resume', 'batch_x'],
     printed: [
-      'error: the data folder has no batch batch_x',
-      '  `offsite data batches` lists those that it has. --data-folder names another folder.',
+      'error: there is no data folder of Offsite at HOME/data',
+      '  The first `offsite run` makes it. Results that are elsewhere: name their folder with --data-folder, OFFSITE_HOME, or dataFolder in offsite.yaml.',
     ],
   },
   {
@@ -236,11 +236,11 @@ export const inTheCommandLine: readonly Mistake[] = [
     ],
   },
   {
-    mistake: 'a batch that there is not, to abandon',
+    mistake: 'a batch to abandon, in a data folder that there is not',
     args: ['data', 'abandon', 'batch_x'],
     printed: [
-      'error: the data folder has no batch batch_x',
-      '  `offsite data batches` lists those that it has. --data-folder names another folder.',
+      'error: there is no data folder of Offsite at HOME/data',
+      '  The first `offsite run` makes it. Results that are elsewhere: name their folder with --data-folder, OFFSITE_HOME, or dataFolder in offsite.yaml.',
     ],
   },
   {

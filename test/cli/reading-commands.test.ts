@@ -1,0 +1,75 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { commandTrees } from '../../src/cli/command-list.ts';
+import type { CommandTree } from '../../src/cli/command-tree.ts';
+import { place, sharedPlace } from './each-place.ts';
+import { offsite } from './offsite.ts';
+
+sharedPlace();
+
+/** Commands that start something, or that bring something into the data folder: they make it. */
+const makers = new Set([
+  'quickstart',
+  'check',
+  'run',
+  'resume',
+  'import-log',
+  'daemon',
+  'daemon enqueue',
+  'serve',
+  'service start',
+  'service prompts write',
+  'service keys create',
+]);
+
+/** These ask systemd, or a server of Temporal, first. */
+const ofOthers = /^(daemon (un)?install|fleet\b)/;
+
+/** What a line must have besides its arguments. */
+const needed: Readonly<Record<string, string[]>> = {
+  'trial fork': ['--at', '1', '--model', 'none'],
+  export: ['--csv', '-'],
+  'tasks import': ['--out', 'tasks', '--variant', 'command:none'],
+  'data prune': ['--older-than', '1d'],
+};
+
+function wanted({ arguments: all }: CommandTree): string[] {
+  const needs = all.filter(({ term }) => term.startsWith('<'));
+  return needs.map(
+    ({ term, choices = [] }) => choices[0] ?? (/^<(n|version|id\.\.\.)>/.test(term) ? '1' : 'some'),
+  );
+}
+
+function leaves(tree: CommandTree, above = ''): [string, CommandTree][] {
+  const name = `${above}${tree.name}`;
+  return [[name, tree], ...tree.commands.flatMap((below) => leaves(below, `${name} `))];
+}
+
+const readers = (await commandTrees())
+  .flatMap((tree) => leaves(tree))
+  .filter(
+    ([name, { options }]) =>
+      !makers.has(name) && !ofOthers.test(name) && options.some(({ flags }) => /^--data-folder/.test(flags)),
+  );
+
+test('a command that only reads makes no data folder where a name is misspelt', async () => {
+  const left = [...readers];
+  const found: string[] = [];
+  const worker = async () => {
+    for (let next = left.pop(); next; next = left.pop()) {
+      const [name, tree] = next;
+      const dataFolder = join(place.folder, name.replaceAll(' ', '-'));
+      const { exitCode, stderr } = await offsite(
+        place,
+        [...name.split(' '), ...wanted(tree), ...(needed[name] ?? [])],
+        { dataFolder },
+      );
+      if (existsSync(dataFolder) || stderr.includes('with --help'))
+        found.push(`${name}: ${exitCode} ${stderr}`);
+    }
+  };
+  await Promise.all([worker(), worker(), worker()]);
+  expect(found).toEqual([]);
+  expect(readers.length).toBeGreaterThan(30);
+}, 240_000);
