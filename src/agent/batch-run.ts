@@ -5,9 +5,10 @@ import { noEnvironment } from '../suite/environment.ts';
 import { type PlannedCase, type PlannedVariant, promptOf, type SuitePlan } from '../suite/plan.ts';
 
 /** A run of a batch: what the ledger has of it, with its planned case and variant. */
-export interface Run extends StoredRun {
+export interface Run extends Omit<StoredRun, 'variant'> {
   case: PlannedCase;
   variant: PlannedVariant;
+  variantIndex: number;
 }
 
 /** A batch that the service has started and the ledger knows. */

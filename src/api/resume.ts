@@ -7,8 +7,8 @@ import type { Client } from '../client/client.ts';
 import type { StartResponse } from '../contract/definition.ts';
 import type { RunRecord } from '../contract/record.ts';
 import type { Runner } from '../harness/runner.ts';
-import type { StoredBatch } from '../ledger/batches.ts';
-import { fittingBatches, fittingRuns, type ListedRun, onlyId } from '../ledger/find.ts';
+import type { StoredBatch, StoredRun } from '../ledger/batches.ts';
+import { fittingBatches, fittingRuns, onlyId } from '../ledger/find.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
 import { refuseForeign } from '../ledger/foreign-batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -89,8 +89,8 @@ export function canceledHere(ledger: Ledger, service: string, reference: string)
 function runNamed(
   records: Ledger['records'],
   reference: string,
-  isMeant: (run: ListedRun) => boolean = () => true,
-): ListedRun | undefined {
+  isMeant: (run: StoredRun) => boolean = () => true,
+): StoredRun | undefined {
   const runs = fittingRuns(records, reference).filter(isMeant);
   return runs.length === 1 ? runs[0] : undefined;
 }

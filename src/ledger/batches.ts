@@ -1,6 +1,5 @@
 import type { BatchFacts } from '../record/batch-marks.ts';
 import type { SuiteCommit } from '../record/suite-commit.ts';
-import { findRun } from './found-runs.ts';
 import { foreignService } from './platform.ts';
 import type { BatchKey, Records, RunKey } from './records.ts';
 import type { StartKey } from './starts.ts';
@@ -30,16 +29,9 @@ export interface NewBatch {
   runs: NewRun[];
 }
 
-export interface NewRun {
-  id: string;
-  taskIndex: number;
-  caseId: string;
-  caseName: string;
-  /** The variant's name, for people. */
-  variant: string;
-  /** The variant's index in the plan. */
+type NewRun = Pick<StoredRun, 'id' | 'taskIndex' | 'caseId' | 'caseName' | 'variant'> & {
   variantIndex?: number | undefined;
-}
+};
 
 export interface StoredBatch {
   key: BatchKey;
@@ -58,12 +50,19 @@ export interface StoredBatch {
   commit: SuiteCommit | undefined;
 }
 
+/** A run, wherever it comes from. */
 export interface StoredRun {
   key: RunKey;
+  batch: BatchKey;
+  /** The service's id. */
   id: string;
   taskIndex: number;
   caseId: string;
-  variantIndex: number;
+  caseName: string;
+  /** The planned variant's name; for a run that was found, the service's id of its variant. */
+  variant: string;
+  /** The variant's index in the batch's plan; undefined for a run that was found. */
+  variantIndex: number | undefined;
   /**
    * The service's id of its variant; undefined until the run is pulled, and in runs that an older Offsite
    * pulled.
@@ -72,6 +71,9 @@ export interface StoredRun {
   /** The blob with the pulled setup; undefined until the run is pulled. */
   setup: string | undefined;
 }
+
+export const runColumns = `runs.key, runs.batch, runs.id, runs.task_index, runs.case_id, runs.case_name, runs.variant,
+  runs.variant_index, runs.variant_id, runs.setup`;
 
 /** The batches that this agent started, and their planned runs. */
 export class Batches {
@@ -154,10 +156,9 @@ export class Batches {
   }
 
   /** The planned runs of a batch; a run that was found and claimed has no plan. */
-  runs(batch: BatchKey): StoredRun[] {
+  runs(batch: BatchKey): (StoredRun & { variantIndex: number })[] {
     return this.#records.select(
-      `SELECT key, id, task_index, case_id, variant_index, variant_id, setup FROM runs
-       WHERE batch = ? AND origin = 'planned' ORDER BY task_index, key`,
+      `SELECT ${runColumns} FROM runs WHERE batch = ? AND origin = 'planned' ORDER BY task_index, key`,
       batch,
     );
   }
@@ -222,4 +223,20 @@ export function batchOf({ start: _, commitId: id, commitDirty: dirty, ...row }: 
 /** A commit as {@link batchOf} reads it. */
 export function commitColumns(commit: SuiteCommit | undefined) {
   return { commitId: commit?.id, commitDirty: commit && Number(commit.dirty) };
+}
+
+export function findRun(
+  records: Records,
+  service: string,
+  batchId: string,
+  runId: string,
+): RunKey | undefined {
+  const row = records.get(
+    `SELECT runs.key FROM runs JOIN batches ON batches.key = runs.batch
+     WHERE batches.service = ? AND batches.id = ? AND runs.id = ?`,
+    service,
+    batchId,
+    runId,
+  );
+  return row && Number(row.key);
 }

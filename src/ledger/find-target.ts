@@ -1,13 +1,12 @@
 import { OffsiteError } from '../base/offsite-error.ts';
 import { orNearest } from '../text/nearest.ts';
-import { type BatchRow, batchOf, type StoredBatch } from './batches.ts';
+import { type BatchRow, batchOf, type StoredBatch, type StoredRun } from './batches.ts';
 import {
   ambiguous,
   describedBatch,
   findBatch,
   fittingBatches,
   fittingRuns,
-  type ListedRun,
   type ListedTrial,
   lastBatch,
   lastWord,
@@ -22,8 +21,8 @@ import type { Records } from './records.ts';
 /** What a reference means. */
 export type Target = (
   | { kind: 'batch'; batch: StoredBatch }
-  | { kind: 'run'; batch: StoredBatch; run: ListedRun }
-  | { kind: 'trial'; batch: StoredBatch; run: ListedRun; trial: ListedTrial }
+  | { kind: 'run'; batch: StoredBatch; run: StoredRun }
+  | { kind: 'trial'; batch: StoredBatch; run: StoredRun; trial: ListedTrial }
 ) & {
   /** The ids of older batches that have the run too, newest first, if no batch is named. */
   olderToo?: readonly string[];
@@ -60,7 +59,7 @@ export function findTarget(records: Records, reference = ''): Target {
 }
 
 /** The name of a run within its batch, which {@link findTarget} finds. */
-export function labelOf({ caseId, variant }: Pick<ListedRun, 'caseId' | 'variant'>): string {
+export function labelOf({ caseId, variant }: Pick<StoredRun, 'caseId' | 'variant'>): string {
   return `${caseId}/${variant}`;
 }
 
@@ -148,7 +147,7 @@ function withOlder(records: Records, found: Found): Found {
 }
 
 /** Of these runs, those that a name means. A whole name wins over a beginning. */
-function runsNamed(runs: readonly ListedRun[], name: string, most: 'whole' | 'beginning'): ListedRun[] {
+function runsNamed(runs: readonly StoredRun[], name: string, most: 'whole' | 'beginning'): StoredRun[] {
   const wanted = withoutSpaces(name);
   const matching = (fits: (label: string) => boolean) => runs.filter((run) => namesOf(run).some(fits));
   const whole = matching((label) => label === wanted);
@@ -156,7 +155,7 @@ function runsNamed(runs: readonly ListedRun[], name: string, most: 'whole' | 'be
 }
 
 /** The names that a run goes by: with `/`, with `:` or as printed, with the case's id or its name. */
-function namesOf({ caseId, caseName, variant }: ListedRun): string[] {
+function namesOf({ caseId, caseName, variant }: StoredRun): string[] {
   return [caseId, caseName].flatMap((name) => [
     withoutSpaces(name),
     withoutSpaces(`${name}/${variant}`),
@@ -170,7 +169,7 @@ function withoutSpaces(name: string): string {
   return name.replace(/\s+/g, '');
 }
 
-function onlyRun(records: Records, batch: StoredBatch, reference: string): ListedRun {
+function onlyRun(records: Records, batch: StoredBatch, reference: string): StoredRun {
   const runs = listRuns(records, batch.key);
   const [run, other] = runs;
   if (run && !other) return run;
@@ -182,7 +181,7 @@ function onlyRun(records: Records, batch: StoredBatch, reference: string): Liste
   );
 }
 
-function batchOfRun(records: Records, { batch }: ListedRun): StoredBatch {
+function batchOfRun(records: Records, { batch }: StoredRun): StoredBatch {
   const [row] = records.select<BatchRow>('SELECT * FROM batches WHERE key = ?', batch);
   if (!row) throw new Error(`the ledger has no batch with the key ${batch}`);
   return batchOf(row);

@@ -5,7 +5,7 @@ import type { Elapsed } from '../record/listing.ts';
 import { nearest } from '../text/nearest.ts';
 import { auditedBatches } from './audits.ts';
 import { storeSums, sumColumns, sumsOf } from './batch-sums.ts';
-import { type BatchRow, batchOf, type StoredBatch } from './batches.ts';
+import { type BatchRow, batchOf, runColumns, type StoredBatch, type StoredRun } from './batches.ts';
 import type { BatchKey, Records, RunKey, TrialKey } from './records.ts';
 import type { TrialState } from './trial-states.ts';
 import type { Verdict } from './trials.ts';
@@ -28,15 +28,11 @@ export interface ListedBatch extends StoredBatch, BatchFacts {
 }
 
 /** A trial with the run that it belongs to. */
-export interface ListedTrial {
+export interface ListedTrial extends Pick<StoredRun, 'caseId' | 'caseName' | 'variant'> {
   key: TrialKey;
   run: RunKey;
   /** The service's id of the run. */
   runId: string;
-  caseId: string;
-  caseName: string;
-  /** The planned variant's name; for a run that was found, the service's id of its variant. */
-  variant: string;
   ordinal: number;
   state: TrialState;
   /** Undefined until the trial is finished. */
@@ -45,20 +41,6 @@ export interface ListedTrial {
   result: string | undefined;
   /** Epoch milliseconds; undefined until the trial is finished. */
   finishedAt: number | undefined;
-}
-
-/** A run, wherever it comes from. */
-export interface ListedRun {
-  key: RunKey;
-  batch: BatchKey;
-  /** The service's id. */
-  id: string;
-  caseId: string;
-  caseName: string;
-  /** The planned variant's name; for a run that was found, the service's id of its variant. */
-  variant: string;
-  /** The variant's index in the batch's plan; undefined for a run that was found. */
-  variantIndex: number | undefined;
 }
 
 /** How many candidates an error names. */
@@ -271,9 +253,9 @@ export function fittingBatches(records: Records, reference: string): StoredBatch
 }
 
 /** The runs that a reference could mean by their ids, newest first. */
-export function fittingRuns(records: Records, reference: string): ListedRun[] {
+export function fittingRuns(records: Records, reference: string): StoredRun[] {
   const condition = begins('id', 'run_');
-  const rows = records.select<ListedRun>(
+  const rows = records.select<StoredRun>(
     `SELECT ${runColumns} FROM runs WHERE ${condition} ORDER BY key DESC`,
     reference,
   );
@@ -335,8 +317,8 @@ function beginningOf(id: string, prefix: RegExp, length: number): string {
 export function findBatchRun(
   records: Records,
   { service, batchId, runId }: { service: string; batchId: string; runId: string },
-): ListedRun | undefined {
-  const [run] = records.select<ListedRun>(
+): StoredRun | undefined {
+  const [run] = records.select<StoredRun>(
     `SELECT ${runColumns} FROM runs JOIN batches ON batches.key = runs.batch
      WHERE batches.service = ? AND batches.id = ? AND runs.id = ?`,
     service,
@@ -361,12 +343,12 @@ export function variantsOf(records: Records, batch: BatchKey): string[] {
 }
 
 /** The runs of a batch, in the order in which it was started. */
-export function listRuns(records: Records, batch: BatchKey): ListedRun[] {
+export function listRuns(records: Records, batch: BatchKey): StoredRun[] {
   return records.select(`SELECT ${runColumns} FROM runs WHERE batch = ? ORDER BY task_index, key`, batch);
 }
 
 /** The runs of all batches but one, those of the newest batch first. */
-export function listOtherRuns(records: Records, except: BatchKey): ListedRun[] {
+export function listOtherRuns(records: Records, except: BatchKey): StoredRun[] {
   return records.select(
     `SELECT ${runColumns} FROM runs JOIN batches ON batches.key = runs.batch WHERE batches.key <> ?
      ORDER BY batches.started_at DESC, batches.key DESC, runs.task_index, runs.key`,
@@ -375,7 +357,7 @@ export function listOtherRuns(records: Records, except: BatchKey): ListedRun[] {
 }
 
 /** Older batches that have a run of the same case and variant: their ids, newest first. */
-export function listOlderBatches(records: Records, { batch, caseId, variant }: ListedRun): string[] {
+export function listOlderBatches(records: Records, { batch, caseId, variant }: StoredRun): string[] {
   return records
     .all(
       `SELECT id FROM batches WHERE key IN (SELECT batch FROM runs WHERE case_id = ?1 AND variant = ?2)
@@ -387,9 +369,6 @@ export function listOlderBatches(records: Records, { batch, caseId, variant }: L
     )
     .map(({ id }) => String(id));
 }
-
-const runColumns =
-  'runs.key, runs.batch, runs.id, runs.case_id, runs.case_name, runs.variant, runs.variant_index';
 
 /** The attempts at a trial, in order. */
 export function listAttempts(records: Records, trial: TrialKey): ListedAttempt[] {

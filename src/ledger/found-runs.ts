@@ -1,24 +1,18 @@
+import { findRun, type StoredRun } from './batches.ts';
 import type { BatchKey, Records, RunKey, TrialKey } from './records.ts';
 import { leftElsewhere, queueTrials, reopen, takeBack } from './trial-states.ts';
 
 /** A run that somebody else queued and this process found by listing. */
-export interface FoundRun {
+export interface FoundRun extends Pick<StoredRun, 'id' | 'caseId' | 'caseName' | 'variant' | 'setup'> {
   /** The service's name in the ledger. */
   service: string;
   batchId: string;
   /** Suite name, for people. */
   suite: string;
-  id: string;
-  caseId: string;
-  caseName: string;
   /** Its place in its batch, if that is known. */
   taskIndex?: number | undefined;
-  /** The service's id of its variant. */
-  variant: string;
   /** What to keep of the record besides its setup. Stored as JSON, in the column `memory`. */
   details: unknown;
-  /** The blob with the run's setup. */
-  setup: string | undefined;
   /** The ordinals of the trials to run. */
   ordinals: readonly number[];
   /** The lock of who works on it; the daemon's if undefined. */
@@ -150,20 +144,4 @@ export class FoundRuns {
     this.#records.note({ subject: 'run', key, state: 'started', detail: 'found' });
     return key;
   }
-}
-
-export function findRun(
-  records: Records,
-  service: string,
-  batchId: string,
-  runId: string,
-): RunKey | undefined {
-  const row = records.get(
-    `SELECT runs.key FROM runs JOIN batches ON batches.key = runs.batch
-     WHERE batches.service = ? AND batches.id = ? AND runs.id = ?`,
-    service,
-    batchId,
-    runId,
-  );
-  return row && Number(row.key);
 }

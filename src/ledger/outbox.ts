@@ -1,6 +1,6 @@
 import { serviceAnswers } from '../bounds/service.ts';
 import type { ReportedTrial } from '../contract/report.ts';
-import type { BatchKey, RunKey, TrialKey } from './batches.ts';
+import type { BatchKey, RunKey, StoredRun, TrialKey } from './batches.ts';
 import type { BlobStore } from './blobs.ts';
 import type { Records, Value } from './records.ts';
 
@@ -49,11 +49,7 @@ export interface TrialReport extends Omit<PendingReport, 'state'> {
 }
 
 /** A run of the ledger, as the service knows it. */
-export interface KnownRun {
-  key: RunKey;
-  id: string;
-  caseId: string;
-}
+export type KnownRun = Pick<StoredRun, 'key' | 'id' | 'caseId'>;
 
 /** Times are epoch milliseconds. */
 export interface OutboxStanding {

@@ -1,8 +1,9 @@
-import type { BatchKey, RunKey, TrialKey } from './batches.ts';
+import type { BatchKey, RunKey, StoredRun, TrialKey } from './batches.ts';
 import { noteDeath } from './crashes.ts';
+import type { ListedTrial } from './find.ts';
 import { platformLock, platformService } from './platform.ts';
 import type { Records, Value } from './records.ts';
-import { finishAbove, queueTrials, type TrialState } from './trial-states.ts';
+import { finishAbove, queueTrials } from './trial-states.ts';
 
 /** A run as the service describes it. */
 export interface PulledRun {
@@ -33,34 +34,16 @@ export interface QueueScope {
 }
 
 /** A trial without a result, with what the ledger knows of its run. */
-export interface QueuedTrial {
+export interface QueuedTrial
+  extends Pick<StoredRun, 'batch' | 'caseId' | 'caseName' | 'variant' | 'variantIndex' | 'setup'> {
   key: TrialKey;
   ordinal: number;
   run: RunKey;
   runId: string;
-  caseId: string;
-  caseName: string;
-  /** The planned variant's name; for a run that was found, the service's id of its variant. */
-  variant: string;
-  /** The variant's index in the batch's plan; undefined for a run that was found. */
-  variantIndex: number | undefined;
   details: unknown;
-  /** The blob with the run's setup. */
-  setup: string | undefined;
-  batch: BatchKey;
   batchId: string;
   /** `planned` if the batch was started with this run, `found` if a poll found it. */
   origin: 'planned' | 'found';
-}
-
-/** The state of a trial in the ledger. */
-export interface StoredTrial {
-  key: TrialKey;
-  run: RunKey;
-  ordinal: number;
-  state: TrialState;
-  /** The blob with the whole result; undefined until the trial is finished. */
-  result: string | undefined;
 }
 
 /** What a worker leaves out when it asks for trials. */
@@ -160,7 +143,7 @@ export class Queue {
   }
 
   /** The trials of a batch's planned runs, except unfinished ones that were withdrawn. */
-  ofBatch(batch: BatchKey): StoredTrial[] {
+  ofBatch(batch: BatchKey): Pick<ListedTrial, 'key' | 'run' | 'ordinal' | 'state' | 'result'>[] {
     return this.#records.select(
       `SELECT trials.key, trials.run, trials.ordinal, trials.state, trials.result
        FROM trials JOIN runs ON runs.key = trials.run

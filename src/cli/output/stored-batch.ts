@@ -2,8 +2,8 @@ import { readPlan } from '../../agent/batch-run.ts';
 import type { FinishedBatch } from '../../agent/finished-batch.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { printedText } from '../../bounds/anyone.ts';
-import type { StoredBatch } from '../../ledger/batches.ts';
-import { type ListedRun, type ListedTrial, listAttempts, listRuns, listTrials } from '../../ledger/find.ts';
+import type { StoredBatch, StoredRun } from '../../ledger/batches.ts';
+import { type ListedTrial, listAttempts, listRuns, listTrials } from '../../ledger/find.ts';
 import { labelOf } from '../../ledger/find-target.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { listingOf } from '../../record/listing.ts';
@@ -52,7 +52,7 @@ export function readTrial(ledger: Ledger, trial: ListedTrial): ReadTrial {
 export function storedBatch(
   ledger: Ledger,
   batch: StoredBatch,
-  { run, details = true }: { run?: Pick<ListedRun, 'id'> | undefined; details?: boolean } = {},
+  { run, details = true }: { run?: Pick<StoredRun, 'id'> | undefined; details?: boolean } = {},
 ): SummarizedBatch {
   function* trials(): SummarizedBatch['trials'] {
     for (const trial of listTrials(ledger.records, batch.key)) {

@@ -1,11 +1,5 @@
-import type { StoredBatch } from '../../ledger/batches.ts';
-import {
-  type ListedRun,
-  type ListedTrial,
-  listBatches,
-  listTrials,
-  shortBatchIds,
-} from '../../ledger/find.ts';
+import type { StoredBatch, StoredRun } from '../../ledger/batches.ts';
+import { type ListedTrial, listBatches, listTrials, shortBatchIds } from '../../ledger/find.ts';
 import { fingerprintsOf } from '../../ledger/fingerprints.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { listingsOf } from '../../ledger/listings.ts';
@@ -32,7 +26,7 @@ import { mark, page, wordsFor } from './layout.ts';
 /** A batch or one of its runs, as it is shown. */
 interface ShownBatch {
   /** Set if only this run is shown. */
-  run: ListedRun | undefined;
+  run: StoredRun | undefined;
   batch: StoredBatch;
   summary: BatchSummary<TrialNumbers>;
   /** The finished trials that did not pass, and those whose record cannot be read. */
@@ -58,7 +52,7 @@ interface ShownBatch {
 export function readBatch(
   ledger: Ledger,
   batch: StoredBatch,
-  { run, texts = false }: { run?: ListedRun | undefined; texts?: boolean } = {},
+  { run, texts = false }: { run?: StoredRun | undefined; texts?: boolean } = {},
 ): ShownBatch {
   const isWanted = ({ runId }: { runId: string }) => run === undefined || runId === run.id;
   const notPassed: ShownBatch['notPassed'] = [];

@@ -1,5 +1,5 @@
-import type { StoredBatch } from '../../ledger/batches.ts';
-import type { ListedRun, ListedTrial } from '../../ledger/find.ts';
+import type { StoredBatch, StoredRun } from '../../ledger/batches.ts';
+import type { ListedTrial } from '../../ledger/find.ts';
 import type { AuditMark, LaterGrading, TrialAudit } from '../../record/audit.ts';
 import type { ServiceRecord } from '../../record/environment.ts';
 import { failuresOf } from '../../record/failures.ts';
@@ -21,7 +21,7 @@ export type Part = (typeof parts)[number];
 /** A finished trial, as it is shown. */
 export interface ShownTrial {
   batch: StoredBatch;
-  run: ListedRun;
+  run: StoredRun;
   trial: ListedTrial;
   record: TrialRecord;
   details: Pick<TrialDetails, 'artifacts' | 'attempts' | 'record'>;
