@@ -8,6 +8,7 @@ function manualClock() {
   let wake: (() => void) | undefined;
   const clock: Clock = {
     now: () => now,
+    monotonic: () => now,
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
         signal?.addEventListener('abort', () => reject(signal.reason), { once: true });

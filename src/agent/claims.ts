@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock.ts';
+import { type Clock, longestSince, type Moment, momentOf } from '../base/clock.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { claimAnswers, serviceDescription } from '../bounds/service.ts';
 import type { Client } from '../client/client.ts';
@@ -26,16 +26,8 @@ export interface Lease extends Disposable {
 /** Milliseconds until the next try after a renewal failed, if that is earlier than the next renewal. */
 const retryMs = 5_000;
 
-/** A moment by both clocks: a machine that sleeps stops the monotonic one, and the other may be set. */
-interface Moment {
-  monotonic: number;
-  clock: number;
-}
-
 interface LeaseParts {
   clock: Clock;
-  /** Milliseconds, never set back. */
-  monotonic: () => number;
   leaseMs: number;
   /** The number that the service gave, and when it was asked; undefined if it could not be asked. */
   first: { number: number; sentAt: Moment } | undefined;
@@ -111,9 +103,8 @@ class KeptLease implements Lease {
   }
 
   get #mayHaveExpired(): boolean {
-    const { monotonic, clock, leaseMs } = this.#parts;
-    const at = this.#renewedAt;
-    return !at || Math.max(monotonic() - at.monotonic, clock.now() - at.clock) >= leaseMs;
+    const { clock, leaseMs } = this.#parts;
+    return !this.#renewedAt || longestSince(this.#renewedAt, clock) >= leaseMs;
   }
 
   /** Milliseconds until the next renewal. */
@@ -124,8 +115,8 @@ class KeptLease implements Lease {
 
   /** Never rejects. */
   async #renew(signal: AbortSignal): Promise<void> {
-    const { monotonic, clock, renew } = this.#parts;
-    const sentAt = { monotonic: monotonic(), clock: clock.now() };
+    const { clock, renew } = this.#parts;
+    const sentAt = momentOf(clock);
     try {
       this.#number = await renew(this.#number, signal);
       this.#renewedAt = sentAt;
@@ -190,8 +181,6 @@ export interface ClaimsParts {
   /** The name by which services know this agent. */
   agent: string;
   clock: Clock;
-  /** Milliseconds, never set back. */
-  monotonic: () => number;
   /** Milliseconds that a lease holds unless it is renewed. */
   leaseMs: number;
 }
@@ -237,14 +226,13 @@ export class ServiceClaims implements Claims, AsyncDisposable {
   }
 
   get #isDown(): boolean {
-    return this.#down !== undefined && this.#down.until > this.#parts.monotonic();
+    return this.#down !== undefined && this.#down.until > this.#parts.clock.monotonic();
   }
 
   async #firstClaim(trial: ClaimedTrial, offer: Offer, signal: AbortSignal) {
-    const { monotonic } = this.#parts;
     if (this.#down && this.#isDown) throw this.#down.error;
     if (offer === 'unreachable') throw noAnswer();
-    const sentAt = { monotonic: monotonic(), clock: this.#parts.clock.now() };
+    const sentAt = momentOf(this.#parts.clock);
     return { number: await this.#ask(trial, undefined, signal), sentAt };
   }
 
@@ -279,7 +267,7 @@ export class ServiceClaims implements Claims, AsyncDisposable {
 
   /** Claims a trial, or renews the lease with a number. Resolves with the lease's number. */
   async #ask(trial: ClaimedTrial, number: number | undefined, signal: AbortSignal): Promise<number> {
-    const { leaseMs, monotonic } = this.#parts;
+    const { leaseMs, clock } = this.#parts;
     try {
       const { attempt } = await this.#call(trial, number, leaseMs, {
         signal,
@@ -288,11 +276,11 @@ export class ServiceClaims implements Claims, AsyncDisposable {
       // The number goes into the ledger and into requests.
       if (!Number.isSafeInteger(attempt) || attempt < 1) throw unusable(attempt);
       this.#down = undefined;
-      this.#grantedAt = monotonic();
+      this.#grantedAt = clock.monotonic();
       return attempt;
     } catch (error) {
       if (!signal.aborted && error instanceof OffsiteError && error.kind === 'infrastructure')
-        this.#down = { error, until: monotonic() + claimAnswers.time.down };
+        this.#down = { error, until: clock.monotonic() + claimAnswers.time.down };
       if (error instanceof NotFound) this.#known = undefined;
       throw error;
     }
@@ -320,8 +308,8 @@ export class ServiceClaims implements Claims, AsyncDisposable {
 
   /** Whether the service offers claims; asked again from time to time if it does not. */
   #offer(): Promise<Offer> {
-    const { monotonic } = this.#parts;
-    if (this.#known && this.#known.until > monotonic()) return Promise.resolve(this.#known.offer);
+    const { clock } = this.#parts;
+    if (this.#known && this.#known.until > clock.monotonic()) return Promise.resolve(this.#known.offer);
     this.#asking ??= this.#askOffer().finally(() => {
       this.#asking = undefined;
     });
@@ -329,12 +317,13 @@ export class ServiceClaims implements Claims, AsyncDisposable {
   }
 
   async #askOffer(): Promise<Offer> {
-    const { client, monotonic } = this.#parts;
+    const { client, clock } = this.#parts;
     const said = await client.offers('evals.claimTrial');
     // A proxy answers for a service that is being replaced, usually with 404.
-    const isProxy = said !== 'offered' && monotonic() - this.#grantedAt < serviceDescription.time.absent;
+    const grantedMs = clock.monotonic() - this.#grantedAt;
+    const isProxy = said !== 'offered' && grantedMs < serviceDescription.time.absent;
     const offer = isProxy ? 'unreachable' : said;
-    this.#known = { offer, until: monotonic() + validMs[offer] };
+    this.#known = { offer, until: clock.monotonic() + validMs[offer] };
     return offer;
   }
 }

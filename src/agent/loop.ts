@@ -88,17 +88,16 @@ type Beat = (withinMs: number) => void;
  * stuck.
  */
 export class Watchdog {
-  readonly #monotonic: () => number;
+  readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #due = new Map<string, number>();
 
-  /** @param monotonic milliseconds since some moment, never set back */
-  constructor(monotonic: () => number) {
-    this.#monotonic = monotonic;
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
   }
 
   /** Watches a loop from its first beat. */
   loop(name: string): Beat {
-    return (withinMs) => this.#due.set(name, this.#monotonic() + withinMs + latenessMs);
+    return (withinMs) => this.#due.set(name, this.#clock.monotonic() + withinMs + latenessMs);
   }
 
   /** Forgets a loop that has ended. */
@@ -108,7 +107,7 @@ export class Watchdog {
 
   /** The names of the loops that are stuck. */
   stuck(): string[] {
-    const now = this.#monotonic();
+    const now = this.#clock.monotonic();
     return [...this.#due].filter(([, due]) => due < now).map(([name]) => name);
   }
 }

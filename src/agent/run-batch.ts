@@ -152,7 +152,6 @@ export async function workOffBatch(
       ...parts,
       ...limits,
       random: parts.random ?? Math.random,
-      monotonic: () => performance.now(),
       scope: { service, lock, batch: batch.key, origin: 'planned' },
       checks: false,
       onFailure: 'stop',

@@ -247,13 +247,8 @@ export class Context implements AsyncDisposable {
     const [engines, reporting] = await Promise.all(opening);
     const { clock } = this;
     const { client, ledger } = reporting;
-    const claims = new ServiceClaims({
-      client,
-      clock,
-      agent: ledger.agentId,
-      monotonic: () => performance.now(),
-      leaseMs: this.config.lease,
-    });
+    const leaseMs = this.config.lease;
+    const claims = new ServiceClaims({ client, clock, agent: ledger.agentId, leaseMs });
     return {
       ...reporting,
       ...engines,

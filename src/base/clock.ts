@@ -5,6 +5,8 @@ import { openSync, readFileSync, readlinkSync, readSync } from 'node:fs';
 export interface Clock {
   /** Epoch milliseconds. */
   now(): number;
+  /** Milliseconds that nobody can set. They stand still while the machine sleeps. */
+  monotonic(): number;
   /** A clock that nobody can set, if there is one. Only times of the same `of` are compared. */
   steady?(): SteadyTime;
   /** Resolves after `ms` milliseconds. Rejects with the signal's reason if it aborts first. */
@@ -20,6 +22,7 @@ interface SteadyTime {
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   steady: steadyTime,
   // The timer of `node:timers/promises` makes an error, with its stack, for each sleep that is ended.
   sleep: (ms, signal) =>
@@ -65,15 +68,29 @@ function bootOfLinux(): { of: string; uptime: number } | undefined {
 /**
  * A clock that begins with the present time of `clock` and then only passes, so that the differences of its
  * times are durations, even if somebody sets the machine's clock meanwhile.
- *
- * @param monotonic milliseconds that nobody can set
  */
-export function steadyClock(clock: Clock, monotonic = () => performance.now()): Clock {
-  const begun = { at: clock.now(), monotonic: monotonic() };
+export function steadyClock(clock: Clock): Clock {
+  const begun = momentOf(clock);
   return {
-    now: () => begun.at + Math.round(monotonic() - begun.monotonic),
+    now: () => begun.clock + Math.round(clock.monotonic() - begun.monotonic),
+    monotonic: () => clock.monotonic(),
     sleep: (ms, signal) => clock.sleep(ms, signal),
   };
+}
+
+/** A moment by both clocks: a machine that sleeps stops the monotonic one, and the other may be set. */
+export interface Moment {
+  monotonic: number;
+  clock: number;
+}
+
+export function momentOf(clock: Clock): Moment {
+  return { monotonic: clock.monotonic(), clock: clock.now() };
+}
+
+/** Milliseconds since a moment, by the clock that says more. */
+export function longestSince(at: Moment, clock: Clock): number {
+  return Math.max(clock.monotonic() - at.monotonic, clock.now() - at.clock);
 }
 
 export interface BackoffLimits {

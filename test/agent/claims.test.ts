@@ -18,7 +18,6 @@ let place: Place;
 let service: FlakyService;
 let client: Client;
 let clock: HandClock;
-let monotonic: number;
 let run: string;
 
 beforeEach(async () => {
@@ -26,7 +25,6 @@ beforeEach(async () => {
   service = await openFlakyService(place);
   client = openClient(service.env.OFFSITE_URL);
   clock = handClock();
-  monotonic = 0;
   const { runs } = (await service.ask('evals.start', startRequest())) as StartResponse;
   run = runs[0]?.id ?? '';
 });
@@ -43,16 +41,11 @@ function openClient(url: string): Client {
 }
 
 function claimsOf(agent: string): ServiceClaims {
-  return new ServiceClaims({ client, agent, clock, monotonic: () => monotonic, leaseMs });
+  return new ServiceClaims({ client, agent, clock, leaseMs });
 }
 
 const found = (ordinal = 0): ClaimedTrial => ({ runId: run, ordinal, origin: 'found' });
 const planned = (ordinal = 0): ClaimedTrial => ({ ...found(ordinal), origin: 'planned' });
-
-async function pass(ms: number): Promise<void> {
-  monotonic += ms;
-  await clock.pass(ms);
-}
 
 /** As another agent that has the trial from now on, whoever had it. */
 async function takeOver(holder: string, ordinal = 0): Promise<void> {
@@ -95,12 +88,12 @@ test('a trial that has ended is never claimed again', async () => {
 test('a lease is renewed each third of its time until it is settled', async () => {
   const lease = await claimsOf('a').acquire(found(), signal);
   for (const renewals of [1, 2]) {
-    await pass(leaseMs / 3);
+    await clock.pass(leaseMs / 3);
     await expect.poll(claimed).toBe(1 + renewals);
   }
   expect(lease.number).toBe(1);
   lease.settle();
-  await pass(leaseMs);
+  await clock.pass(leaseMs);
   await settled();
   expect(claimed()).toBe(3);
 });
@@ -120,7 +113,7 @@ test('a lease that is disposed frees its trial at once; a settled one does not',
 test('a lease that the service gave to another agent is lost', async () => {
   using lease = await claimsOf('a').acquire(found(), signal);
   await takeOver('a');
-  await pass(leaseMs / 3);
+  await clock.pass(leaseMs / 3);
   await expect.poll(() => lease.lost.aborted).toBe(true);
   expect(lease.lost.reason).toMatchObject({ why: { kind: 'held' } });
 });
@@ -129,7 +122,7 @@ test("an agent's own claim that was late on its way does not cost it the trial",
   using lease = await claimsOf('a').acquire(found(), signal);
   const late = { id: run, ordinal: 0, agent: 'a', seconds: leaseMs / 1000 };
   expect(await service.ask('evals.claimTrial', late)).toMatchObject({ attempt: 2 });
-  await pass(leaseMs / 3);
+  await clock.pass(leaseMs / 3);
   await expect.poll(() => lease.number).toBe(3);
   expect(lease.lost.aborted).toBe(false);
 });
@@ -150,16 +143,16 @@ test('a machine that slept asks before its result counts', async () => {
 test('while the service is down, a running trial goes on and its lease is renewed later', async () => {
   using lease = await claimsOf('a').acquire(found(), signal);
   service.down.add('evals.claimTrial');
-  await pass(leaseMs / 3);
+  await clock.pass(leaseMs / 3);
   await expect.poll(claimed).toBeGreaterThan(1);
   await settled();
-  await pass(leaseMs);
+  await clock.pass(leaseMs);
   await lease.confirm(signal);
   expect(lease.lost.aborted).toBe(false);
   service.down.clear();
   await settled();
   const before = claimed();
-  await pass(5_000);
+  await clock.pass(5_000);
   await expect.poll(claimed).toBeGreaterThan(before);
   expect(lease.lost.aborted).toBe(false);
 });
@@ -176,7 +169,7 @@ test('while the service is down, found trials wait, and planned ones run and are
   // It does not wait for a service that was down a moment ago.
   expect([lease.number, claimed()]).toEqual([undefined, before]);
   service.down.clear();
-  await pass(5_000);
+  await clock.pass(5_000);
   await expect.poll(() => lease.number).toBe(1);
 });
 
@@ -186,13 +179,13 @@ test('a planned trial that began without the service is lost if another agent ha
   using lease = await claims.acquire(planned(), signal);
   await service.ask('evals.claimTrial', { id: run, ordinal: 0, agent: 'another', seconds: 60 });
   service.down.clear();
-  await pass(5_000);
+  await clock.pass(5_000);
   await expect.poll(() => lease.lost.aborted).toBe(true);
 });
 
 test('nothing answers at all: found trials wait, planned ones run', async () => {
   await using nowhere = openClient('http://127.0.0.1:9');
-  const parts = { client: nowhere, agent: 'a', clock, monotonic: () => monotonic, leaseMs };
+  const parts = { client: nowhere, agent: 'a', clock, leaseMs };
   const claims = new ServiceClaims(parts);
   expect((await reasonOf(claims.acquire(found(), signal))).why).toEqual({ kind: 'unasked' });
   using lease = await claims.acquire(planned(), signal);
@@ -210,7 +203,7 @@ test('a service without claims is asked once, and again after an hour', async ()
       return offers === 1 ? 'absent' : real(...asked);
     },
   };
-  const parts = { client: without, agent: 'a', clock, monotonic: () => monotonic, leaseMs };
+  const parts = { client: without, agent: 'a', clock, leaseMs };
   const claims = new ServiceClaims(parts);
   for (const trial of [found(0), found(1), planned(0)]) {
     using lease = await claims.acquire(trial, signal);
@@ -218,7 +211,7 @@ test('a service without claims is asked once, and again after an hour', async ()
   }
   expect([offers, claimed()]).toEqual([1, 0]);
   service.down.clear();
-  await pass(serviceDescription.time.absent);
+  await clock.pass(serviceDescription.time.absent);
   using lease = await claims.acquire(found(), signal);
   expect([offers, lease.number]).toEqual([2, 1]);
 });
@@ -241,13 +234,7 @@ test('while a proxy answers 404 for a service that granted claims, found trials 
     call: client.call,
     offers: async (...asked) => (isReplaced ? 'absent' : client.offers(...asked)),
   };
-  const claims = new ServiceClaims({
-    client: proxied,
-    agent: 'a',
-    clock,
-    monotonic: () => monotonic,
-    leaseMs,
-  });
+  const claims = new ServiceClaims({ client: proxied, agent: 'a', clock, leaseMs });
   using first = await claims.acquire(found(0), signal);
   expect(first.number).toBe(1);
   first.settle();
@@ -256,12 +243,12 @@ test('while a proxy answers 404 for a service that granted claims, found trials 
   expect((await reasonOf(claims.acquire(unknown, signal))).why).toEqual({ kind: 'unasked' });
   expect((await reasonOf(claims.acquire(found(1), signal))).why).toEqual({ kind: 'unasked' });
   isReplaced = false;
-  await pass(claimAnswers.time.down);
+  await clock.pass(claimAnswers.time.down);
   using second = await claims.acquire(found(1), signal);
   expect(second.number).toBe(1);
   second.settle();
   isReplaced = true;
-  await pass(serviceDescription.time.absent);
+  await clock.pass(serviceDescription.time.absent);
   using last = await claims.acquire(unknown, signal);
   expect(last.number).toBeUndefined();
 });
@@ -279,7 +266,7 @@ test('a trial that is free again at once is not claimed again without a pause', 
   using lease = await claimsOf('a').acquire(found(), signal);
   await takeOver('a');
   await service.ask('evals.claimTrial', { id: run, ordinal: 0, agent: 'another', seconds: 0 });
-  await pass(leaseMs / 3);
+  await clock.pass(leaseMs / 3);
   await expect.poll(() => lease.lost.aborted).toBe(true);
   expect(lease.lost.reason).toMatchObject({ why: { kind: 'held', waitMs: 1_000 } });
 });

@@ -281,7 +281,7 @@ test('a finished result of a trial that another agent has got meanwhile is kept,
   const { OFFSITE_URL: url, OFFSITE_API_KEY: apiKey } = service.env;
   await using client = createClient({ url, apiKey, clock: systemClock });
   const clock = handClock();
-  const claims = new ServiceClaims({ client, agent: 'own', clock, monotonic: () => 0, leaseMs: 60_000 });
+  const claims = new ServiceClaims({ client, agent: 'own', clock, leaseMs: 60_000 });
   const claim = (agent: string, seconds: number) =>
     service.ask('evals.claimTrial', { id: trial.runId, ordinal: 0, agent, seconds });
   let slept: Promise<unknown> | undefined;

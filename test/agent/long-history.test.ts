@@ -93,7 +93,7 @@ test('a daemon finds the new run of a case with a long history, and reads the wh
   const { runs } = await client.call('evals.start', startRequest({ ...plan, trials: 1 }));
   using ledger = openLedger('daemon');
   const { daemon } = ConfigFile.parse({ daemon: { cases: [caseId] } });
-  const targets = new PollTargets(daemon, { monotonic: () => 0, random: () => 0.5 });
+  const targets = new PollTargets(daemon, { clock: { monotonic: () => 0 }, random: () => 0.5 });
   let claimed = 0;
   const parts = {
     client,

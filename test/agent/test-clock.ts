@@ -16,6 +16,7 @@ export function handClock(): HandClock {
   const waiting = new Map<object, { until: number; end: () => void }>();
   return {
     now: () => now,
+    monotonic: () => elapsed,
     get waits() {
       return [...waiting.values()].map(({ until }) => until - elapsed);
     },

@@ -5,7 +5,7 @@ const trial = (key: number) => ({ key, runId: 'r', caseId: 'c', ordinal: 0 });
 
 test('a trial is left to another agent for its time, and nothing is due once that is over', () => {
   let now = 0;
-  const elsewhere = new TrialsElsewhere(() => now);
+  const elsewhere = new TrialsElsewhere({ monotonic: () => now });
   expect([elsewhere.keys(), elsewhere.nextMs]).toEqual([[], undefined]);
   elsewhere.add(trial(1), 3_000);
   elsewhere.add(trial(2), 1_000);

@@ -210,7 +210,7 @@ describe('offsite models check', () => {
     const sleep = async (ms: number) => {
       now += ms;
     };
-    const clock: Clock = { now: () => now, sleep };
+    const clock: Clock = { ...systemClock, now: () => now, sleep };
     const { exitCode, stderr } = await models(configured(gone.port), ['check', 'mine'], { clock });
     expect(exitCode).toBe(3);
     expect(stderr).toMatch(/ECONNREFUSED[\s\S]*running/);

@@ -22,6 +22,7 @@ export function testClock(start = Date.parse('2026-01-01T00:00:00Z')): TestClock
   return {
     waits,
     now: () => now,
+    monotonic: () => now,
     sleep(ms, signal) {
       signal?.throwIfAborted();
       if (ms < shortestDeadline) {

@@ -7,7 +7,7 @@ import { handClock, settled } from '../agent/test-clock.ts';
 function loopOf(step: () => Promise<number>) {
   const clock = handClock();
   let monotonic = 0;
-  const watchdog = new Watchdog(() => monotonic);
+  const watchdog = new Watchdog({ monotonic: () => monotonic });
   const failures: unknown[] = [];
   const failed = (error: unknown) => failures.push(error);
   const loop = new Loop({ name: 'poll', clock, watchdog, stepMs: 60_000, step, failed });
@@ -62,7 +62,7 @@ test('a loop without a way to tell failures ends with the first one', async () =
 test('a loop may wait before its first round, and is not stuck meanwhile or however long a round takes', async () => {
   const clock = handClock();
   let monotonic = 0;
-  const watchdog = new Watchdog(() => monotonic);
+  const watchdog = new Watchdog({ monotonic: () => monotonic });
   let rounds = 0;
   const step = () => {
     rounds++;
@@ -107,7 +107,7 @@ test('setting the wall clock makes no loop look stuck, and no wait longer', asyn
 
 test('a run that waits for the machine is tried again after a while or when it changed, one that waits for configuration is not', () => {
   let now = 0;
-  const waiting = new WaitingRuns(() => now);
+  const waiting = new WaitingRuns({ monotonic: () => now });
   const run = { kind: 'waiting', run: 'r', case: 'a', reason: 'no image' } as const;
   expect(waiting.add(1, run, { again: true })).toBe(true);
   expect(waiting.add(2, { ...run, reason: 'no such profile' })).toBe(true);

@@ -6,7 +6,7 @@ import { ConfigFile } from '../../src/suite/config-file.ts';
 function targetsOf(daemon: object) {
   let now = 0;
   const { daemon: settings } = ConfigFile.parse({ daemon });
-  const targets = new PollTargets(settings, { monotonic: () => now, random: () => 0.5 });
+  const targets = new PollTargets(settings, { clock: { monotonic: () => now }, random: () => 0.5 });
   /** All looks that are due within so many milliseconds, in the order in which the poll makes them. */
   const pass = (ms: number, bring: (target: PollTarget) => 'something' | 'nothing' = () => 'nothing') => {
     const looks: string[] = [];

@@ -25,7 +25,7 @@ test('a look for runs on ever slower pages ends before the watchdog ends the dae
   try {
     using ledger = new Ledger(folder, clock);
     const { daemon } = ConfigFile.parse({ daemon: { cases: ['a'] } });
-    const targets = new PollTargets(daemon, { monotonic: () => 0, random: () => 0.5 });
+    const targets = new PollTargets(daemon, { clock: { monotonic: () => 0 }, random: () => 0.5 });
     const log = pino({ level: 'silent' });
     const parts = { client, clock, ledger, service: 'here', targets, metrics: new Metrics(), log };
     const polled = poll(

@@ -19,7 +19,7 @@ function open(queued = 0) {
     },
   });
   const log = daemonLog(output, () => work.logged());
-  const work: WorkLog = workLog(log, { clock, monotonic: clock.now, queued: () => queued });
+  const work: WorkLog = workLog(log, { clock, queued: () => queued });
   const seconds = async (count: number) => {
     for (let second = 0; second < count; second++) await clock.pass(1_000);
   };

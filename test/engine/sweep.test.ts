@@ -80,6 +80,7 @@ test('a container that the engine never removes is told, and keeps nothing else 
     ...port,
     clock: {
       now: () => port.clock.now(),
+      monotonic: () => port.clock.now(),
       // Deadlines pass once all other removals have ended, however long these take.
       async sleep(ms, signal) {
         await port.clock.sleep(Math.min(ms, 3_000), signal);

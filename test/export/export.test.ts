@@ -261,7 +261,7 @@ describe('a receiver of spans', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
     const waits: number[] = [];
-    const clock = { now: () => 0, sleep: async (ms: number) => void waits.push(ms) };
+    const clock = { ...systemClock, now: () => 0, sleep: async (ms: number) => void waits.push(ms) };
     const url = receiverUrl(`http://127.0.0.1:${port}`);
     const to = { url, clock, random: () => 0.5, signal: new AbortController().signal };
     return { got, waits, to, [Symbol.asyncDispose]: async () => void server.close() };

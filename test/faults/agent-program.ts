@@ -53,7 +53,6 @@ await using claims = new ServiceClaims({
   client,
   clock,
   agent: ledger.agentId,
-  monotonic: () => performance.now(),
   leaseMs: 60_000,
 });
 const parts: BatchParts = {

@@ -41,10 +41,7 @@ export class BothSides implements AsyncDisposable {
   private constructor(folder: string, random: () => number) {
     this.#folder = folder;
     this.#random = random;
-    this.#clock = {
-      now: () => Date.now() + this.#offset,
-      sleep: systemClock.sleep,
-    };
+    this.#clock = { ...systemClock, now: () => Date.now() + this.#offset };
     this.#service = this.#openService();
     this.#secret = this.#service.createKey({ organization: 'Acme', permissions }).secret;
     this.#server = createServer(async (request, response) => {

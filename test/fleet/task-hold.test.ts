@@ -11,6 +11,10 @@ class SteppedClock implements Clock {
     return this.#now;
   }
 
+  monotonic(): number {
+    return this.#now;
+  }
+
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const sleeper = { until: this.#now + ms, wake: resolve };
@@ -45,7 +49,7 @@ async function taken(heartbeatMs: number) {
     beats.push({ at: clock.now(), phase });
     return 'held' as const;
   };
-  const hold = await TaskHold.take({ beat, heartbeatMs, clock, monotonic: () => clock.now() });
+  const hold = await TaskHold.take({ beat, heartbeatMs, clock });
   return { clock, beats, hold };
 }
 

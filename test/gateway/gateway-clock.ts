@@ -27,6 +27,7 @@ export function gatewayClock(start = Date.parse('2026-01-01T00:00:00Z')): Gatewa
   return {
     waits,
     now: () => now,
+    monotonic: () => now,
     async sleep(ms, signal) {
       signal?.throwIfAborted();
       if (!deadlines.has(ms) && ms < hour) {

@@ -236,7 +236,7 @@ type HeldClock = Clock & { expire(): void };
 function heldClock(): HeldClock {
   const held = new Set<() => void>();
   return {
-    now: systemClock.now,
+    ...systemClock,
     async sleep(ms, signal) {
       if (ms !== heldMs) return systemClock.sleep(ms, signal);
       const { promise, resolve, reject } = Promise.withResolvers<void>();

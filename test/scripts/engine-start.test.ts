@@ -26,6 +26,7 @@ function quickClock(meanwhile: () => Promise<void> = async () => undefined): Clo
   let now = 0;
   return {
     now: () => now,
+    monotonic: () => now,
     async sleep(ms) {
       now += ms;
       await meanwhile();

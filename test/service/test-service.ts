@@ -48,6 +48,7 @@ export function stillClock(): TestClock {
   let now = Date.parse('2026-03-01T12:00:00Z');
   return {
     now: () => now,
+    monotonic: () => now,
     advance: (ms) => {
       now += ms;
     },

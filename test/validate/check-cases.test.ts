@@ -131,7 +131,7 @@ test('a case whose time is used up is stopped without a verdict, and the others 
   // The case that begins first is the one that is late.
   const times = [late.promise];
   const clock: Clock = {
-    now: systemClock.now,
+    ...systemClock,
     sleep: (ms, signal = new AbortController().signal) =>
       ms === caseTimeoutMs
         ? abortable(times.shift() ?? untilAborted(signal), signal)

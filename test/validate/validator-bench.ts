@@ -75,7 +75,7 @@ export async function openValidatorBench(clock: Clock = systemClock): Promise<Va
 export function clockWith(ms: number): Clock & { pass(): void } {
   const passed = Promise.withResolvers<void>();
   return {
-    now: () => systemClock.now(),
+    ...systemClock,
     sleep: (wait, signal) => {
       const slept = systemClock.sleep(wait, signal);
       if (wait !== ms) return slept;

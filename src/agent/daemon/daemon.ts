@@ -53,11 +53,11 @@ export class Daemon {
   #mode: Mode = 'working';
 
   constructor(parts: DaemonParts) {
-    const { monotonic, random, service, revisions } = parts;
+    const { clock, random, service, revisions } = parts;
     this.#parts = parts;
-    this.#startedAt = monotonic();
-    this.#watchdog = new Watchdog(monotonic);
-    this.#pollTargets = new PollTargets(revisions.current.config.daemon, { monotonic, random });
+    this.#startedAt = clock.monotonic();
+    this.#watchdog = new Watchdog(clock);
+    this.#pollTargets = new PollTargets(revisions.current.config.daemon, { clock, random });
     const shared = { ...parts, watchdog: this.#watchdog, metrics: this.metrics };
     this.#health = new HealthWatch({ ...shared, changed: (health) => this.#healthChanged(health) });
     const { worker, work } = openWork({
@@ -346,7 +346,6 @@ export interface DaemonParts
     | 'runners'
     | 'ledger'
     | 'clock'
-    | 'monotonic'
     | 'random'
     | 'extraCertificates'
     | 'revisions'
@@ -397,14 +396,14 @@ function statusOf(
   parts: DaemonParts,
   { mode, startedAt, targets, metrics, health, worker }: Members,
 ): DaemonStatus {
-  const { ledger, service, monotonic, clock, revisions } = parts;
+  const { ledger, service, clock, revisions } = parts;
   const waitingRuns = worker.waiting.all();
   const { oldestAt, nextAt: _, ...reports } = ledger.outbox.standing(service);
   return {
     pid: process.pid,
     mode,
     blocked: worker.blocked,
-    upMs: Math.round(monotonic() - startedAt),
+    upMs: Math.round(clock.monotonic() - startedAt),
     service,
     engine: addressesOf(parts),
     ...(areSeveral(parts) && { engines: worker.engines() }),
@@ -412,14 +411,14 @@ function statusOf(
     concurrency: worker.concurrency,
     queued: ledger.queue.count({ service, lock: daemonLock }),
     queuedRuns: ledger.queue.runs({ service, lock: daemonLock }, 100),
-    running: worker.running().map((trial) => runningTrial(trial, monotonic())),
+    running: worker.running().map((trial) => runningTrial(trial, clock.monotonic())),
     building: worker
       .building()
-      .map(({ what, state, at }) => ({ what, state, forMs: Math.round(monotonic() - at) })),
+      .map(({ what, state, at }) => ({ what, state, forMs: Math.round(clock.monotonic() - at) })),
     waiting: waitingRuns.filter(({ kind }) => kind === 'waiting'),
     parked: waitingRuns.filter(({ kind }) => kind === 'parked'),
     claimedElsewhere: worker.elsewhere.all().map(({ trial: { runId, caseId, ordinal }, until }) => {
-      return { run: runId, case: caseId, ordinal, askedAgainInMs: Math.round(until - monotonic()) };
+      return { run: runId, case: caseId, ordinal, askedAgainInMs: Math.round(until - clock.monotonic()) };
     }),
     refused: refusedTickets(ledger.dataFolder),
     finished: { ...metrics.counts },

@@ -18,8 +18,6 @@ const engineDeadlineMs = 10_000;
 export interface HealthParts extends SomeEngines {
   client: Client;
   clock: Clock;
-  /** Milliseconds, never set back. */
-  monotonic: () => number;
   watchdog: Watchdog;
   metrics: Metrics;
   /** Called whenever a check finds something else than the one before. */
@@ -50,7 +48,7 @@ export class HealthWatch {
 
   /** One check. Resolves with the milliseconds until the next one. */
   async look(signal: AbortSignal): Promise<number> {
-    const { watchdog, monotonic, alive, changed } = this.#parts;
+    const { watchdog, clock, alive, changed } = this.#parts;
     const away = (this.#parts.lateEngines?.away ?? []).map(({ name }) => ({
       name: `the engine ${name}`,
       finding: { ok: false, reason: 'it has not answered since the start' } as const,
@@ -59,8 +57,8 @@ export class HealthWatch {
       enginesOf(this.#parts).map((engine) => this.#askEngine(engine, signal)),
     );
     this.#engines = [...connected, ...away];
-    if (!this.#service.ok || monotonic() - this.#askedServiceAt >= serviceEveryMs) {
-      this.#askedServiceAt = monotonic();
+    if (!this.#service.ok || clock.monotonic() - this.#askedServiceAt >= serviceEveryMs) {
+      this.#askedServiceAt = clock.monotonic();
       this.#service = await this.#askService(signal);
     }
     const { health } = this;

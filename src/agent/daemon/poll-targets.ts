@@ -1,3 +1,4 @@
+import type { Clock } from '../../base/clock.ts';
 import type { DaemonConfig } from '../../suite/config-file.ts';
 
 /**
@@ -34,7 +35,7 @@ interface Look {
  * targets at the same moment.
  */
 export class PollTargets {
-  readonly #monotonic: () => number;
+  readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #random: () => number;
   readonly #looks = new Map<string, Look>();
   #poll: DaemonConfig['poll'];
@@ -42,9 +43,9 @@ export class PollTargets {
   /** @param random from 0 (inclusive) to 1 (exclusive) */
   constructor(
     settings: PollSettings,
-    { monotonic, random }: { monotonic: () => number; random: () => number },
+    { clock, random }: { clock: Pick<Clock, 'monotonic'>; random: () => number },
   ) {
-    this.#monotonic = monotonic;
+    this.#clock = clock;
     this.#random = random;
     this.#poll = settings.poll;
     this.change(settings);
@@ -63,7 +64,7 @@ export class PollTargets {
     ];
     for (const target of targets) {
       const kept = before.get(nameOf(target));
-      if (kept) this.#looks.set(nameOf(target), { ...kept, nextAt: this.#monotonic() });
+      if (kept) this.#looks.set(nameOf(target), { ...kept, nextAt: this.#clock.monotonic() });
       else this.add(target);
     }
   }
@@ -74,7 +75,7 @@ export class PollTargets {
     const look: Look = {
       target,
       every: this.#poll.min,
-      nextAt: this.#monotonic(),
+      nextAt: this.#clock.monotonic(),
       known,
       failure: undefined,
       empty: false,
@@ -90,12 +91,12 @@ export class PollTargets {
     }
     if (!first) return undefined;
     const { target, nextAt, known } = first;
-    return { target, known, inMs: Math.max(0, Math.ceil(nextAt - this.#monotonic())) };
+    return { target, known, inMs: Math.max(0, Math.ceil(nextAt - this.#clock.monotonic())) };
   }
 
   /** The targets to poll within the given milliseconds, the next one first. */
   due(withinMs: number, most: number): { target: PollTarget; known: boolean }[] {
-    const until = this.#monotonic() + withinMs;
+    const until = this.#clock.monotonic() + withinMs;
     return [...this.#looks.values()]
       .filter(({ nextAt }) => nextAt <= until)
       .toSorted((one, other) => one.nextAt - other.nextAt)
@@ -121,7 +122,7 @@ export class PollTargets {
     if (brought === 'nothing') return;
     for (const other of this.#looks.values()) {
       if (other !== look) other.every = this.#poll.min;
-      if (other !== look) other.nextAt = Math.min(other.nextAt, this.#monotonic() + this.#poll.min);
+      if (other !== look) other.nextAt = Math.min(other.nextAt, this.#clock.monotonic() + this.#poll.min);
     }
   }
 
@@ -168,7 +169,7 @@ export class PollTargets {
     const longest = Math.max(max, this.#looks.size * idleGapMs);
     look.every = soon ? min : Math.min(longest, look.every * 2);
     // Between 75 % and 125 % of the wait, so that targets found together are not always polled together.
-    look.nextAt = this.#monotonic() + look.every * (0.75 + this.#random() / 2);
+    look.nextAt = this.#clock.monotonic() + look.every * (0.75 + this.#random() / 2);
   }
 }
 

@@ -43,8 +43,7 @@ const grace = { ms: 5_000, failures: 1 };
 
 export const platformScope: QueueScope = { service: platformService, lock: platformLock };
 
-export interface ExecutorParts
-  extends Pick<WorkerParts, 'runners' | 'ledger' | 'clock' | 'monotonic' | 'random'> {
+export interface ExecutorParts extends Pick<WorkerParts, 'runners' | 'ledger' | 'clock' | 'random'> {
   config: Config;
   host: HostEnvironment;
   log: Logger;
@@ -156,9 +155,9 @@ export class Executor implements Platform, AsyncDisposable {
 
   /** Works until the executor ends, and then until no trial is in flight. */
   async #work(workplace: Workplace, platform: PlatformTrials, delivery: Delivery): Promise<void> {
-    const { log, monotonic, clock, observe } = this.#parts;
+    const { log, clock, observe } = this.#parts;
     const { signal } = this.#ending;
-    const loops = { log, metrics: this.#metrics, clock, watchdog: new Watchdog(monotonic) };
+    const loops = { log, metrics: this.#metrics, clock, watchdog: new Watchdog(clock) };
     const { worker, work } = openWork({
       ...this.#parts,
       ...workplace,

@@ -5,7 +5,7 @@ import type { WorkerParts } from './worker-parts.ts';
 /** Milliseconds without new trials after a trial could not be finished, for example on a full disk. */
 const blockedMs = 15_000;
 
-export interface GateParts extends Pick<WorkerParts, 'monotonic' | 'observe' | 'onFailure'> {
+export interface GateParts extends Pick<WorkerParts, 'clock' | 'observe' | 'onFailure'> {
   /** Called when the gate is held or let go. */
   changed(): void;
 }
@@ -64,11 +64,11 @@ export class Gate {
 
   /** Lets no trial start for now, or at all if `onFailure` is `stop`, because one could not be finished. */
   block({ trial }: WorkedTrial, error: unknown): void {
-    const { onFailure, observe, monotonic } = this.#parts;
+    const { onFailure, observe, clock } = this.#parts;
     const reason = messageOf(error);
     observe({ kind: 'put-back', trial, error, isNews: this.blocked !== reason });
     if (onFailure === 'pause') {
-      this.#blocked = { reason, until: monotonic() + blockedMs };
+      this.#blocked = { reason, until: clock.monotonic() + blockedMs };
       return;
     }
     this.#failure ??= { error };
@@ -79,7 +79,7 @@ export class Gate {
    * Ends a block whose time is over. Returns the milliseconds that a block still lasts, 0 if there is none.
    */
   unblock(): number {
-    const ms = (this.#blocked?.until ?? 0) - this.#parts.monotonic();
+    const ms = (this.#blocked?.until ?? 0) - this.#parts.clock.monotonic();
     if (this.#blocked && ms > 0) return ms;
     this.#blocked = undefined;
     return 0;

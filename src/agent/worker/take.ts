@@ -137,7 +137,7 @@ async function runAt(
   };
   const begun = () => {
     one.state = 'running';
-    one.running = { phase: 'sandbox', at: parts.monotonic() };
+    one.running = { phase: 'sandbox', at: parts.clock.monotonic() };
     parts.observe({ kind: 'begun', trial });
     void trialClaims.claimNext();
   };

@@ -1,3 +1,4 @@
+import type { Clock } from '../../base/clock.ts';
 import type { RunKey, TrialKey } from '../../ledger/batches.ts';
 import type { QueuedTrial } from '../../ledger/queue.ts';
 
@@ -18,12 +19,12 @@ const retryMs = 60_000;
  * whenever the configuration is read again.
  */
 export class WaitingRuns {
-  readonly #monotonic: () => number;
+  readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #runs = new Map<RunKey, WaitingRun & { retryAt: number }>();
   readonly #knownReasons = new Set<string>();
 
-  constructor(monotonic: () => number) {
-    this.#monotonic = monotonic;
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
   }
 
   /**
@@ -31,7 +32,8 @@ export class WaitingRuns {
    * the reason is new: a reason that many runs share is logged once.
    */
   add(key: RunKey, run: WaitingRun, { again = false }: { again?: boolean } = {}): boolean {
-    this.#runs.set(key, { ...run, retryAt: again ? this.#monotonic() + retryMs : Number.POSITIVE_INFINITY });
+    const retryAt = again ? this.#clock.monotonic() + retryMs : Number.POSITIVE_INFINITY;
+    this.#runs.set(key, { ...run, retryAt });
     const isNews = !this.#knownReasons.has(run.reason);
     this.#knownReasons.add(run.reason);
     return isNews;
@@ -39,7 +41,7 @@ export class WaitingRuns {
 
   /** The keys of the runs that must not start now. */
   keys(): RunKey[] {
-    const now = this.#monotonic();
+    const now = this.#clock.monotonic();
     for (const [key, { retryAt }] of this.#runs) if (retryAt <= now) this.#runs.delete(key);
     return [...this.#runs.keys()];
   }
@@ -77,21 +79,21 @@ interface TrialElsewhere {
 
 /** The trials that other agents have, until each may be free. They are not stored on disk. */
 export class TrialsElsewhere {
-  readonly #monotonic: () => number;
+  readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #trials = new Map<TrialKey, TrialElsewhere>();
 
-  constructor(monotonic: () => number) {
-    this.#monotonic = monotonic;
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
   }
 
   /** Leaves a trial to another agent for some milliseconds. */
   add({ key, runId, caseId, ordinal }: NamedTrial, ms: number): void {
-    this.#trials.set(key, { trial: { key, runId, caseId, ordinal }, until: this.#monotonic() + ms });
+    this.#trials.set(key, { trial: { key, runId, caseId, ordinal }, until: this.#clock.monotonic() + ms });
   }
 
   /** The trials that another agent has now. */
   all(): TrialElsewhere[] {
-    const now = this.#monotonic();
+    const now = this.#clock.monotonic();
     for (const [key, { until }] of this.#trials) if (until <= now) this.#trials.delete(key);
     return [...this.#trials.values()];
   }
@@ -103,9 +105,7 @@ export class TrialsElsewhere {
   /** Milliseconds until the next of them may be free; undefined if there are none. */
   get nextMs(): number | undefined {
     const all = this.all();
-    if (all.length === 0) return undefined;
-    return (
-      all.reduce((least, { until }) => Math.min(least, until), Number.POSITIVE_INFINITY) - this.#monotonic()
-    );
+    const first = all.reduce((least, { until }) => Math.min(least, until), Number.POSITIVE_INFINITY);
+    return all.length === 0 ? undefined : first - this.#clock.monotonic();
   }
 }

@@ -17,8 +17,6 @@ export interface WorkerParts extends SomeEngines {
   runners: readonly Runner[];
   ledger: Ledger;
   clock: Clock;
-  /** Milliseconds, never set back. */
-  monotonic: () => number;
   /** From 0 (inclusive) to 1 (exclusive). */
   random: () => number;
   /** The host's, for install and prepare. */

@@ -47,7 +47,7 @@ export class Worker implements AsyncDisposable {
   #change = Promise.withResolvers<void>();
 
   constructor(parts: WorkerParts) {
-    const { ledger, clock, monotonic, revisions, scope } = parts;
+    const { ledger, clock, revisions, scope } = parts;
     const changed = () => {
       const { resolve } = this.#change;
       this.#change = Promise.withResolvers<void>();
@@ -96,8 +96,8 @@ export class Worker implements AsyncDisposable {
       hasMore: (batch) => ledger.queue.count({ ...scope, batch }) > 0,
     });
     const check = new MachineCheck(parts);
-    const waiting = new WaitingRuns(monotonic);
-    const elsewhere = new TrialsElsewhere(monotonic);
+    const waiting = new WaitingRuns(clock);
+    const elsewhere = new TrialsElsewhere(clock);
     const shared = {
       gate,
       engines,
@@ -320,7 +320,7 @@ export class Worker implements AsyncDisposable {
 
   #observeBuild(build: BuildEvent): void {
     const { id, what, state } = build;
-    if (isOpen(state)) this.#builds.set(id, { what, state: state.kind, at: this.#parts.monotonic() });
+    if (isOpen(state)) this.#builds.set(id, { what, state: state.kind, at: this.#parts.clock.monotonic() });
     else this.#builds.delete(id);
     this.#parts.observe({ kind: 'build', build });
   }

@@ -47,8 +47,7 @@ async function abandonBatch(reference: string, options: AbandonOptions): Promise
   const reporting = await context.reporting();
   const { ledger, client, service } = reporting;
   const agent = ledger.agentId;
-  const monotonic = () => performance.now();
-  await using claims = new ServiceClaims({ client, clock, agent, monotonic, leaseMs: config.lease });
+  await using claims = new ServiceClaims({ client, clock, agent, leaseMs: config.lease });
   const parts: AbandonParts = {
     ledger,
     client,

@@ -63,7 +63,7 @@ async function serve(options: ServeOptions): Promise<void> {
   const level = options.quiet ? 'warn' : 'info';
   const log = pino({ level, timestamp: pino.stdTimeFunctions.isoTime }, destination);
   const queued = () => (executor ? context.ledger().queue.count(platformScope) : 0);
-  using work = workLog(log, { clock, monotonic: () => performance.now(), queued });
+  using work = workLog(log, { clock, queued });
   context.note = (message) => log.info(message);
   const interrupted = context.interruption(options.executor ? {} : { doing: () => 'ending' });
 
@@ -122,7 +122,6 @@ export function executorHere(
     runners: context.runners,
     ledger: context.ledger(),
     clock: context.clock,
-    monotonic: () => performance.now(),
     random: Math.random,
     log,
     observe,

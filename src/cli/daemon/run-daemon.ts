@@ -33,9 +33,8 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   await using context = CommandContext.open(options, { creates: true });
   const { env, dataFolder, clock, redactor, redact } = context;
   const { config } = context;
-  const monotonic = () => performance.now();
   const log = daemonLog(context.err, () => work.logged());
-  using work = workLog(log, { clock, monotonic, queued: () => daemon.status().queued });
+  using work = workLog(log, { clock, queued: () => daemon.status().queued });
   context.note = (message) => log.info(message);
   const systemd = serviceManager(env, context.note);
   await using opened = new AsyncDisposableStack();
@@ -46,7 +45,6 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   context.noteLimits();
   const daemon = new Daemon({
     ...workshop,
-    monotonic,
     random: Math.random,
     log,
     revisions,

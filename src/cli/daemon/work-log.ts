@@ -12,15 +12,13 @@ export interface WorkLog extends Disposable {
 
 export interface WorkLogParts {
   clock: Clock;
-  /** Milliseconds, never set back. */
-  monotonic(): number;
   /** How many trials wait to run. */
   queued(): number;
 }
 
 /** Logs what is going on when the log has been silent for a while and something is in progress. */
-export function workLog(log: Logger, { clock, monotonic, queued }: WorkLogParts): WorkLog {
-  const activity = new Activity(monotonic);
+export function workLog(log: Logger, { clock, queued }: WorkLogParts): WorkLog {
+  const activity = new Activity(() => clock.monotonic());
   const beating = heartbeat(clock, () => {
     // What is down is found to work again only by trials. Without any, there is nothing to say about it.
     const isAtWork = activity.isWorking || (activity.isBusy && queued() > 0);

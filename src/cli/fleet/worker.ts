@@ -30,10 +30,9 @@ export interface WorkerOptions extends CommonOptions {
 export async function runWorker(options: WorkerOptions): Promise<number> {
   await using context = CommandContext.open(options, { creates: true });
   const { config, dataFolder, clock, redact } = context;
-  const monotonic = () => performance.now();
   const log = daemonLog(context.err, () => work.logged());
   const queued = () => workshop.ledger.queue.count({ service: workshop.service, lock: fleetLock });
-  using work = workLog(log, { clock, monotonic, queued });
+  using work = workLog(log, { clock, queued });
   context.note = (message) => log.info(message);
   const storage = openStorage(context);
   await requireService(context);
@@ -60,7 +59,6 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   await using permits = new ModelPermits({
     connection,
     clock,
-    monotonic,
     lost: (model) => worker.losePermits(model),
     note: (message) => log.warn(message),
   });
@@ -76,7 +74,6 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
     log,
     name,
     revisions,
-    monotonic,
     version: versionOf(),
     random: Math.random,
     memory: options.memory,

@@ -72,7 +72,7 @@ export class FleetWorker {
   /** The caller holds the lock {@link fleetLock}. */
   constructor(parts: FleetWorkerParts) {
     this.#parts = parts;
-    this.#watchdog = new Watchdog(parts.monotonic);
+    this.#watchdog = new Watchdog(parts.clock);
   }
 
   /** What the worker is doing, for those who watch it. */
@@ -122,7 +122,7 @@ export class FleetWorker {
 
   /** Works until {@link end} is called, and its trials have ended. Rejects if Temporal refuses the worker. */
   async run(started: (profile: WorkerProfile) => void): Promise<void> {
-    const { ledger, clock, monotonic, service, log, storage, connection, revisions, name } = this.#parts;
+    const { ledger, clock, service, log, storage, connection, revisions, name } = this.#parts;
     this.#forgetTasks();
     ledger.reserve.take();
     const loops = { log, clock, metrics: this.#metrics, watchdog: this.#watchdog };
@@ -166,7 +166,6 @@ export class FleetWorker {
       ledger,
       storage,
       clock,
-      monotonic,
       name,
       service,
       worker,
@@ -213,7 +212,7 @@ export class FleetWorker {
     this.#running = { polls, tasks, worker, engine: engineWatch, leave };
     const filling = new AbortController();
     const filled = work.run(filling.signal);
-    const queues = new FollowedQueues({ connection, name, profile, polls, monotonic, log });
+    const queues = new FollowedQueues({ connection, name, profile, polls, clock, log });
     const following = watchedLoop('placement', () => queues.look(), loops).run(this.#intake.signal);
     started(profile);
     if (this.#intake.signal.aborted) polls.end();

@@ -9,7 +9,7 @@ import {
 import { NotClaimed } from '../../agent/claims.ts';
 import type { Worker } from '../../agent/worker/worker.ts';
 import type { WorkEvent } from '../../agent/worker/worker-parts.ts';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, longestSince, type Moment, momentOf } from '../../base/clock.ts';
 import { pause } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
@@ -164,8 +164,6 @@ interface TaskHoldParts {
   /** Milliseconds without a heartbeat until the server gives the task to another worker. */
   heartbeatMs: number;
   clock: Clock;
-  /** Milliseconds, never set back. */
-  monotonic: () => number;
 }
 
 /** A worker ends a trial itself after this part of the heartbeat time. */
@@ -191,13 +189,13 @@ export class TaskHold implements Disposable {
   readonly #ended = new AbortController();
   #phase = 'waiting';
   /** When the newest accepted heartbeat was sent, by both clocks. */
-  #heldSince: { monotonic: number; clock: number };
+  #heldSince: Moment;
   #isCanceled = false;
   #wake: () => void = () => undefined;
 
   private constructor(parts: TaskHoldParts) {
     this.#parts = parts;
-    this.#heldSince = this.#now();
+    this.#heldSince = momentOf(parts.clock);
   }
 
   /** Takes a task with a first heartbeat. Rejects with {@link NotClaimed} if it is not this worker's. */
@@ -250,7 +248,7 @@ export class TaskHold implements Disposable {
       if (this.#phase === sentPhase)
         await pause(clock, beatMs - leastMs, AbortSignal.any([woken.signal, over]));
       if (this.#isOver) return;
-      const sentAt = this.#now();
+      const sentAt = momentOf(clock);
       sentPhase = this.#phase;
       try {
         const answer = await beat(sentPhase, beatMs);
@@ -269,8 +267,7 @@ export class TaskHold implements Disposable {
     const { clock, heartbeatMs } = this.#parts;
     const lookMs = Math.min(1_000, heartbeatMs / looks);
     for (; !this.#isOver; await pause(clock, lookMs, this.#ended.signal)) {
-      const now = this.#now();
-      const silentMs = Math.max(now.monotonic - this.#heldSince.monotonic, now.clock - this.#heldSince.clock);
+      const silentMs = longestSince(this.#heldSince, clock);
       if (silentMs < heartbeatMs * ownPart) continue;
       this.#lose(`the server accepted no heartbeat for ${Math.round(silentMs / 1000)} s`, 'refused');
     }
@@ -280,10 +277,6 @@ export class TaskHold implements Disposable {
     if (this.#isOver) return;
     this.#isCanceled = answer === 'canceled';
     this.#lost.abort(notHeld(why));
-  }
-
-  #now() {
-    return { monotonic: this.#parts.monotonic(), clock: this.#parts.clock.now() };
   }
 }
 

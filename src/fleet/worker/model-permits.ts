@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { WithStartWorkflowOperation } from '@temporalio/client';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, longestSince, momentOf } from '../../base/clock.ts';
 import { pause } from '../../base/deadline.ts';
 import { messageOf } from '../../base/offsite-error.ts';
 import { Semaphore } from '../../base/semaphore.ts';
@@ -13,7 +13,6 @@ import { type LimitInput, limitWorkflow, updates } from '../workflow/messages.ts
 export interface ModelPermitsParts {
   connection: FleetConnection;
   clock: Clock;
-  monotonic: () => number;
   /** Called when requests in flight have no permits any more, so that the trials that sent them must end. */
   lost(model: string): void;
   /** Called with each new reason why permits cannot be renewed. */
@@ -66,16 +65,16 @@ export class ModelPermits implements AsyncDisposable {
 
   /** Never rejects. */
   async #keep(model: string, limit: number, permits: Semaphore): Promise<void> {
-    const { clock, monotonic, lost, note } = this.#parts;
+    const { clock, lost, note } = this.#parts;
     const { signal } = this.#ended;
     const ownMs = this.#termMs * ownPart;
-    let renewed = { monotonic: monotonic(), clock: clock.now() };
+    let renewed = momentOf(clock);
     let askedAt = Number.NEGATIVE_INFINITY;
     let lastReason: string | undefined;
     let isLost = false;
     for (; !signal.aborted; await pause(clock, lookMs, signal)) {
-      const now = { monotonic: monotonic(), clock: clock.now() };
-      const silentMs = Math.max(now.monotonic - renewed.monotonic, now.clock - renewed.clock);
+      const now = momentOf(clock);
+      const silentMs = longestSince(renewed, clock);
       if (silentMs >= ownMs && (permits.limit > 0 || permits.held > 0)) {
         permits.limit = 0;
         if (permits.held > 0 && !isLost) lost(model);

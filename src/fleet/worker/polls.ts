@@ -10,6 +10,7 @@ import {
 } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import type { Clock } from '../../base/clock.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
 import { type FleetConnection, withoutUndefined } from '../connect.ts';
 import { fleetFormat, otherFormat, workflowQueue } from '../format.ts';
@@ -226,7 +227,7 @@ interface FollowedQueuesParts {
   name: string;
   profile: WorkerProfile;
   polls: Pick<Polls, 'queues' | 'follow' | 'leave'>;
-  monotonic: () => number;
+  clock: Clock;
   log: Logger;
 }
 
@@ -254,9 +255,9 @@ export class FollowedQueues {
 
   /** Resolves with the milliseconds until the next look. */
   async look(): Promise<number> {
-    const { connection, polls, monotonic, name } = this.#parts;
+    const { connection, polls, clock, name } = this.#parts;
     const wanted = await this.#wanted();
-    const now = monotonic();
+    const now = clock.monotonic();
     for (const queue of wanted) this.#needed.set(queue, now);
     await polls.follow(wanted);
     for (const queue of polls.queues) {

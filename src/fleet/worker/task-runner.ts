@@ -24,7 +24,6 @@ export interface TaskRunnerParts extends HeldTasksParts {
   contexts: Contexts;
   tasks: Tasks;
   clock: Clock;
-  monotonic: () => number;
   /** The service's name in the ledger. */
   service: string;
   /** Finds runs that somebody else queued. */
@@ -85,7 +84,7 @@ export class TaskRunner {
   }
 
   async #trial(order: TrialOrder): Promise<TrialSummary> {
-    const { tasks, clock, monotonic } = this.#parts;
+    const { tasks, clock } = this.#parts;
     const { taskToken: token, heartbeatTimeoutMs: heartbeatMs = 60_000, workflowExecution } = activityInfo();
     if (heartbeatMs < shortestHeartbeatMs)
       throw declined(`a heartbeat of ${heartbeatMs} ms is too short`, true, 0);
@@ -93,11 +92,8 @@ export class TaskRunner {
     if (this.#engineTrouble !== undefined) throw declined(this.#engineTrouble, false, 0);
     const beat = (phase: string, withinMs: number) => tasks.beat(token, phase, withinMs);
     const { workflowId: workflow, runId: workflowRun = '' } = workflowExecution ?? {};
-    const ended = await this.#taken(
-      order,
-      { beat, heartbeatMs, clock, monotonic },
-      { token, workflow, workflowRun },
-    );
+    const task = { token, workflow, workflowRun };
+    const ended = await this.#taken(order, { beat, heartbeatMs, clock }, task);
     switch (ended.kind) {
       case 'known':
         return ended.summary;

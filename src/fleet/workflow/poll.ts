@@ -63,7 +63,7 @@ class Poll {
     this.#input = input;
     this.#targets = new PollTargets(
       { suites, cases, poll },
-      { monotonic: () => Date.now(), random: () => Math.random() },
+      { clock: { monotonic: () => Date.now() }, random: () => Math.random() },
     );
     for (const { target, known } of before?.targets ?? []) this.#targets.add(target, known);
     this.#started = before?.started ?? 0;

@@ -194,6 +194,7 @@ describe('models check asks as harnesses do', () => {
     const waits: number[] = [];
     const clock: Clock = {
       now: () => 1_000_000,
+      monotonic: () => 1_000_000,
       async sleep(wait) {
         waits.push(wait);
         isCooling = false;

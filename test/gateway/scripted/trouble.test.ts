@@ -88,6 +88,7 @@ test('delay and pauses are the clock’s', async () => {
   const slept: number[] = [];
   const clock: Clock = {
     now: () => 0,
+    monotonic: () => 0,
     sleep: async (ms) => {
       slept.push(ms);
     },

@@ -198,7 +198,7 @@ describe('the bash harness ends', () => {
 
   test('when its time is up, in the middle of a command', async () => {
     const { promise: expiry, resolve: expire } = Promise.withResolvers<void>();
-    const clock: Clock = { now: () => systemClock.now(), sleep: () => expiry };
+    const clock: Clock = { ...systemClock, sleep: () => expiry };
     const turns = [{ run: 'echo kept' }, { run: 'touch /tmp/late; sleep 1000' }];
     const run = session(turns, { clock }).turn('Do it.', limits({ timeoutMs: 4000 }));
     await shell(container, 'until test -e /tmp/late; do sleep 0.05; done');
