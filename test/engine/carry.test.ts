@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
+import { dirname } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { type CarryRequest, leadsInside } from '../../src/engine/archive/carry.ts';
 import type { Container } from '../../src/engine/container.ts';
 import { shell, startedContainer } from './engine-fixture.ts';
@@ -18,21 +19,20 @@ const all: CarryRequest = {
 /** As a workspace is copied. */
 const whole: CarryRequest = { ...all, links: 'all', maxEntries: Number.POSITIVE_INFINITY };
 
-/** Two containers, the first of which ran a script. */
-async function pair(script: string, security: 'compatible' | 'strict' = 'compatible') {
-  const [from, to] = await Promise.all([
-    startedContainer(engine, { security }),
-    startedContainer(engine, { security }),
-  ]);
-  const made = await shell(from, `set -e; mkdir -p /work/out; cd /work/out; ${script}`);
+let from: Container;
+let to: Container;
+beforeAll(async () => {
+  [from, to] = await Promise.all([startedContainer(engine), startedContainer(engine)]);
+});
+
+let count = 0;
+
+/** A folder of the first container, alone in its parent, in which a script ran. Each path is as long. */
+async function folderOf(script: string): Promise<string> {
+  const path = `/wrk${(count++).toString(36)}/out`;
+  const made = await shell(from, `set -e; mkdir -p ${path}; cd ${path}; ${script}`);
   expect(made.ended === 'exited' && made.exitCode, made.stderr.text).toBe(0);
-  return {
-    from,
-    to,
-    async [Symbol.asyncDispose]() {
-      await Promise.all([from.remove(), to.remove()]);
-    },
-  };
+  return path;
 }
 
 async function said(container: Container, script: string): Promise<string> {
@@ -46,36 +46,35 @@ describe.concurrent('what is carried to another container', () => {
       `printf a > "$(printf 'line\\nbreak')"; printf b > "$(printf 'byte\\377')"; printf c > 'back\\x41'`,
       `printf d > "$(printf 'n%.0s' $(seq 200))"; mkdir -m 1777 -p deep/er; : > empty`,
       'chown -R 1234:4321 deep; printf e > deep/er/e; ln deep/er/e deep/er/same; ln -s er/e deep/link',
-      'ln -s ../empty deep/up; ln -s /work/out/empty whole; truncate -s 20M sparse; chmod 640 empty',
+      'ln -s ../empty deep/up; ln -s "$PWD/empty" whole; truncate -s 20M sparse; chmod 640 empty',
       'touch -d @1000000000 empty; printf f > ünïcode',
     ].join('\n');
-    await using made = await pair(script);
-    const { leftOut, bytes } = await made.from.carryTo(made.to, '/work/out', all);
+    const out = await folderOf(script);
+    const { leftOut, bytes } = await from.carryTo(to, out, all);
     expect(leftOut).toEqual([]);
     expect(bytes).toBe(20 * 1024 ** 2 + 6);
-    const list =
-      'cd /work/out && find . -printf "%p %y %m %U:%G %s %T@ %n %l\\n" | LC_ALL=C sort | sed -E "s/\\.[0-9]{10} / /" | od -c';
+    const list = `cd ${out} && find . -printf "%p %y %m %U:%G %s %T@ %n %l\\n" | LC_ALL=C sort | sed -E "s/\\.[0-9]{10} / /" | od -c`;
     // Folders get times and sizes of their own. Times are kept to the second.
     const withoutFolders = list.replace('find .', 'find . ! -type d');
-    expect(await said(made.to, withoutFolders)).toBe(await said(made.from, withoutFolders));
-    const folders = 'cd /work/out && find . -type d -printf "%p %m %U:%G\\n" | sort';
-    expect(await said(made.to, folders)).toBe(await said(made.from, folders));
-    const sums = 'cd /work/out && find . -type f -exec sha256sum {} + | LC_ALL=C sort';
-    expect(await said(made.to, sums)).toBe(await said(made.from, sums));
+    expect(await said(to, withoutFolders)).toBe(await said(from, withoutFolders));
+    const folders = `cd ${out} && find . -type d -printf "%p %m %U:%G\\n" | sort`;
+    expect(await said(to, folders)).toBe(await said(from, folders));
+    const sums = `cd ${out} && find . -type f -exec sha256sum {} + | LC_ALL=C sort`;
+    expect(await said(to, sums)).toBe(await said(from, sums));
   });
 
   test('are no devices, pipes, links that lead elsewhere, and bits that change the user', async () => {
     const script = [
       'mkfifo pipe; mkfifo one; ln one two; ln -s /etc/passwd absolute; ln -s ../../etc/passwd up; mkdir d',
       'ln -s . here; ln -s here/../../etc around; ln -s ../../etc d/up; ln -s .. top; ln absolute hard',
-      'cp /bin/true program; chmod 6755 program; mkdir -m 2775 group; ln -s /work/out/../../etc dotted',
+      'cp /bin/true program; chmod 6755 program; mkdir -m 2775 group; ln -s "$PWD/../../etc" dotted',
     ].join('\n');
-    await using made = await pair(script);
-    const { leftOut } = await made.from.carryTo(made.to, '/work/out', all);
+    const out = await folderOf(script);
+    const { leftOut } = await from.carryTo(to, out, all);
     expect(leftOut.toSorted()).toEqual(
       ['absolute', 'around', 'd/up', 'dotted', 'hard', 'one', 'pipe', 'top', 'two', 'up'].toSorted(),
     );
-    expect(await said(made.to, 'cd /work/out && find . -printf "%p %y %m\\n" | sort')).toBe(
+    expect(await said(to, `cd ${out} && find . -printf "%p %y %m\\n" | sort`)).toBe(
       '. d 755\n./d d 755\n./group d 775\n./here l 777\n./program f 755\n',
     );
   });
@@ -83,9 +82,9 @@ describe.concurrent('what is carried to another container', () => {
   test('are as they were in a copy of a workspace: pipes, links, and bits that change the user', async () => {
     const script =
       'mkfifo pipe; ln -s /etc/passwd link; cp /bin/true program; chmod 6755 program; mkdir -m 2775 group';
-    await using made = await pair(script);
-    expect((await made.from.carryTo(made.to, '/work/out', whole)).leftOut).toEqual([]);
-    expect(await said(made.to, 'cd /work/out && find . -printf "%p %y %m %l\\n" | sort')).toBe(
+    const out = await folderOf(script);
+    expect((await from.carryTo(to, out, whole)).leftOut).toEqual([]);
+    expect(await said(to, `cd ${out} && find . -printf "%p %y %m %l\\n" | sort`)).toBe(
       '. d 755 \n./group d 2775 \n./link l 777 /etc/passwd\n./pipe p 644 \n./program f 6755 \n',
     );
   });
@@ -93,20 +92,20 @@ describe.concurrent('what is carried to another container', () => {
   test('leave out what is not to be kept, and hard links to it', async () => {
     const script =
       'mkdir -p .git/objects keep; echo x > .git/objects/o; echo y > keep/y; ln .git/objects/o keep/o; ln keep/y z';
-    await using made = await pair(script);
+    const out = await folderOf(script);
     const keeps = (path: string) => path !== '.git';
-    const { leftOut } = await made.from.carryTo(made.to, '/work/out', { ...all, keeps });
+    const { leftOut } = await from.carryTo(to, out, { ...all, keeps });
     expect(leftOut).toEqual(['keep/o']);
-    expect(await said(made.to, 'cd /work/out && find . -type f -printf "%p %n\\n" | sort')).toBe(
+    expect(await said(to, `cd ${out} && find . -type f -printf "%p %n\\n" | sort`)).toBe(
       './keep/y 2\n./z 2\n',
     );
   });
 
   test('may be one file, which replaces a link, and what else is there stays', async () => {
-    await using made = await pair('echo new > file');
-    await shell(made.to, 'mkdir -p /work/out; ln -s /etc/passwd /work/out/file; echo mine > /work/out/other');
-    await made.from.carryTo(made.to, '/work/out/file', all);
-    expect(await said(made.to, 'cd /work/out; cat file other; test -L file || head -c 4 /etc/passwd')).toBe(
+    const out = await folderOf('echo new > file');
+    await shell(to, `mkdir -p ${out}; ln -s /etc/passwd ${out}/file; echo mine > ${out}/other`);
+    await from.carryTo(to, `${out}/file`, all);
+    expect(await said(to, `cd ${out}; cat file other; test -L file || head -c 4 /etc/passwd`)).toBe(
       'new\nmine\nroot',
     );
   });
@@ -119,25 +118,25 @@ describe.concurrent('what is carried to another container', () => {
       'ln all-hole same-hole; printf x > plain; chown 1234:4321 data-last; chmod 640 data-last; ln -s plain link',
       `truncate -s 300M "$(printf 'line\\nbreak \\377')"; mkfifo pipe`,
     ].join('\n');
-    await using made = await pair(script);
-    await shell(made.to, 'mkdir -p /work');
-    const list = 'cd /work/out && find . ! -type d ! -name pipe -printf "%p %y %m %U:%G %s %n %l\n" | sort';
-    const sums = 'cd /work/out && sha256sum data-* plain';
+    const out = await folderOf(script);
+    await shell(to, `mkdir -p ${dirname(out)}`);
+    const list = `cd ${out} && find . ! -type d ! -name pipe -printf "%p %y %m %U:%G %s %n %l\n" | sort`;
+    const sums = `cd ${out} && sha256sum data-* plain`;
     const contents = async (container: Container) => [
       await said(container, list),
       await said(container, sums),
     ];
-    const source = await contents(made.from);
-    const carried = await made.from.carryTo(made.to, '/work/out', all);
+    const source = await contents(from);
+    const carried = await from.carryTo(to, out, all);
     expect(carried.leftOut).toEqual(['pipe']);
     expect(carried.bytes).toBeLessThan(4 * 1024 ** 2);
-    expect(await contents(made.to)).toEqual(source);
-    expect(Number.parseInt(await said(made.to, 'du -sm /work/out'), 10)).toBeLessThan(8);
-    await shell(made.to, 'rm -rf /work/out');
-    await made.from.carryTo(made.to, '/work/out', whole);
-    expect(await said(made.to, 'test -p /work/out/pipe && echo pipe')).toBe('pipe\n');
-    expect(await contents(made.to)).toEqual(source);
-    expect(Number.parseInt(await said(made.to, 'du -sm /work/out'), 10)).toBeLessThan(8);
+    expect(await contents(to)).toEqual(source);
+    expect(Number.parseInt(await said(to, `du -sm ${out}`), 10)).toBeLessThan(8);
+    await shell(to, `rm -rf ${out}`);
+    await from.carryTo(to, out, whole);
+    expect(await said(to, `test -p ${out}/pipe && echo pipe`)).toBe('pipe\n');
+    expect(await contents(to)).toEqual(source);
+    expect(Number.parseInt(await said(to, `du -sm ${out}`), 10)).toBeLessThan(8);
   });
 
   test('with holes are copied also beside paths beyond PATH_MAX, without these', async () => {
@@ -152,18 +151,18 @@ describe.concurrent('what is carried to another container', () => {
       'for n in range(21): os.chdir("..")',
       'os.link("y" * 200 + "/" + "g" * 66, "a")',
     ].join('\n');
-    await using made = await pair(`truncate -s 200M sparse; python3 -c '${nested}'`);
-    await shell(made.to, 'mkdir -p /work');
-    const count = () =>
+    const out = await folderOf(`truncate -s 200M sparse; python3 -c '${nested}'`);
+    await shell(to, `mkdir -p ${dirname(out)}`);
+    const counted = () =>
       said(
-        made.to,
-        'cd /work/out && find . -type d | wc -l; find . -type f ! -name a | sed "s:.*/::" | sort; wc -c < sparse; rm -rf /work/out',
+        to,
+        `cd ${out} && find . -type d | wc -l; find . -type f ! -name a | sed "s:.*/::" | sort; wc -c < sparse; rm -rf ${out}`,
       );
     const copied = `21\n${'f'.repeat(65)}\nsparse\n209715200\n`;
-    await made.from.carryTo(made.to, '/work/out', whole);
-    expect(await count()).toBe(copied);
-    const { leftOut } = await made.from.carryTo(made.to, '/work/out', all);
-    expect(await count()).toBe(copied);
+    await from.carryTo(to, out, whole);
+    expect(await counted()).toBe(copied);
+    const { leftOut } = await from.carryTo(to, out, all);
+    expect(await counted()).toBe(copied);
     const names = leftOut.map((path) => path.slice(path.lastIndexOf('/') + 1)).toSorted();
     expect(names.filter((name) => name !== 'a')).toEqual(['g'.repeat(66), 'z'.repeat(200)]);
   });
@@ -171,15 +170,15 @@ describe.concurrent('what is carried to another container', () => {
   test('are read with their holes, as programs see them, if large ones are read', async () => {
     const script =
       'truncate -s 200G b-large; for n in a c; do printf begin > $n; truncate -s 90M $n; printf end >> $n; done; printf x > z';
-    await using made = await pair(script);
+    const out = await folderOf(script);
     const found: string[] = [];
-    for await (const { path, content } of made.from.archive('/work/out', undefined, 1e9))
+    for await (const { path, content } of from.archive(out, undefined, 1e9))
       if (path === 'b-large') {
         const first = content()[Symbol.asyncIterator]().next();
         await expect(first).rejects.toMatchObject({ code: 'ENGINE_TOO_LARGE' });
         break;
       }
-    for await (const { path, type, size, content } of made.from.archive('/work/out')) {
+    for await (const { path, type, size, content } of from.archive(out)) {
       if (type !== 'file' || path === 'b-large') found.push(`${path} ${type} ${size}`);
       else {
         const hash = createHash('sha256');
@@ -187,20 +186,20 @@ describe.concurrent('what is carried to another container', () => {
         found.push(`${hash.digest('hex')}  ${path}`);
       }
     }
-    const sums = (await said(made.from, 'cd /work/out; sha256sum a c z')).trim().split('\n');
+    const sums = (await said(from, `cd ${out}; sha256sum a c z`)).trim().split('\n');
     expect(found.toSorted()).toEqual([' folder 0', `b-large file ${200 * 1024 ** 3}`, ...sums].toSorted());
   });
 
   test('are refused if they are too large, or too many', async () => {
-    await using large = await pair('head -c 70M /dev/zero > dense');
-    await expect(large.from.carryTo(large.to, '/work/out', all)).rejects.toMatchObject({
+    const large = await folderOf('head -c 70M /dev/zero > dense');
+    await expect(from.carryTo(to, large, all)).rejects.toMatchObject({
       code: 'ENGINE_TOO_LARGE',
     });
-    await using many = await pair('for n in $(seq 1100); do : > $n; done');
-    await expect(many.from.carryTo(many.to, '/work/out', all)).rejects.toMatchObject({
+    const many = await folderOf('for n in $(seq 1100); do : > $n; done');
+    await expect(from.carryTo(to, many, all)).rejects.toMatchObject({
       code: 'ENGINE_TOO_LARGE',
     });
-    await expect(many.from.carryTo(many.to, '/work/none', all)).rejects.toMatchObject({
+    await expect(from.carryTo(to, '/work-none', all)).rejects.toMatchObject({
       code: 'ENGINE_NOT_FOUND',
     });
   });
