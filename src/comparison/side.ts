@@ -73,7 +73,7 @@ export function readReference(ledger: Ledger, name: string): Reference {
   const colon = name.indexOf(':');
   const variant = colon === -1 ? undefined : name.slice(colon + 1);
   const batches = (colon === -1 ? name : name.slice(0, colon) || lastWord).split('+');
-  if (colon === -1) refuseBareVariant(ledger, name);
+  if (colon !== 0) refuseBareVariant(ledger, colon === -1 ? name : name.slice(0, colon));
   return { name, variant, batches: batches.flatMap((reference) => batchesNamed(ledger, reference)) };
 }
 

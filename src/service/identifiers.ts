@@ -1,8 +1,12 @@
 import { randomBytes } from 'node:crypto';
 
-/** An identifier shows what it names: `batch_` and 15 random bytes, so that others cannot be guessed. */
+/**
+ * An identifier shows what it names: `batch_` and 15 random bytes, so that others cannot be guessed. The part
+ * after the prefix can be typed alone, so it never looks like an option.
+ */
 export function newIdentifier(prefix: 'org' | 'key' | 'batch' | 'req'): string {
-  return `${prefix}_${randomBytes(15).toString('base64url')}`;
+  const random = randomBytes(15).toString('base64url');
+  return /^[-_]/.test(random) ? newIdentifier(prefix) : `${prefix}_${random}`;
 }
 
 /**

@@ -328,6 +328,7 @@ describe('offsite compare', () => {
     [['nix'], /the data folder has no batch nix/],
     [['weak', 'strong'], /no batch weak\n.*variant weak of the last batch, write :weak/],
     [['wea', 'strong'], /no batch wea\n.*For the variant weak of the last batch, write :weak/],
+    [['weak:strong'], /no batch weak\n.*For the variant weak of the last batch, write :weak/],
     [['batch_', 'batch_b'], /8 batches fit batch_:/],
     [['before:nix', 'worse'], /no variant nix; available: worker\n/],
     [['before', 'before'], /are the same trials/],

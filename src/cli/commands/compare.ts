@@ -70,7 +70,7 @@ async function compare(
 }
 
 /**
- * The last batch that has ended: one that still runs has only its quickest trials. A batch of chosen cases
+ * The last batch that has ended: another has only its quickest trials. A batch of chosen cases
  * counts only if it has all those of the other side.
  */
 function lastFinished(context: CommandContext, other: string | undefined): StoredBatch {
@@ -81,7 +81,7 @@ function lastFinished(context: CommandContext, other: string | undefined): Store
   const ended = lastBatch(records, { ended: true, asIn }) ?? last;
   announceLast(context, ended);
   if (ended.key !== last.key) {
-    const why = last.state === 'finished' ? 'has only some of the cases' : 'still runs';
+    const why = last.state === 'finished' ? 'has only some of the cases' : 'has not ended';
     const about = ours(`started later and ${why}: it is not compared`);
     context.err.print(text`batch ${last.id} of ${last.suite} ${about}`);
   }

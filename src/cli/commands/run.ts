@@ -147,7 +147,8 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
     finished = await ready.work(observe);
   } catch (error) {
     const kept = ledger.outbox.pending().filter((report) => report.service === service).length;
-    const waiting = kept > 0 ? `${plural(kept, 'result')} kept in ${dataFolder}; ` : '';
+    const left = `${plural(kept, 'result')} kept in ${dataFolder} ${kept === 1 ? 'waits' : 'wait'} to be reported`;
+    const waiting = kept > 0 ? `${left}; ` : '';
     if (!options.dryRun && (kept > 0 || resumable(ledger, service).length > 0))
       progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
     progress[Symbol.dispose]();

@@ -40,14 +40,18 @@ export function trialNeeded({ kind }: Target, why: string): OffsiteError {
 /** Throws if the trial has no result yet, or if its record cannot be read. */
 export function shownTrial(
   ledger: Ledger,
-  { batch, run, trial }: Extract<Target, { kind: 'trial' }>,
+  { batch, run, trial, olderToo = [] }: Extract<Target, { kind: 'trial' }>,
 ): ShownTrial {
   const { result, state, ordinal } = trial;
   if (result === undefined) {
+    const [older] = olderToo;
     throw new OffsiteError(`${labelOf(run)}#${ordinal} has no result yet: it is ${state}`, {
       code: 'TRIAL_UNFINISHED',
       kind: 'input',
-      hint: 'Look again when it is finished. `offsite resume` continues a batch that was stopped.',
+      hint:
+        older === undefined
+          ? 'Look again when it is finished. `offsite resume` continues a batch that was stopped.'
+          : `Look again when it is finished, or name an older one: ${older}:${labelOf(run)}#${ordinal}.`,
     });
   }
   const record = recordOfTrial(ledger, trial);

@@ -7,6 +7,7 @@ import { ownName } from '../../gateway/open-gateway.ts';
 import { checkWires } from '../../gateway/probe/check-wires.ts';
 import { openDirectModel, refuseReplayed } from '../../gateway/probe/direct-model.ts';
 import { type ModelConfig, type Wire, whereOf, wiresOf } from '../../suite/model-config.ts';
+import { ours } from '../../text/printable.ts';
 import { askWithin, type CheckOptions, type Examined, type ExamineParts, examine } from './examine.ts';
 
 export interface CheckedModel {
@@ -21,7 +22,7 @@ export interface CheckedModel {
   failedTries: ModelExchange['failedTries'];
   usage: ModelAccount['usage'][number]['usage'];
   pricesOf: string | undefined;
-  /** Everything else; undefined with `quick`. */
+  /** Everything else; undefined with `quick`, and for a model that answers from a file. */
   examined: Examined | undefined;
 }
 
@@ -71,6 +72,8 @@ export async function checkModel(
   const called = models[name];
   if (!exchange || !used || !called) throw new Error(`the answer of ${name} is in no account`);
   const { startedAt, firstByteAt, finishedAt, wire, failedTries } = exchange;
+  const server = 'baseUrl' in called ? called : undefined;
+  if (!server) note(ours('it answers from a file, which has nothing for the other questions of a check'));
   return {
     model: name,
     wire,
@@ -82,7 +85,10 @@ export async function checkModel(
     failedTries,
     usage: used.usage,
     pricesOf: used.pricesOf,
-    examined: options.quick ? undefined : await examine({ ...parts, session, wire, options }),
+    examined:
+      options.quick || !server
+        ? undefined
+        : await examine({ ...parts, config: server, session, wire, options }),
   };
 }
 

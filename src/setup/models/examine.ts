@@ -15,7 +15,7 @@ import {
 } from '../../gateway/probe/measure-context.ts';
 import type { ServerModel } from '../../gateway/probe/server-models.ts';
 import type { Config } from '../../suite/config-file.ts';
-import { type HttpModel, type ModelConfig, type Wire, wires } from '../../suite/model-config.ts';
+import { type HttpModel, type Wire, wires } from '../../suite/model-config.ts';
 import { ours, type Printable, text } from '../../text/printable.ts';
 import { count } from '../../text/quantities.ts';
 import { type CheckedHarness, type Finding, type Found, findingsOf } from './findings.ts';
@@ -38,6 +38,7 @@ export interface CheckOptions {
 export interface ExamineParts {
   context: Context;
   name: string;
+  config: HttpModel;
   models: Config['models'];
   session: GatewaySession;
   wire: Wire;
@@ -56,21 +57,17 @@ const usualLongest = 32_768;
 
 /** Examines a model that has given an answer. If it cannot do something, that is a finding, not an error. */
 export async function examine(parts: ExamineParts): Promise<Examined> {
-  const { context, name, models, session, wire, ask, within, signal, note, options } = parts;
-  const config = models[name];
-  if (!config) throw new Error(`the model ${name} is not configured`);
+  const { context, name, config, models, session, wire, ask, within, signal, note, options } = parts;
   await using direct = openDirectModel(name, await context.models.gatewayOptions(models));
   note(ours('checking tools, streaming and speed'));
   const tools = await checkTools(ask, signal);
-  const harnesses = await checkHarnesses(config, parts);
+  const harnesses = await checkHarnesses(parts);
   const speed = await checkSpeed(direct, wire, { samples, within, signal, clock: context.clock });
   const spoken =
     options.wire === undefined
       ? await checkWires(direct, wire, { within, signal, clock: context.clock })
       : undefined;
-  const { look, model: reported } = !('baseUrl' in config)
-    ? nothingReported
-    : await serverOf(config, direct.upstreamName, parts);
+  const { look, model: reported } = await serverOf(direct.upstreamName, parts);
   let measuredContext: MeasuredContext | undefined;
   if (options.deep) {
     const upTo = options.upTo ?? config.contextWindow ?? reported.contextWindow ?? usualLongest;
@@ -90,10 +87,14 @@ export async function examine(parts: ExamineParts): Promise<Examined> {
 }
 
 /** Lets the model work as it does for a harness of each wire, or of the one that is checked. */
-async function checkHarnesses(
-  config: ModelConfig,
-  { name, session, within, signal, options }: ExamineParts,
-): Promise<CheckedHarness[]> {
+async function checkHarnesses({
+  name,
+  config,
+  session,
+  within,
+  signal,
+  options,
+}: ExamineParts): Promise<CheckedHarness[]> {
   await using door = await openHarnessDoor(session, { name, maxOutputTokens: config.maxOutputTokens });
   const checked: CheckedHarness[] = [];
   for (const wire of options.wire === undefined ? wires : [options.wire]) {
@@ -114,7 +115,7 @@ const nothingReported: { look: ServerLook | undefined; model: Omit<ServerModel, 
   model: {},
 };
 
-async function serverOf(config: HttpModel, id: string, { context, signal }: ExamineParts) {
+async function serverOf(id: string, { config, context, signal }: ExamineParts) {
   const { baseUrl, apiKeyEnv, auth, headers, query } = config;
   const options = {
     env: context.env,

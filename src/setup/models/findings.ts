@@ -2,7 +2,7 @@ import type { CheckedTools } from '../../gateway/probe/check-tools.ts';
 import type { CheckedSpeed, CheckedWire } from '../../gateway/probe/check-wires.ts';
 import type { MeasuredContext } from '../../gateway/probe/measure-context.ts';
 import type { ServerModel } from '../../gateway/probe/server-models.ts';
-import { type ModelConfig, mostParallel, type Wire, wiresOf } from '../../suite/model-config.ts';
+import { type HttpModel, mostParallel, type Wire, wiresOf } from '../../suite/model-config.ts';
 
 /** What a check means for the configuration. */
 export interface Finding {
@@ -38,9 +38,9 @@ export interface Found {
 const fewTokens = 16_384;
 
 /** Problems come first. */
-export function findingsOf(config: ModelConfig, found: Found): Finding[] {
+export function findingsOf(config: HttpModel, found: Found): Finding[] {
   const all = [
-    ...toolFindings(config, found),
+    ...toolFindings(found),
     ...harnessFindings(config, found),
     ...optionFindings(config, found),
     ...streamFindings(found),
@@ -51,15 +51,8 @@ export function findingsOf(config: ModelConfig, found: Found): Finding[] {
   return all.toSorted((one, other) => Number(one.level === 'advice') - Number(other.level === 'advice'));
 }
 
-function toolFindings(config: ModelConfig, { tools, server, told: reported }: Found): Finding[] {
+function toolFindings({ tools, server, told: reported }: Found): Finding[] {
   if (tools.state === 'works') return [];
-  if (!('baseUrl' in config))
-    return [
-      {
-        level: 'advice',
-        says: "It answers from a file that lacks this check's questions. It may still work with a harness.",
-      },
-    ];
   const what = {
     none: 'it called no tool',
     unused: 'it called a tool, but did not use the result',
@@ -78,7 +71,7 @@ function toolFindings(config: ModelConfig, { tools, server, told: reported }: Fo
 }
 
 /** Only what the tools and the wires have not shown already. */
-function harnessFindings(config: ModelConfig, { tools, harnesses, wires = [] }: Found): Finding[] {
+function harnessFindings(config: HttpModel, { tools, harnesses, wires = [] }: Found): Finding[] {
   if (tools.state !== 'works') return [];
   const isDead = (wire: Wire) => wires.some((one) => one.wire === wire && one.state !== 'works');
   const failed = harnesses.filter(
@@ -105,8 +98,7 @@ const harnessProblems = {
   failed: 'a streamed request with tools failed',
 } as const;
 
-function optionFindings(config: ModelConfig, { harnesses }: Found): Finding[] {
-  if (!('baseUrl' in config)) return [];
+function optionFindings(config: HttpModel, { harnesses }: Found): Finding[] {
   const findings: Finding[] = [];
   const leftOut = [...new Set(harnesses.flatMap((one) => one.leftOut))];
   const limits = leftOut.flatMap((one) => one.split('<=')[1] ?? []).map(Number);
@@ -140,8 +132,8 @@ function streamFindings({ speed }: Found): Finding[] {
   return [{ level: 'advice', says }];
 }
 
-function wireFindings(config: ModelConfig, { wires }: Found): Finding[] {
-  if (!wires || !('baseUrl' in config)) return [];
+function wireFindings(config: HttpModel, { wires }: Found): Finding[] {
+  if (!wires) return [];
   const configured = wiresOf(config);
   const working = wires.filter(({ state }) => state === 'works').map(({ wire }) => wire);
   const inOrder = [...configured.filter((wire) => working.includes(wire)), ...working];
@@ -176,7 +168,7 @@ function wireFindings(config: ModelConfig, { wires }: Found): Finding[] {
 }
 
 function contextFindings(
-  config: ModelConfig,
+  config: HttpModel,
   { told: reported, measuredContext: measured, server }: Found,
 ): Finding[] {
   const { contextWindow: configured } = config;
@@ -232,8 +224,8 @@ function contextFindings(
   }
 }
 
-function parallelFindings(config: ModelConfig, { server }: Found): Finding[] {
-  if (!('baseUrl' in config) || server?.parallel === undefined) return [];
+function parallelFindings(config: HttpModel, { server }: Found): Finding[] {
+  if (server?.parallel === undefined) return [];
   const { parallel } = server;
   const says = `The server works on ${parallel} requests at a time`;
   const set = `maxParallel: ${parallel}`;
