@@ -36,12 +36,15 @@ export type FleetRun = z.infer<typeof FleetRun>;
 const KeptBatch = z.object({
   kind: z.literal('planned'),
   batch: Name,
+  /** The service's name in ledgers: its address. */
   service: z.string(),
   suite: z.string(),
   file: z.string(),
   plan: z.unknown(),
   runs: z.array(FleetRun),
+  /** Trials of each run that has no `trials` of its own. */
   trials: z.int().positive(),
+  /** The list of each build context, by the hash of what the context holds. */
   contexts: z.record(Sha256, Sha256).optional(),
 });
 
@@ -70,20 +73,7 @@ export type FoundDocument = z.infer<typeof FoundDocument>;
 const Kept = z.discriminatedUnion('kind', [KeptBatch, FoundDocument]);
 
 /** Everything that a worker needs to run trials of a batch, besides models and keys. */
-export interface FleetDocument {
-  kind: 'planned';
-  batch: string;
-  /** The service's name in ledgers: its address. */
-  service: string;
-  suite: string;
-  file: string;
-  plan: SuitePlan;
-  runs: FleetRun[];
-  /** Trials of each run that has no `trials` of its own. */
-  trials: number;
-  /** The list of each build context, by the hash of what the context holds. */
-  contexts?: Record<string, string> | undefined;
-}
+export type FleetDocument = z.infer<typeof KeptBatch> & { plan: SuitePlan };
 
 /** What an order of a trial names. */
 export type TrialDocument = FleetDocument | FoundDocument;
