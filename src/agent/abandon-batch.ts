@@ -6,9 +6,8 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { daemonLock, type QueuedTrial } from '../ledger/queue.ts';
 import { lockOfSet, type StoredSet } from '../ledger/sets.ts';
 import type { OpenStart } from '../ledger/starts.ts';
-import { listingOf } from '../record/listing.ts';
-import { recordVersion, type TrialRecord } from '../record/trial-record.ts';
-import { reportOf } from '../trial/report.ts';
+import { type TrialRecord, voidRecord } from '../record/trial-record.ts';
+import { finishedTrial } from '../trial/report.ts';
 import { notResumable, type OpenBatch, openBatch, type Run } from './batch-run.ts';
 import { type Claims, NotClaimed } from './claims.ts';
 import { lostBatch, type Resumable } from './resume-batch.ts';
@@ -191,15 +190,7 @@ async function voidTrial(
     const result = resultOfAbandoned(clock.now(), attempt.number > 1);
     const sessionId = `${runId}/${ordinal}/${attempt.number}`;
     const subject = { caseName, taskIndex, ordinal, model, sessionId };
-    const { verdict, cause } = result;
-    await ledger.trials.finish(attempt, {
-      verdict,
-      cause,
-      result,
-      lease: lease.number,
-      report: (record) => reportOf(result, { ...subject, record }),
-      listing: listingOf(result),
-    });
+    await ledger.trials.finish(attempt, finishedTrial(result, subject, lease.number));
     lease.settle();
     return true;
   } catch (error) {
@@ -211,17 +202,7 @@ async function voidTrial(
 /** @param hadBegun whether an attempt was interrupted: what the attempt used is lost with its process */
 function resultOfAbandoned(now: number, hadBegun: boolean): TrialRecord {
   const began = hadBegun ? 'it was interrupted, and ' : 'it did not run: ';
-  return {
-    version: recordVersion,
-    verdict: 'void',
-    cause: {
-      kind: 'infrastructure',
-      phase: 'sandbox',
-      message: `${began}its batch was abandoned`,
-    },
-    startedAt: now,
-    finishedAt: now,
-    phases: [],
-    modelUnmeasured: hadBegun,
-  };
+  const message = `${began}its batch was abandoned`;
+  const cause = { kind: 'infrastructure', phase: 'sandbox', message } as const;
+  return voidRecord(now, cause, { modelUnmeasured: hadBegun });
 }

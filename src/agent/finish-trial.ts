@@ -8,11 +8,10 @@ import type { CrashCount } from '../ledger/crashes.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { BegunAttempt } from '../record/attempt.ts';
 import type { Cause, PhaseName } from '../record/cause.ts';
-import { listingOf } from '../record/listing.ts';
-import { recordVersion, type TrialRecord } from '../record/trial-record.ts';
+import { type TrialRecord, voidRecord } from '../record/trial-record.ts';
 import type { TrialParts } from '../trial/phase.ts';
 import type { Sandboxes } from '../trial/prepare/sandboxes.ts';
-import { reportOf } from '../trial/report.ts';
+import { finishedTrial } from '../trial/report.ts';
 import { runTrial } from '../trial/run-trial.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { Admission } from './admission.ts';
@@ -134,22 +133,11 @@ async function attemptTrial(
     model: spec.model,
     sessionId: `${spec.runId}/${spec.ordinal}/${attempt.number}`,
   };
-  const { verdict, cause } = result;
   // The next trial runs while the disk syncs this result. One that is void may stop its variant.
-  if (verdict !== 'void') passage?.[Symbol.dispose]();
+  if (result.verdict !== 'void') passage?.[Symbol.dispose]();
   await confirmLease(lease, attempt, result, parts, signal);
   await storeResult(
-    () =>
-      ledger.trials.finish(attempt, {
-        verdict,
-        cause,
-        result,
-        fingerprint: result.fingerprint,
-        listing: listingOf(result),
-        report: (record) => reportOf(result, { ...subject, record }),
-        left: result.left,
-        lease: lease.number,
-      }),
+    () => ledger.trials.finish(attempt, finishedTrial(result, subject, lease.number)),
     { ...parts, note: (message) => observe({ kind: 'unstored', message }) },
     signal,
   );
@@ -157,7 +145,7 @@ async function attemptTrial(
   observe({ kind: 'finished', result });
   if (result.left?.kind === 'archive') await ledger.workspaces.free(parts.workspaceBudget ?? 0);
   const position = stopped ? 0 : ledger.trials.brokenHarnesses.position(key);
-  const message = brokenHarnessWarning(position, spec, cause);
+  const message = brokenHarnessWarning(position, spec, result.cause);
   if (message !== undefined) observe({ kind: 'broken-harness', position, message });
   return { kind: 'stands', result };
 }
@@ -287,17 +275,7 @@ function notRun(
   cause: Cause,
 ): TrialRecord {
   sandboxes.forget(spec);
-  const now = clock.now();
-  return {
-    version: recordVersion,
-    verdict: 'void',
-    cause,
-    notRun: true,
-    startedAt: now,
-    finishedAt: now,
-    phases: [],
-    modelUnmeasured: false,
-  };
+  return voidRecord(clock.now(), cause, { notRun: true });
 }
 
 /**
@@ -343,14 +321,6 @@ export function crashedTooOften(
     errors >= defects.count.crashes
       ? `Offsite itself failed ${errors} times while it ran this trial; the trial is not tried again${where}`
       : `Offsite's process died ${deaths} times while it ran this trial; the trial is not tried again`;
-  return {
-    version: recordVersion,
-    verdict: 'void',
-    cause: { kind: 'infrastructure', phase: 'sandbox', message },
-    startedAt: now,
-    finishedAt: now,
-    phases: [],
-    // What its attempts used is lost with their processes.
-    modelUnmeasured: true,
-  };
+  // What its attempts used is lost with their processes.
+  return voidRecord(now, { kind: 'infrastructure', phase: 'sandbox', message }, { modelUnmeasured: true });
 }

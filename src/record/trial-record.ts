@@ -227,6 +227,12 @@ export const TrialRecord = z.object({
 
 export type TrialRecord = z.infer<typeof TrialRecord>;
 
+/** The record of a trial that did nothing, and why. */
+export function voidRecord(now: number, cause: Cause, also: Partial<TrialRecord>): TrialRecord {
+  const times = { startedAt: now, finishedAt: now, phases: [] };
+  return { version: recordVersion, verdict: 'void', cause, ...times, modelUnmeasured: false, ...also };
+}
+
 /** The phases of a trial, in order. */
 export type PhaseTiming = TrialRecord['phases'][number];
 export type StepResult = z.infer<typeof StepResult>;

@@ -2,7 +2,9 @@ import { unionOf } from '../base/intervals.ts';
 import { reportedOutput } from '../bounds/sandbox.ts';
 import type { ReportedOutcome, ReportedTrial, TrajectoryEntry } from '../contract/report.ts';
 import type { Blob } from '../ledger/blobs.ts';
+import type { FinishedTrial } from '../ledger/trials.ts';
 import type { CommandEntry } from '../record/harness.ts';
+import { listingOf } from '../record/listing.ts';
 import { commandsOf } from '../record/timeline.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { usageFields, usageOf } from '../record/usage.ts';
@@ -48,6 +50,17 @@ export function reportOf(result: TrialRecord, subject: ReportSubject): ReportedT
   const usage = usageOf(result);
   if (usage) report.usage = usage;
   return report;
+}
+
+/** What the ledger keeps of a trial that has ended. */
+export function finishedTrial(
+  result: TrialRecord,
+  subject: Omit<ReportSubject, 'record'>,
+  lease: number | undefined,
+): FinishedTrial {
+  const { verdict, cause, fingerprint, left } = result;
+  const report = (record: Blob) => reportOf(result, { ...subject, record });
+  return { verdict, cause, result, fingerprint, listing: listingOf(result), report, left, lease };
 }
 
 /**
