@@ -1,7 +1,10 @@
+import type { Clock } from '../base/clock.ts';
+import { startDeadline } from '../base/deadline.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { Case } from '../contract/definition.ts';
 import { receiving } from '../contract/receiving.ts';
 import { type RunVariant, Setup } from '../contract/record.ts';
+import type { Engine } from '../engine/engine.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { QueuedTrial } from '../ledger/queue.ts';
 import type { Config } from '../suite/config-file.ts';
@@ -10,6 +13,7 @@ import { noExtras, type PlannedVariant, type SuitePlan } from '../suite/plan.ts'
 import { type HarnessOffer, plannedVariant } from '../suite/planned-variant.ts';
 import { unsetNames, usesVariables } from '../suite/variables.ts';
 import { passedEnvironment, refuseKeys } from '../trial/prepare/environment.ts';
+import { checkSandboxes, needsOf } from '../trial/prepare/start-image.ts';
 import { checkModels } from '../trial/run/models.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { BatchContexts } from './batch-contexts.ts';
@@ -71,14 +75,18 @@ export async function specify(
   }
 }
 
-/** Checks that an engine, environment and models have what trials need. Checks each sandbox once. */
+/** Milliseconds within which an engine says whether it has an image. */
+const answersMs = 30_000;
+
+/** Checks that engines, environment and models have what trials need. Asks once for each sandbox. */
 export class MachineCheck {
-  readonly #engines: SomeEngines;
+  readonly #parts: SomeEngines & { clock: Clock };
   /** The sandboxes, as JSON, that one of the engines can run. */
   readonly #seen = new Set<string>();
+  readonly #fits = new Map<Engine, Map<string, boolean>>();
 
-  constructor(engines: SomeEngines) {
-    this.#engines = engines;
+  constructor(parts: SomeEngines & { clock: Clock }) {
+    this.#parts = parts;
   }
 
   /** Throws an OffsiteError that says what is missing. Rejects if the signal aborts. */
@@ -90,7 +98,7 @@ export class MachineCheck {
     if (!this.#seen.has(seen)) {
       try {
         await checkOnEngines(
-          this.#engines,
+          this.#parts,
           { variants: [{ sandbox }], cases: [{ local: { environment } }] },
           signal,
         );
@@ -104,9 +112,36 @@ export class MachineCheck {
     await checkModels({ variants, judges, replay }, gateway);
   }
 
+  /**
+   * Whether an engine can run a trial. True also if the engine does not answer, because it may be able to.
+   * Rejects if the signal aborts.
+   */
+  async fits(engine: Engine, spec: TrialSpec, signal: AbortSignal): Promise<boolean> {
+    const { sandbox, environment, tests, steps } = spec;
+    const local = { environment, tests, steps };
+    const key = JSON.stringify([sandbox, environment.image, needsOf({ local })]);
+    const known = this.#fits.get(engine) ?? new Map<string, boolean>();
+    this.#fits.set(engine, known);
+    const before = known.get(key);
+    if (before !== undefined) return before;
+    using deadline = startDeadline(this.#parts.clock, answersMs, signal);
+    try {
+      await checkSandboxes(engine, { variants: [{ sandbox }], cases: [{ local }] }, deadline.signal);
+      known.set(key, true);
+    } catch (error) {
+      signal.throwIfAborted();
+      const cannot =
+        error instanceof OffsiteError && (error.kind === 'input' || error.code === 'IMAGE_MISSING');
+      if (!cannot) return true;
+      known.set(key, false);
+    }
+    return known.get(key) === true;
+  }
+
   /** Checks every sandbox again from now on, because an image may no longer exist. */
   forget(): void {
     this.#seen.clear();
+    this.#fits.clear();
   }
 }
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Admission } from '../../src/agent/admission.ts';
-import { FitCheck } from '../../src/agent/engines/check.ts';
 import { Engines } from '../../src/agent/engines/engines.ts';
 import { Moved, type Seat } from '../../src/agent/engines/seat.ts';
+import { MachineCheck } from '../../src/agent/specify.ts';
 import { systemClock as clock } from '../../src/base/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Engine } from '../../src/engine/engine.ts';
@@ -28,7 +28,7 @@ function place() {
     clock,
     random: () => 0,
     patienceMs: 0,
-    check: new FitCheck(clock),
+    check: new MachineCheck({ engine: one, clock }),
     observe: () => undefined,
   });
   const noLimit = { cpus: Number.POSITIVE_INFINITY, memory: Number.POSITIVE_INFINITY };

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Flight, type InFlight } from '../../src/agent/worker/flight.ts';
+import { Flight, type WorkedTrial } from '../../src/agent/worker/flight.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
@@ -47,7 +47,7 @@ const config = (maxParallel?: number) =>
   });
 
 /** Takes trials as the worker does, at a concurrency of 2. Returns the runs of those that joined. */
-function fill(flight: Flight<InFlight>, limits: Record<string, number> = {}): string[] {
+function fill(flight: Flight, limits: Record<string, number> = {}): string[] {
   const joined: string[] = [];
   for (;;) {
     const room = flight.room(2);
@@ -56,7 +56,7 @@ function fill(flight: Flight<InFlight>, limits: Record<string, number> = {}): st
     for (const trial of next) {
       const spec = { model: trial.runId, modelConfig: config(limits[trial.runId]) };
       if (!flight.hasRoomFor(trial, spec)) continue;
-      flight.add({ trial, spec, state: 'looking' });
+      flight.add({ trial, spec, state: 'looking' } as WorkedTrial);
       joined.push(trial.runId);
     }
   }
@@ -69,7 +69,7 @@ test('as many trials join as run at a time, and as many again', () => {
 
 test('trials of a model that takes one request at a time hold up no other model, however many there are', () => {
   queued({ busy: 100, free: 100 });
-  const flight = new Flight<InFlight>(() => false);
+  const flight = new Flight(() => false);
   expect(fill(flight, { busy: 1 })).toEqual(['busy', 'busy', 'free', 'free']);
   for (const { trial } of flight.trials.filter(({ spec }) => spec.model === 'free')) flight.remove(trial.key);
   expect(fill(flight, { busy: 1 })).toEqual(['free', 'free']);
@@ -78,7 +78,7 @@ test('trials of a model that takes one request at a time hold up no other model,
 test('while a model is down one of its trials waits for it, and the others leave their places', () => {
   queued({ down: 100, up: 100 });
   let isDown = false;
-  const flight = new Flight<InFlight>((model) => isDown && model === 'down');
+  const flight = new Flight((model) => isDown && model === 'down');
   fill(flight);
   isDown = true;
   expect(fill(flight)).toEqual(['up', 'up', 'up', 'up']);
@@ -93,7 +93,7 @@ test('while a model is down one of its trials waits for it, and the others leave
 
 test('a model that was given up is not asked for again', () => {
   queued({ gone: 2, up: 1 });
-  const flight = new Flight<InFlight>(() => false);
+  const flight = new Flight(() => false);
   flight.giveUp('gone', new Error('too long'));
   expect(fill(flight)).toEqual(['up']);
   expect(flight.givenUp).toHaveLength(1);
@@ -101,7 +101,7 @@ test('a model that was given up is not asked for again', () => {
 
 test('while the environment of a run is built, trials of other runs join', () => {
   queued({ building: 100, built: 100 });
-  const flight = new Flight<InFlight>(() => false);
+  const flight = new Flight(() => false);
   fill(flight);
   flight.markBuilding('building');
   expect(fill(flight)).toEqual(['built', 'built', 'built', 'built']);

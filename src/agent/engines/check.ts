@@ -1,10 +1,9 @@
 import { type BackoffLimits, backoff, type Clock } from '../../base/clock.ts';
-import { pause, startDeadline } from '../../base/deadline.ts';
+import { pause } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { ObserveBuild } from '../../trial/prepare/obtain-image.ts';
 import { type CheckedPlan, checkSandboxes, needsOf } from '../../trial/prepare/start-image.ts';
-import type { TrialSpec } from '../../trial/spec.ts';
 import { roomOf } from '../admission.ts';
 
 /** Engines that an agent runs trials on. */
@@ -77,50 +76,6 @@ async function anyPasses(
     }
   }
   throw failures[0];
-}
-
-/** Milliseconds within which an engine says whether it has an image. */
-const answersMs = 30_000;
-
-/** Finds out which engines can run which trials. Asks an engine once for each sandbox. */
-export class FitCheck {
-  readonly #clock: Clock;
-  readonly #known = new Map<Engine, Map<string, boolean>>();
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /**
-   * Whether an engine can run a trial. True also if the engine does not answer, because it may be able to.
-   * Rejects if the signal aborts.
-   */
-  async fits(engine: Engine, spec: TrialSpec, signal: AbortSignal): Promise<boolean> {
-    const { sandbox, environment, tests, steps } = spec;
-    const local = { environment, tests, steps };
-    const key = JSON.stringify([sandbox, environment.image, needsOf({ local })]);
-    const known = this.#known.get(engine) ?? new Map<string, boolean>();
-    this.#known.set(engine, known);
-    const before = known.get(key);
-    if (before !== undefined) return before;
-    using deadline = startDeadline(this.#clock, answersMs, signal);
-    try {
-      await checkSandboxes(engine, { variants: [{ sandbox }], cases: [{ local }] }, deadline.signal);
-      known.set(key, true);
-    } catch (error) {
-      signal.throwIfAborted();
-      const cannot =
-        error instanceof OffsiteError && (error.kind === 'input' || error.code === 'IMAGE_MISSING');
-      if (!cannot) return true;
-      known.set(key, false);
-    }
-    return known.get(key) === true;
-  }
-
-  /** Asks again from now on, because an image may no longer exist. */
-  forget(): void {
-    this.#known.clear();
-  }
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Engine } from '../../engine/engine.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import { sizeOfTrial } from '../admission.ts';
 import { type Circuit, type CircuitEvent, Circuits } from '../circuits.ts';
-import type { FitCheck } from './check.ts';
+import type { MachineCheck } from '../specify.ts';
 import { PooledEngine, Seat } from './seat.ts';
 
 /** Milliseconds between two tries of an engine that no trial waits for any more. */
@@ -32,7 +32,7 @@ export interface EnginesParts {
   random: () => number;
   /** Milliseconds that trials wait for an engine or a model that is down. */
   patienceMs: number;
-  check: FitCheck;
+  check: Pick<MachineCheck, 'fits'>;
   observe(event: CircuitEvent): void;
 }
 

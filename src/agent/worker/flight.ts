@@ -7,16 +7,11 @@ import { maxParallelOf } from '../circuits.ts';
 import type { Lease } from '../claims.ts';
 import type { PooledEngine } from '../engines/seat.ts';
 
-/** A trial that runs, or soon will. */
-export interface InFlight {
+/** A trial that runs, or soon will, with what the worker needs to run it. */
+export interface WorkedTrial {
   trial: QueuedTrial;
-  spec: Pick<TrialSpec, 'model' | 'modelConfig'>;
-  state: 'looking' | 'building' | 'ready' | 'running';
-}
-
-/** A trial in flight, with what the worker needs to run it. */
-export interface WorkedTrial extends InFlight {
   spec: TrialSpec;
+  state: 'looking' | 'building' | 'ready' | 'running';
   /**
    * The engine that the trial runs on or will run on, and what trials share there. Undefined until one is
    * chosen.
@@ -52,9 +47,9 @@ interface ModelLimit {
  * its trials may join. So no trial holds up another that could run, and the number of trials that the worker
  * keeps does not grow with the queue.
  */
-export class Flight<Trial extends InFlight> {
+export class Flight {
   readonly #isDown: (model: string) => boolean;
-  readonly #trials = new Map<TrialKey, Trial>();
+  readonly #trials = new Map<TrialKey, WorkedTrial>();
   /** The models of the variants seen so far, by {@link variantOf}. */
   readonly #models = new Map<string, ModelLimit>();
   /** The models whose trials gave up waiting, with the reason. Their trials stay queued. */
@@ -71,22 +66,22 @@ export class Flight<Trial extends InFlight> {
     return this.#trials.size;
   }
 
-  get trials(): Trial[] {
+  get trials(): WorkedTrial[] {
     return [...this.#trials.values()];
   }
 
-  get(key: TrialKey): Trial | undefined {
+  get(key: TrialKey): WorkedTrial | undefined {
     return this.#trials.get(key);
   }
 
   /** Whether a trial may join. If not, {@link leftOut} names its variant from now on. */
-  hasRoomFor(trial: QueuedTrial, spec: InFlight['spec']): boolean {
+  hasRoomFor(trial: QueuedTrial, spec: Pick<TrialSpec, 'model' | 'modelConfig'>): boolean {
     const limit = { model: spec.model, maxParallel: maxParallelOf(spec) };
     this.#models.set(variantOf(trial), limit);
     return !this.#isFull(limit);
   }
 
-  add(one: Trial): void {
+  add(one: WorkedTrial): void {
     this.#trials.set(one.trial.key, one);
   }
 

@@ -6,7 +6,6 @@ import type { Admission } from '../admission.ts';
 import type { BatchContext, BatchContexts, EngineContext } from '../batch-contexts.ts';
 import { NotClaimed } from '../claims.ts';
 import type { ConfigRevision } from '../config-revision.ts';
-import type { FitCheck } from '../engines/check.ts';
 import type { Engines } from '../engines/engines.ts';
 import { Moved, type PooledEngine, type Seat } from '../engines/seat.ts';
 import { type AttemptEvent, type AttemptSignals, finishTrial } from '../finish-trial.ts';
@@ -23,7 +22,6 @@ export interface TakeParts extends WorkerParts, UnfinishedParts {
   admission: Admission;
   batches: BatchContexts;
   check: MachineCheck;
-  fitCheck: FitCheck;
   trialClaims: TrialClaims;
   /** Called when the worker may take more trials. */
   changed(): void;
@@ -110,7 +108,7 @@ async function runAt(
   revision: ConfigRevision,
   parts: TakeParts,
 ): Promise<PooledEngine | undefined> {
-  const { trialClaims, batches, check, fitCheck } = parts;
+  const { trialClaims, batches, check } = parts;
   const { trial, spec } = one;
   const { gateway, config } = revision;
   const batch = batches.budgetOf(trial.batch, config.budgets.batch);
@@ -129,7 +127,6 @@ async function runAt(
     if (event.kind === 'retried') {
       // The attempt may have failed because its image no longer exists.
       check.forget();
-      fitCheck.forget();
       one.state = 'ready';
       one.running = undefined;
     }
@@ -159,7 +156,7 @@ async function runAt(
 
 interface UnfinishedParts extends Pick<WorkerParts, 'ledger' | 'observe' | 'scope'> {
   gate: Gate;
-  flight: Flight<WorkedTrial>;
+  flight: Flight;
   engines: Engines;
   waiting: WaitingRuns;
   elsewhere: TrialsElsewhere;

@@ -4,7 +4,7 @@ import type { Flight, WorkedTrial } from './flight.ts';
 import type { Gate } from './gate.ts';
 
 export interface TrialClaimsParts {
-  flight: Flight<WorkedTrial>;
+  flight: Flight;
   admission: Pick<Admission, 'next' | 'isWaiting'>;
   claims: Claims;
   gate: Gate;

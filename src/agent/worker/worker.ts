@@ -9,10 +9,10 @@ import { Admission, requireRoomForResults, roomOf } from '../admission.ts';
 import { BatchContexts } from '../batch-contexts.ts';
 import type { CircuitEvent } from '../circuits.ts';
 import { type NotClaimed, noClaims } from '../claims.ts';
-import { areSeveral, enginesOf, FitCheck } from '../engines/check.ts';
+import { areSeveral, enginesOf } from '../engines/check.ts';
 import { type EngineStatus, Engines } from '../engines/engines.ts';
 import { MachineCheck } from '../specify.ts';
-import { Flight, type Running, type WorkedTrial } from './flight.ts';
+import { Flight, type Running } from './flight.ts';
 import { Gate } from './gate.ts';
 import { type TakeParts, take } from './take.ts';
 import { TrialClaims } from './trial-claims.ts';
@@ -62,9 +62,9 @@ export class Worker implements AsyncDisposable {
       changed();
     };
     const all = enginesOf(parts);
-    const fitCheck = new FitCheck(clock);
+    const check = new MachineCheck(parts);
     const several = areSeveral(parts);
-    const engines = new Engines({ ...parts, engines: all, areSeveral: several, check: fitCheck, observe });
+    const engines = new Engines({ ...parts, engines: all, areSeveral: several, check, observe });
     this.#joining = parts.lateEngines?.onJoin((engine) => {
       engines.join(engine);
       // The new engine may be able to run what no other engine can.
@@ -72,7 +72,7 @@ export class Worker implements AsyncDisposable {
       waiting.clear();
       this.concurrency += revisions.current.trialsOn?.(engine) ?? 0;
     });
-    const flight = new Flight<WorkedTrial>((model) => engines.isModelOpen(model));
+    const flight = new Flight((model) => engines.isModelOpen(model));
     const admission = new Admission({
       clock,
       concurrency: revisions.current.concurrency,
@@ -95,7 +95,6 @@ export class Worker implements AsyncDisposable {
       observeBuild: (build) => this.#observeBuild(build),
       hasMore: (batch) => ledger.queue.count({ ...scope, batch }) > 0,
     });
-    const check = new MachineCheck(parts);
     const waiting = new WaitingRuns(clock);
     const elsewhere = new TrialsElsewhere(clock);
     const shared = {
@@ -106,7 +105,6 @@ export class Worker implements AsyncDisposable {
       admission,
       batches,
       check,
-      fitCheck,
       waiting,
       elsewhere,
     };
