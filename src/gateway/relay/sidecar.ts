@@ -78,11 +78,11 @@ export async function beginSidecar(
     return container;
   };
   const start = async (container: Container) => {
-    const session = await startServed(container, { handler, shared, onEnd: ended.resolve }, signal);
+    const served = await startServed(container, { handler, shared, onEnd: ended.resolve }, signal);
     if (shared) seesFiles.set(engine, true);
     // An engine that has seen the files refused for another reason.
     else if (isRefused && !seesFiles.has(engine)) seesFiles.set(engine, false);
-    return { id: container.id, session };
+    return { id: container.id, ...served };
   };
   const createUnshared = async (error: unknown) => {
     const hadMount = shared !== undefined;
@@ -96,7 +96,7 @@ export async function beginSidecar(
   const first = await create().catch(createUnshared);
   const serving = start(first).catch(async (error: unknown) => start(await createUnshared(error)));
   const started = serving.then(({ id }) => id);
-  const listening = serving.then(({ session }) => firstSaid(session, ended.promise, clock, signal));
+  const listening = serving.then(({ listens }) => inTime(listens, ended.promise, clock, signal));
   // A caller may await only one of them.
   for (const promise of [started, listening]) promise.catch(() => undefined);
   return {
@@ -131,15 +131,24 @@ interface Served {
   onEnd(words: string): void;
 }
 
-/** Attaches to a sidecar and starts it. Calls `onEnd` when its session is over, with its last output. */
+/** What a sidecar prints to stderr once its port is open. */
+const listeningWord = 'listening\n';
+
+/**
+ * Attaches to a sidecar and starts it; `listens` resolves when its port is open. Calls `onEnd` when its
+ * session is over, with its last output.
+ */
 async function startServed(
   container: Container,
   { handler, shared, onEnd }: Served,
   signal: AbortSignal,
-): Promise<ServerHttp2Session> {
+): Promise<{ session: ServerHttp2Session; listens: Promise<void> }> {
   let said = '';
+  const listens = Promise.withResolvers<void>();
   const onStderr = (bytes: Buffer) => {
-    said = `${said}${bytes}`.slice(-relayTraffic.bytes.relayWords);
+    const all = `${said}${bytes}`;
+    said = all.replace(listeningWord, '').slice(-relayTraffic.bytes.relayWords);
+    if (all.includes(listeningWord)) listens.resolve();
   };
   const stdio = await container.attach({ onStderr, signal });
   await container.start(signal);
@@ -148,12 +157,11 @@ async function startServed(
     said ||= messageOf(error);
   });
   session.once('close', () => onEnd(said.trim() || 'its process ended without output'));
-  return session;
+  return { session, listens: listens.promise };
 }
 
-/** A sidecar sends its settings first, once its port is open. */
-async function firstSaid(
-  session: ServerHttp2Session,
+async function inTime(
+  listens: Promise<void>,
   ended: Promise<string>,
   clock: Clock,
   signal: AbortSignal,
@@ -162,12 +170,10 @@ async function firstSaid(
   using deadline = startDeadline(clock, ms, [signal], () =>
     notListening(`it did not listen within ${ms / 1000} s`),
   );
-  const settings = Promise.withResolvers<void>();
-  session.once('remoteSettings', () => settings.resolve());
   const failed = ended.then((words): never => {
     throw notListening(words);
   });
-  await abortable(Promise.race([settings.promise, failed]), deadline.signal);
+  await abortable(Promise.race([listens, failed]), deadline.signal);
 }
 
 function notListening(why: string): OffsiteError {

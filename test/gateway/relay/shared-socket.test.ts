@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, mkdtempDisposable, readdir, rm, stat, utimes } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -46,6 +47,23 @@ test('the folders of processes that were killed are removed, and no other', asyn
     while (process.getBuiltinModule('fs').existsSync('${dead.own}')) await new Promise((resolve) => setTimeout(resolve, 10));`;
   await execa(process.execPath, ['--input-type=module', '-e', another]);
   expect(existsSync(alive.own)).toBe(true);
+});
+
+test('a relay loads HTTP/2 only where it does not share the socket', async () => {
+  const program = readFileSync(
+    new URL('../../../src/gateway/relay/sidecar/main.cjs', import.meta.url),
+    'utf8',
+  );
+  const loaded = `process.on('exit', () => console.log(process.moduleLoadList.includes('NativeModule http2')));`;
+  const loads = async (socket: string) => {
+    const relay = execa(process.execPath, ['-e', `${program}\n${loaded}`, '0', '9', '65535', socket]);
+    await once(relay.stderr, 'data');
+    relay.stdin.end();
+    return (await relay).stdout.endsWith('true');
+  };
+  await using shared = await openSharedSocket();
+  expect(await loads(join(shared?.folder ?? '', socketName))).toBe(false);
+  expect(await loads('/nowhere')).toBe(true);
 });
 
 byEngineHere.test('no path of a sandbox leads to the socket of its relay', async () => {

@@ -1,12 +1,13 @@
 // @ts-check
 
 /**
- * The part of the relay in the sandbox's network: each connection to 127.0.0.1 becomes a stream of one HTTP/2
- * session over stdin and stdout, and serve.ts reads the other end. It runs as the text of one `node --eval`,
- * so it uses only Node's own modules. It is CommonJS without types, because trials wait for its start: it
- * listens after 45 ms. As a module it would take 10 ms more, and with types to strip another 40.
+ * The part of the relay in the sandbox's network: each connection to 127.0.0.1 is carried over a socket that
+ * the gateway shares. Where it shares none, it becomes a stream of one HTTP/2 session over stdin and stdout,
+ * and serve.ts reads the other end. This runs as the text of one `node --eval`, so it uses only Node's own
+ * modules. It is CommonJS without types, because trials wait for its start: as a module it would take 10 ms
+ * more, and with types to strip another 40. HTTP/2 takes 25 ms to load, as long as the rest.
  */
-const { connect, constants } = require('node:http2');
+const { existsSync, writeSync } = require('node:fs');
 const { connect: connectTo, createServer, Socket } = require('node:net');
 const { Duplex } = require('node:stream');
 
@@ -14,14 +15,18 @@ const { Duplex } = require('node:stream');
 const [port = 0, maxConnections = 0, window = 0] = process.argv.slice(-4, -1).map(Number);
 const gatewaySocket = process.argv.at(-1) ?? '';
 
-/** @type {import('node:http2').ClientHttp2Session} */
+/** @type {import('node:http2').ClientHttp2Session | undefined} */
 let gateway;
+/** @type {StandardStreams} */
+let streams;
 
 const server = createServer({ allowHalfOpen: true, noDelay: true }, carry);
 server.maxConnections = maxConnections;
-// The port is open before the first frame is sent, so that frame tells the gateway that the port is open.
 server.listen({ port, host: '127.0.0.1', backlog: 1024 }, () => {
-  gateway = openSession();
+  streams = new StandardStreams();
+  // The gateway waits for this word: see sidecar.ts.
+  writeSync(2, 'listening\n');
+  if (!existsSync(gatewaySocket)) gateway = openSession(streams);
 });
 
 /**
@@ -72,13 +77,15 @@ function join(socket, shared) {
  * @param {Socket} socket
  */
 function carryInSession(socket) {
+  const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = require('node:http2').constants;
+  gateway ??= openSession(streams);
   const stream = gateway.request({ ':method': 'CONNECT', ':authority': 'gateway' }, { endStream: false });
   stream.on('error', () => undefined);
   socket.on('close', () => {
-    if (!socket.readableEnded || !socket.writableFinished) stream.close(constants.NGHTTP2_CANCEL);
+    if (!socket.readableEnded || !socket.writableFinished) stream.close(NGHTTP2_CANCEL);
   });
   stream.on('close', () => {
-    if (stream.rstCode === constants.NGHTTP2_NO_ERROR) socket.destroySoon();
+    if (stream.rstCode === NGHTTP2_NO_ERROR) socket.destroySoon();
     else socket.resetAndDestroy();
   });
   socket.pipe(stream);
@@ -104,9 +111,10 @@ function pipeTogether(stream, socket) {
   stream.on('end', () => socket.end());
 }
 
-function openSession() {
-  const session = connect('http://gateway', {
-    createConnection: () => new StandardStreams(),
+/** @param {StandardStreams} streams */
+function openSession(streams) {
+  const session = require('node:http2').connect('http://gateway', {
+    createConnection: () => streams,
     settings: { enablePush: false, initialWindowSize: window },
     // Megabytes. Above this Node would refuse new streams; the container's own limit should apply first.
     maxSessionMemory: 1024,
