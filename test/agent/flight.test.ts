@@ -1,22 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Flight, type WorkedTrial } from '../../src/agent/worker/flight.ts';
-import { systemClock } from '../../src/base/clock.ts';
-import { Ledger } from '../../src/ledger/ledger.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
+import { eachLedger, ledger } from '../ledger/each-ledger.ts';
 
-let folder: string;
-let ledger: Ledger;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-flight-'));
-  ledger = new Ledger(folder, systemClock);
-});
-afterEach(() => {
-  ledger[Symbol.dispose]();
-  rmSync(folder, { recursive: true });
-});
+eachLedger();
 
 const scope = { service: 's', lock: 'l' };
 

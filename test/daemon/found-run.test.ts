@@ -1,23 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { isUnclear, mayHaveWork, syncRun } from '../../src/agent/daemon/found-run.ts';
-import { systemClock } from '../../src/base/clock.ts';
 import type { RunRecord } from '../../src/contract/record.ts';
-import { Ledger } from '../../src/ledger/ledger.ts';
 import { daemonLock } from '../../src/ledger/queue.ts';
+import { eachLedger, ledger } from '../ledger/each-ledger.ts';
 
-let folder: string;
-let ledger: Ledger;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-found-'));
-  ledger = new Ledger(folder, systemClock);
-});
-afterEach(() => {
-  ledger[Symbol.dispose]();
-  rmSync(folder, { recursive: true });
-});
+eachLedger();
 
 const service = 'there';
 

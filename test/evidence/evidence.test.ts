@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync, hash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { readPlan } from '../../src/agent/batch-run.ts';
 import { readPublicKeys } from '../../src/audit/audited-file.ts';
 import { systemClock } from '../../src/base/clock.ts';
@@ -17,19 +16,14 @@ import { checkLedger } from '../../src/ledger/check.ts';
 import { listTrials } from '../../src/ledger/find.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
+import { folder } from '../each-folder.ts';
+import { eachLedger, ledger } from '../ledger/each-ledger.ts';
 import { fillBatch } from './batch.ts';
 
-let folder: string;
-let ledger: Ledger;
 let batch: number;
+eachLedger({ at: 'data' });
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-evidence-'));
-  ledger = new Ledger(join(folder, 'data'), systemClock);
   batch = await fillBatch(ledger);
-});
-afterEach(() => {
-  ledger[Symbol.dispose]();
-  rmSync(folder, { recursive: true });
 });
 
 const { signal } = new AbortController();

@@ -1,10 +1,9 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { otlpHeaders, receiverUrl, sendSpans, spanRequests } from '../../src/export/send-spans.ts';
 import { exportedTrials, openFolder, writeExport } from '../../src/export/write-export.ts';
@@ -14,17 +13,12 @@ import { ExportedTrial } from '../../src/record/exported-trial.ts';
 import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
 import { main } from '../cli/offsite.ts';
+import { folder } from '../each-folder.ts';
+import { eachLedger, ledger } from '../ledger/each-ledger.ts';
 
-let folder: string;
-let ledger: Ledger;
+eachLedger();
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-export-'));
-  ledger = new Ledger(folder, systemClock);
   await fill();
-});
-afterEach(() => {
-  ledger[Symbol.dispose]();
-  rmSync(folder, { recursive: true });
 });
 
 const report = { caseName: 'A', ordinal: 0, taskIndex: 0, events: [], outcome: { passed: true } };

@@ -1,9 +1,7 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { chosenToResume } from '../../src/api/resume.ts';
-import { systemClock } from '../../src/base/clock.ts';
 import type { ForeignLog } from '../../src/export/foreign-log.ts';
 import { harborForm } from '../../src/export/harbor-job.ts';
 import { inspectForm } from '../../src/export/inspect-log.ts';
@@ -12,24 +10,16 @@ import { readInspectLogs } from '../../src/export/read-inspect-log.ts';
 import type { TrialForm } from '../../src/export/write-export.ts';
 import { listBatches, listTrials } from '../../src/ledger/find.ts';
 import { refuseForeign, refuseLog, storeForeignBatch } from '../../src/ledger/foreign-batches.ts';
-import { Ledger } from '../../src/ledger/ledger.ts';
 import { listingsOf } from '../../src/ledger/listings.ts';
 import { batchMarks } from '../../src/record/batch-marks.ts';
 import { listingOf } from '../../src/record/listing.ts';
 import { readRecord } from '../../src/record/read-record.ts';
+import { folder } from '../each-folder.ts';
+import { eachLedger, ledger } from '../ledger/each-ledger.ts';
 import { exported } from './exported-trials.ts';
 import { type ZipPart, zipOf } from './zip-file.ts';
 
-let folder: string;
-let ledger: Ledger;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-import-'));
-  ledger = new Ledger(join(folder, 'data'), systemClock);
-});
-afterEach(() => {
-  ledger[Symbol.dispose]();
-  rmSync(folder, { recursive: true });
-});
+eachLedger({ at: 'data' });
 
 async function fill(form: TrialForm): Promise<void> {
   for (const trial of exported) await form.add(trial);

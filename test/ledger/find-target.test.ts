@@ -1,24 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { listAttempts, shortBatchIds, shortRunId } from '../../src/ledger/find.ts';
 import { findTarget } from '../../src/ledger/find-target.ts';
-import { Ledger } from '../../src/ledger/ledger.ts';
+import { eachLedger, ledger } from './each-ledger.ts';
 
-let now: number;
-let folder: string;
-let ledger: Ledger;
-beforeEach(() => {
-  now = 1_000;
-  folder = mkdtempSync(join(tmpdir(), 'offsite-target-'));
-  ledger = new Ledger(folder, { ...systemClock, now: () => now++ });
-});
-afterEach(() => {
-  ledger[Symbol.dispose]();
-  rmSync(folder, { recursive: true });
-});
+let now = 1_000;
+eachLedger({ clock: { ...systemClock, now: () => now++ } });
 
 /** A batch with runs `[case, variant]` of two trials each. */
 function batch(id: string, runs: [string, string][], service = 'embedded') {

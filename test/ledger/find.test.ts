@@ -1,28 +1,17 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { findBatch, lastBatch, listBatches, listTrials } from '../../src/ledger/find.ts';
-import { Ledger } from '../../src/ledger/ledger.ts';
 import { storeListing } from '../../src/ledger/listings.ts';
 import { queueTrials, reopen, takeBack } from '../../src/ledger/trial-states.ts';
 import type { Verdict } from '../../src/ledger/trials.ts';
 import { batchMarks } from '../../src/record/batch-marks.ts';
+import { folder } from '../each-folder.ts';
+import { eachLedger, ledger } from './each-ledger.ts';
 
-let now: number;
-let folder: string;
-let ledger: Ledger;
-beforeEach(() => {
-  now = 1_000;
-  folder = mkdtempSync(join(tmpdir(), 'offsite-find-'));
-  ledger = new Ledger(folder, { ...systemClock, now: () => now++ });
-});
-afterEach(() => {
-  ledger[Symbol.dispose]();
-  rmSync(folder, { recursive: true });
-});
+let now = 1_000;
+eachLedger({ clock: { ...systemClock, now: () => now++ } });
 
 const report = { caseName: 'A', ordinal: 0, taskIndex: 0, events: [], outcome: { passed: true } };
 

@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { openDatabase } from '../../src/ledger/database.ts';
 import type { FoundRun } from '../../src/ledger/found-runs.ts';
@@ -9,22 +7,15 @@ import { Ledger } from '../../src/ledger/ledger.ts';
 import { migrations } from '../../src/ledger/migrations.ts';
 import { pruneLedger } from '../../src/ledger/prune.ts';
 import { daemonLock, type ExcludedTrials, variantOf } from '../../src/ledger/queue.ts';
+import { folder } from '../each-folder.ts';
+import { eachLedger, ledger } from './each-ledger.ts';
 
 const clock: Clock = { ...systemClock, now: () => 1_000 };
 const service = 'https://evals.example';
 const scope = { service, lock: daemonLock };
 const report = { caseName: 'A', ordinal: 0, taskIndex: 0, events: [], outcome: { passed: true } };
 
-let folder: string;
-let ledger: Ledger;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-claims-'));
-  ledger = new Ledger(folder, clock);
-});
-afterEach(() => {
-  ledger[Symbol.dispose]();
-  rmSync(folder, { recursive: true });
-});
+eachLedger({ clock });
 
 function found(id: string, more: Partial<FoundRun> = {}): FoundRun {
   return {

@@ -1,28 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { checkLedger } from '../../src/ledger/check.ts';
-import { Ledger } from '../../src/ledger/ledger.ts';
 import { pruneLedger } from '../../src/ledger/prune.ts';
 import { newSetId, type SetPart, type StoredSet } from '../../src/ledger/sets.ts';
+import { eachLedger, ledger } from './each-ledger.ts';
 
 const day = 24 * 60 * 60_000;
 const never = new AbortController().signal;
 
-let now: number;
-let folder: string;
-let ledger: Ledger;
-beforeEach(() => {
-  now = Date.now() - 40 * day;
-  folder = mkdtempSync(join(tmpdir(), 'offsite-sets-'));
-  ledger = new Ledger(folder, { ...systemClock, now: () => now++ });
-});
-afterEach(() => {
-  ledger[Symbol.dispose]();
-  rmSync(folder, { recursive: true });
-});
+let now = Date.now() - 40 * day;
+eachLedger({ clock: { ...systemClock, now: () => now++ } });
 
 async function addSet(id = newSetId()): Promise<StoredSet> {
   const plans = [await ledger.blobs.putJson(`${id} 1`), await ledger.blobs.putJson(`${id} 2`)];
