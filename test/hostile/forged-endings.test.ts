@@ -1,12 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
 import { chatAnswer, json, type TestUpstream, testUpstream } from '../gateway/test-upstream.ts';
 import { fixtureCli } from '../trial/fixture-cli.ts';
+import { scriptedModels } from '../trial/scripted-models.ts';
 import { openTrialBench, type TrialBench } from '../trial/trial-bench.ts';
 
 /** What an agent's tool call does to the CLI that runs it, to have its trial void. */
@@ -25,28 +23,20 @@ const refusals = {
   detail: json(200, { detail: 'No model is loaded.' }),
 };
 
-let folder: string;
 const servers: TestUpstream[] = [];
 let bench: TrialBench;
-const models: Record<string, ModelConfig> = {};
+const models: Record<string, ModelConfig> = scriptedModels(scripts);
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-endings-'));
   for (const [name, later] of Object.entries(refusals)) {
     const server = await testUpstream(json(200, chatAnswer), later, later);
     servers.push(server);
     models[name] = ModelConfig.parse({ wire: 'openai-chat', baseUrl: server.url, model: 'm' });
-  }
-  for (const [name, script] of Object.entries(scripts)) {
-    const file = join(folder, `${name}.yaml`);
-    writeFileSync(file, script);
-    models[name] = ModelConfig.parse({ scripted: file });
   }
   bench = await openTrialBench({ models, runners: [fixtureCli] });
 });
 afterAll(async () => {
   await bench?.[Symbol.asyncDispose]();
   for (const server of servers) await server[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
 });
 
 function cli(model: keyof typeof scripts | keyof typeof refusals, run: string): Partial<TrialSpec> {

@@ -1,13 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { describe, expect, test } from 'vitest';
-import { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import { reportOf } from '../../src/trial/report.ts';
 import { fixtureCli } from '../trial/fixture-cli.ts';
+import { sayingHello, scriptedModels } from '../trial/scripted-models.ts';
 import { openTrialBench } from '../trial/trial-bench.ts';
 
 /** MiB of the process's heap, as `--max-old-space-size` has it. */
@@ -99,6 +96,7 @@ const deepLine = (levels: number) =>
   `python3 -c 'n = ${levels}; print("{\\"type\\":\\"tool\\",\\"input\\":" + "[" * n + "]" * n + "}")'`;
 const tooLarge = 'too large to be read';
 const tooDeep = 'nested too deep to be read';
+const { model: modelConfig } = scriptedModels({ model: sayingHello });
 
 test.each([
   [`${tooLarge} and says that all is well`, `${hugeLine}; echo '{"type":"end"}'`, tooLarge],
@@ -117,26 +115,18 @@ test.each([
   'a harness that prints a line %s neither passes nor has no verdict',
   { timeout },
   async (_, run, reason) => {
-    const folder = mkdtempSync(join(tmpdir(), 'offsite-printed-'));
-    try {
-      const script = join(folder, 'model.yaml');
-      writeFileSync(script, 'turns: [{ text: hello, repeat: true }]\n');
-      const modelConfig = ModelConfig.parse({ scripted: script });
-      await using bench = await openTrialBench({ models: { model: modelConfig }, runners: [fixtureCli] });
-      const profile = profileOf({ name: 'test', run: `eval "$ASK"; ${run}` });
-      const spec = { model: 'model', modelConfig, harness: 'fixture-cli', profile, verify: 'test -e done' };
-      const result = await bench.trial('', spec);
-      expect(result).toMatchObject({
-        verdict: 'failed',
-        cause: { kind: 'agent', phase: 'harness', message: expect.stringContaining(reason) },
-        commandsCut: true,
-      });
-      const subject = { caseName: 'A', taskIndex: 0, ordinal: 0, model: 'model', sessionId: 's' };
-      expect(reportOf(result, subject).outcome.voidFields).toEqual(
-        expect.arrayContaining(['commandCount', 'sandboxMs']),
-      );
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+    await using bench = await openTrialBench({ models: { model: modelConfig }, runners: [fixtureCli] });
+    const profile = profileOf({ name: 'test', run: `eval "$ASK"; ${run}` });
+    const spec = { model: 'model', modelConfig, harness: 'fixture-cli', profile, verify: 'test -e done' };
+    const result = await bench.trial('', spec);
+    expect(result).toMatchObject({
+      verdict: 'failed',
+      cause: { kind: 'agent', phase: 'harness', message: expect.stringContaining(reason) },
+      commandsCut: true,
+    });
+    const subject = { caseName: 'A', taskIndex: 0, ordinal: 0, model: 'model', sessionId: 's' };
+    expect(reportOf(result, subject).outcome.voidFields).toEqual(
+      expect.arrayContaining(['commandCount', 'sandboxMs']),
+    );
   },
 );

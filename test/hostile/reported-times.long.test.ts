@@ -1,15 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { opencodeLines } from '../../runners/opencode/runner.ts';
-import { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import { fixtureCliOf } from '../trial/fixture-cli.ts';
+import { sayingHello, scriptedModels } from '../trial/scripted-models.ts';
 import { openTrialBench } from '../trial/trial-bench.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'offsite-times-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const { model: modelConfig } = scriptedModels({ model: sayingHello });
 
 const common = (timestamp: number) => ({ sessionID: 'one', timestamp });
 const toolLine = (tool: string, time: number) => ({
@@ -30,9 +26,6 @@ const tokens = { input: 1, output: 1, reasoning: 0, cache: { read: 0, write: 0 }
 const end = { type: 'step_finish', ...common(0), part: { reason: 'stop', tokens } };
 
 test('all times of a trial are within it, whatever times its harness reports', async () => {
-  const script = join(folder, 'model.yaml');
-  writeFileSync(script, 'turns: [{ text: hello, repeat: true }]\n');
-  const modelConfig = ModelConfig.parse({ scripted: script });
   const runners = [fixtureCliOf(opencodeLines)];
   await using bench = await openTrialBench({ models: { model: modelConfig }, runners });
   const printed = [...lines, end].map((line) => `echo '${JSON.stringify(line)}'`).join('\n');

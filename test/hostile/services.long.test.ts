@@ -1,10 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { networkInterfaces, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { relayPort } from '../../src/gateway/relay/relay.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';
-import { ModelConfig } from '../../src/suite/model-config.ts';
+import { scriptedModels } from '../trial/scripted-models.ts';
 import { openTrialBench, type TrialBench } from '../trial/trial-bench.ts';
 
 /**
@@ -39,19 +37,12 @@ until('sandbox 8000').then(async () => {
   found = all;
 });`;
 
-let folder: string;
 let bench: TrialBench;
-let model: ModelConfig;
+const models = scriptedModels({ model: 'turns: [{ text: Nobody asks. }]' });
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-hostile-services-'));
-  writeFileSync(join(folder, 'model.yaml'), 'turns: [{ text: Nobody asks. }]');
-  model = ModelConfig.parse({ scripted: join(folder, 'model.yaml') });
-  bench = await openTrialBench({ models: { model } });
+  bench = await openTrialBench({ models });
 });
-afterAll(async () => {
-  await bench?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => bench?.[Symbol.asyncDispose]());
 
 test('a service that the agent has taken over reaches the sandbox, but not its models, and nothing else', async () => {
   const host = Object.values(networkInterfaces())
@@ -65,7 +56,7 @@ test('a service that the agent has taken over reaches the sandbox, but not its m
     agent,
     {
       model: 'model',
-      modelConfig: model,
+      modelConfig: models.model,
       artifacts: ['found', 'relay'],
       environment: {
         ...noEnvironment,

@@ -1,9 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ModelConfig } from '../../src/suite/model-config.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
+import { scriptedModels } from '../trial/scripted-models.ts';
 import { openTrialBench, type TrialBench } from '../trial/trial-bench.ts';
 
 /** Agents that have not done the work, and keep the simulated user from saying so. */
@@ -39,22 +36,12 @@ turns:
   absent: `turns: [{ repeat: true, ${tooLong} }]\n`,
 };
 
-let folder: string;
 let bench: TrialBench;
-const models: Record<string, ModelConfig> = {};
+const models = scriptedModels(scripts);
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-users-'));
-  for (const [name, script] of Object.entries(scripts)) {
-    const file = join(folder, `${name}.yaml`);
-    writeFileSync(file, script);
-    models[name] = ModelConfig.parse({ scripted: file });
-  }
   bench = await openTrialBench({ models });
 });
-afterAll(async () => {
-  await bench?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => bench?.[Symbol.asyncDispose]());
 
 function talk(agent: keyof typeof scripts, person: keyof typeof scripts): Partial<TrialSpec> {
   const user = { goal: 'tea', prompt: 'You are brief.', model: person, turns: 5 };

@@ -1,34 +1,20 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ModelConfig } from '../../src/suite/model-config.ts';
+import { scriptedModels } from '../trial/scripted-models.ts';
 import { openTrialBench, type TrialBench, timeouts, validator } from '../trial/trial-bench.ts';
 
 /** Agents that leave work which, when a validator runs it, tries to be graded as what it is not. */
 
-let folder: string;
 let bench: TrialBench;
-const models: Record<string, ModelConfig> = {};
+const models = scriptedModels({
+  spender: 'turns:\n  - run: "true"\n  - run: "true"\n  - text: done\n',
+  judge: `turns: [{ text: '{"reason": "poor", "score": 0.1}' }]\n`,
+  prose: 'turns: [{ text: It is quite good., repeat: true }]\n',
+  refusing: 'turns: [{ trouble: { error: { status: 403, message: no such luck } }, repeat: true }]\n',
+});
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-hostile-'));
-  const scripts = {
-    spender: 'turns:\n  - run: "true"\n  - run: "true"\n  - text: done\n',
-    judge: `turns: [{ text: '{"reason": "poor", "score": 0.1}' }]\n`,
-    prose: 'turns: [{ text: It is quite good., repeat: true }]\n',
-    refusing: 'turns: [{ trouble: { error: { status: 403, message: no such luck } }, repeat: true }]\n',
-  };
-  for (const [name, script] of Object.entries(scripts)) {
-    const file = join(folder, `${name}.yaml`);
-    writeFileSync(file, script);
-    models[name] = ModelConfig.parse({ scripted: file });
-  }
   bench = await openTrialBench({ models, budgets: { trial: { requests: 2 }, batch: undefined } });
 });
-afterAll(async () => {
-  await bench?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => bench?.[Symbol.asyncDispose]());
 
 const work = (script: string) => `cat > work << 'END'\n#!/bin/bash\n${script}\nEND\nchmod +x work`;
 const module = (body: string) =>

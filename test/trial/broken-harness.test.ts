@@ -1,28 +1,17 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBudget } from '../../src/gateway/budget.ts';
-import { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
 import { fixtureCli } from './fixture-cli.ts';
+import { sayingHello, scriptedModels } from './scripted-models.ts';
 import { openTrialBench, type TrialBench } from './trial-bench.ts';
 
-let folder: string;
 let bench: TrialBench;
-let modelConfig: ModelConfig;
+const { model: modelConfig } = scriptedModels({ model: sayingHello });
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-broken-'));
-  const file = join(folder, 'model.yaml');
-  writeFileSync(file, 'turns: [{ text: hello, repeat: true }]\n');
-  modelConfig = ModelConfig.parse({ scripted: file });
   bench = await openTrialBench({ models: { model: modelConfig }, runners: [fixtureCli] });
 });
-afterAll(async () => {
-  await bench?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => bench?.[Symbol.asyncDispose]());
 
 function cli(run: string, change: Partial<TrialSpec> = {}): Partial<TrialSpec> {
   const profile = profileOf({ name: 'test', run });

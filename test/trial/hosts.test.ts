@@ -1,23 +1,18 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hostNetwork } from '../../src/gateway/hosts/proxy.ts';
 import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { agentSandbox, caseSandbox } from '../../src/suite/case-network.ts';
 import type { CaseTests } from '../../src/suite/case-tests.ts';
-import { ModelConfig } from '../../src/suite/model-config.ts';
 import type { TrialStep } from '../../src/trial/spec.ts';
+import { sayingHello, scriptedModels } from './scripted-models.ts';
 import { openTrialBench, specOf, type TrialBench } from './trial-bench.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'offsite-hosts-'));
-const models = { one: ModelConfig.parse({ scripted: join(folder, 'one.yaml') }) };
+const models = scriptedModels({ one: sayingHello });
 const server = createServer((request, response) => response.end(`hello from ${request.headers.host}`));
 let bench: TrialBench;
 beforeAll(async () => {
-  writeFileSync(join(folder, 'one.yaml'), 'turns: [{ text: Hello., repeat: true }]\n');
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   // Every name has one public address, and connections to it reach a server of this test.
@@ -31,7 +26,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await bench[Symbol.asyncDispose]();
   server.close();
-  rmSync(folder, { recursive: true });
 });
 
 const asking = 'ask() { curl -s -o /dev/null -w "%{http_code} " --max-time 30 "$@"; }';

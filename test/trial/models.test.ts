@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openBudget } from '../../src/gateway/budget.ts';
 import { relayPort } from '../../src/gateway/relay/relay.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
+import { scriptedModels } from './scripted-models.ts';
 import { openTrialBench, type TrialBench } from './trial-bench.ts';
 
 const scripts = {
@@ -38,23 +36,16 @@ turns:
 `,
 };
 
-let folder: string;
 let bench: TrialBench;
-const models: Record<string, ModelConfig> = {};
+const prices = { date: '2026-01-01', input: 10, output: 100, cacheRead: 1 };
+const models: Record<string, ModelConfig> = scriptedModels(scripts, (name) => ({
+  prices,
+  aliases: [`${name}-alias`],
+}));
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-scripts-'));
-  for (const [name, script] of Object.entries(scripts)) {
-    const file = join(folder, `${name}.yaml`);
-    writeFileSync(file, script);
-    const prices = { date: '2026-01-01', input: 10, output: 100, cacheRead: 1 };
-    models[name] = ModelConfig.parse({ scripted: file, prices, aliases: [`${name}-alias`] });
-  }
   bench = await openTrialBench({ models });
 });
-afterAll(async () => {
-  await bench?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => bench?.[Symbol.asyncDispose]());
 
 function on(model: string, change: Partial<TrialSpec> = {}): Partial<TrialSpec> {
   return {

@@ -1,9 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ModelConfig } from '../../src/suite/model-config.ts';
 import type { TrialStep } from '../../src/trial/spec.ts';
+import { scriptedModels } from './scripted-models.ts';
 import { openTrialBench } from './trial-bench.ts';
 
 const ask =
@@ -38,11 +35,11 @@ function step(name: string): TrialStep {
   };
 }
 
+const models = scriptedModels({
+  one: 'turns: [{ text: Hello., repeat: true, usage: { input: 10, output: 5 } }]\n',
+});
+
 test('the harness of each step has the model, and what the tests of a step run has none', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'offsite-steps-'));
-  const file = join(folder, 'one.yaml');
-  writeFileSync(file, 'turns: [{ text: Hello., repeat: true, usage: { input: 10, output: 5 } }]\n');
-  const models = { one: ModelConfig.parse({ scripted: file }) };
   await using bench = await openTrialBench({ models });
   const run = [
     ask,
@@ -58,7 +55,6 @@ test('the harness of each step has the model, and what the tests of a step run h
       thresholds: { default: 1, byName: {} },
     },
   });
-  rmSync(folder, { recursive: true });
   expect(result.verdict).toBe('passed');
   expect(result.derivedTrajectory ?? []).toEqual([]);
   const asked = result.trajectory?.filter(({ command }) => command.startsWith('curl'));

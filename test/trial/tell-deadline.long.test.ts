@@ -1,13 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openBudget } from '../../src/gateway/budget.ts';
 import type { TrialRecord } from '../../src/record/trial-record.ts';
-import { ModelConfig } from '../../src/suite/model-config.ts';
+import type { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
 import { profileVersion } from '../../src/suite/planned-variant.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
+import { scriptedModels } from './scripted-models.ts';
 import { openTrialBench, type TrialBench, timeouts } from './trial-bench.ts';
 
 const timeout = 120_000;
@@ -37,24 +35,14 @@ turns:
 `,
 };
 
-let folder: string;
 let bench: TrialBench;
-const models: Record<string, ModelConfig> = {};
+const models: Record<string, ModelConfig> = scriptedModels(scripts, () => ({ record: 'full' }));
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-scripts-'));
-  for (const [name, script] of Object.entries(scripts)) {
-    const file = join(folder, `${name}.yaml`);
-    writeFileSync(file, script);
-    models[name] = ModelConfig.parse({ scripted: file, record: 'full' });
-  }
   const batch = openBudget({ tokens: 9_000, requests: 1_000 }, Date.now());
   batch.spent.tokens = 3_000;
   bench = await openTrialBench({ models, budgets: { trial: { tokens: 50_000, requests: 20 }, batch } });
 }, timeout);
-afterAll(async () => {
-  await bench?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => bench?.[Symbol.asyncDispose]());
 
 const withTimeLeft = profileOf({ name: 'told', tellDeadline: true });
 const plain = profileOf({ name: 'told' });

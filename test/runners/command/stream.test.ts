@@ -1,38 +1,28 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../../../runners/command/runner.ts';
 import { streams } from '../../../runners/streams.ts';
 import { timelineSection } from '../../../src/cli/show/timeline.ts';
 
-import { ModelConfig } from '../../../src/suite/model-config.ts';
 import { type Profile, profileOf } from '../../../src/suite/plan.ts';
 import { StreamLine } from '../../../src/suite/stream-line.ts';
 import { plainText } from '../../../src/text/output.ts';
 import { ours } from '../../../src/text/printable.ts';
 import { reportOf } from '../../../src/trial/report.ts';
 import type { TrialSpec } from '../../../src/trial/spec.ts';
+import { sayingHello, scriptedModels } from '../../trial/scripted-models.ts';
 import { openTrialBench, type TrialBench, timeouts } from '../../trial/trial-bench.ts';
 import { readStream, recorded } from '../recorded-streams.ts';
 
 /** The CLIs whose stream a profile may name. */
 const profileStreams = Object.keys(streams) as (keyof typeof streams)[];
 
-let folder: string;
 let bench: TrialBench;
-let modelConfig: ModelConfig;
+const { model: modelConfig } = scriptedModels({ model: sayingHello });
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-stream-'));
-  const file = join(folder, 'model.yaml');
-  writeFileSync(file, 'turns: [{ text: hello, repeat: true }]\n');
-  modelConfig = ModelConfig.parse({ scripted: file });
   bench = await openTrialBench({ models: { model: modelConfig } });
 });
-afterAll(async () => {
-  await bench?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => bench?.[Symbol.asyncDispose]());
 
 const timeout = 120_000;
 const subject = { caseName: 'A', taskIndex: 0, ordinal: 0, model: 'model', sessionId: 's' };
