@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { conformanceChecks } from '../../src/engine/conformance/checks.ts';
 import { examineConformance } from '../../src/engine/conformance/testbed.ts';
 import { limitChecks, wallChecks } from '../../src/engine/conformance/walls.ts';
-import type { Engine } from '../../src/engine/engine.ts';
-import { testEngine } from './engine-fixture.ts';
 import { ruledOut } from './ruled-out.ts';
+import { engine, sharedEngine } from './shared-engine.ts';
 
-let engine: Engine;
+sharedEngine();
 let imageId: string;
 beforeAll(async () => {
-  engine = await testEngine();
   imageId = (await engine.findImage('offsite/base'))?.id ?? '';
 });
-afterAll(() => engine?.[Symbol.asyncDispose]());
 
 const examine = (checks: typeof conformanceChecks) =>
   examineConformance(checks, engine, { imageId, clock: systemClock });

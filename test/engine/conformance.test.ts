@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { commandChecks } from '../../src/engine/conformance/files.ts';
 import { examineConformance } from '../../src/engine/conformance/testbed.ts';
 import { wallChecks } from '../../src/engine/conformance/walls.ts';
-import type { Engine } from '../../src/engine/engine.ts';
 import { plainRuntimes } from '../../src/engine/port/engine-port.ts';
 import { dockerOf } from './docker-of.ts';
-import { testEngine } from './engine-fixture.ts';
+import { engine, sharedEngine } from './shared-engine.ts';
 
-let engine: Engine;
+sharedEngine();
 let imageId: string;
 beforeAll(async () => {
-  engine = await testEngine();
   imageId = (await engine.findImage('offsite/base'))?.id ?? '';
 });
-afterAll(() => engine?.[Symbol.asyncDispose]());
 
 test('an engine that always reports success fails the checks of commands', async () => {
   const { port } = engine;

@@ -1,17 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Container } from '../../src/engine/container.ts';
-import type { Engine } from '../../src/engine/engine.ts';
+import { describe, expect, test } from 'vitest';
 import { clockWith } from '../validate/validator-bench.ts';
 import { dockerOf } from './docker-of.ts';
 import { shell, startedContainer, testEngine } from './engine-fixture.ts';
+import { container, engine, sharedContainer } from './shared-engine.ts';
 
-let engine: Engine;
-let container: Container;
-beforeAll(async () => {
-  engine = await testEngine();
-  container = await startedContainer(engine, { env: { FROM_SPEC: 'spec', BOTH: 'spec' } });
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedContainer({ env: { FROM_SPEC: 'spec', BOTH: 'spec' } });
 
 describe('output', () => {
   test('is exact on both streams, for all byte values', async () => {

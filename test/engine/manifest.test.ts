@@ -1,16 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { manifestChanges, readManifest } from '../../src/engine/archive/stored-file.ts';
-import type { Container } from '../../src/engine/container.ts';
-import type { Engine } from '../../src/engine/engine.ts';
-import { shell, startedContainer, testEngine } from './engine-fixture.ts';
+import { shell } from './engine-fixture.ts';
+import { container, sharedContainer } from './shared-engine.ts';
 
-let engine: Engine;
-let container: Container;
-beforeAll(async () => {
-  engine = await testEngine();
-  container = await startedContainer(engine);
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedContainer();
 
 test('edits, additions, deletions, renames, modes, links and types are told exactly, and nothing else', async () => {
   await shell(

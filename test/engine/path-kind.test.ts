@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Container } from '../../src/engine/container.ts';
-import type { Engine } from '../../src/engine/engine.ts';
-import { shell, startedContainer, testEngine } from './engine-fixture.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { shell } from './engine-fixture.ts';
+import { container, sharedContainer } from './shared-engine.ts';
 
-let engine: Engine;
-let container: Container;
+sharedContainer();
 beforeAll(async () => {
-  engine = await testEngine();
-  container = await startedContainer(engine);
   await shell(
     container,
     `mkdir -p /own/folder; echo > /own/file; ln -s folder /own/link; ln -s nowhere /own/dangling`,
   );
 });
-afterAll(() => engine?.[Symbol.asyncDispose]());
 
 test.each([
   ['/own/folder', 'folder'],

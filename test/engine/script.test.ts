@@ -1,17 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Container } from '../../src/engine/container.ts';
-import type { Engine } from '../../src/engine/engine.ts';
+import { describe, expect, test } from 'vitest';
 import type { ScriptRequest } from '../../src/engine/script/step-recorder.ts';
 import { clockWith } from '../validate/validator-bench.ts';
 import { shell, startedContainer, testEngine, until, untilFile } from './engine-fixture.ts';
+import { container, engine, sharedContainer } from './shared-engine.ts';
 
-let engine: Engine;
-let container: Container;
-beforeAll(async () => {
-  engine = await testEngine();
-  container = await startedContainer(engine, { env: { FROM_SPEC: 'spec' } });
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedContainer({ env: { FROM_SPEC: 'spec' } });
 
 const run = (script: string, more: Partial<ScriptRequest> = {}) =>
   container.runScript({ script, timeoutMs: 60_000, ...more });

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll } from 'vitest';
+import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
+import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { testEngine } from './engine-fixture.ts';
+import { startedContainer, testEngine } from './engine-fixture.ts';
 
 /** The engine of the file that runs, in files that call {@link sharedEngine}. */
 export let engine: Engine;
@@ -11,4 +13,15 @@ export function sharedEngine(): void {
     engine = await testEngine();
   });
   afterAll(() => engine?.[Symbol.asyncDispose]());
+}
+
+/** The container of the file that runs, in files that call {@link sharedContainer}. */
+export let container: Container;
+
+/** Gives the tests of a file an engine, and one container for all of them. Call it in the file. */
+export function sharedContainer(changes: Partial<ContainerSpec> = {}): void {
+  sharedEngine();
+  beforeAll(async () => {
+    container = await startedContainer(engine, changes);
+  });
 }

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { dockerOf } from '../engine/docker-of.ts';
-import { markerRuns, startedContainer, testEngine } from '../engine/engine-fixture.ts';
+import { markerRuns, startedContainer } from '../engine/engine-fixture.ts';
+import { engine, sharedEngine } from '../engine/shared-engine.ts';
 import { relayedSandbox } from '../gateway/relay/relayed-sandbox.ts';
 import { openTrialBench, validator } from '../trial/trial-bench.ts';
 
@@ -95,11 +96,7 @@ async function probed(container: Container): Promise<Found> {
 }
 
 describe('on the engine', () => {
-  let engine: Engine;
-  beforeAll(async () => {
-    engine = await testEngine();
-  });
-  afterAll(() => engine?.[Symbol.asyncDispose]());
+  sharedEngine();
 
   const kinds: [string, Partial<ContainerSpec>][] = [
     ['the profile "compatible"', {}],

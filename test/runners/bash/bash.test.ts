@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { bash } from '../../../runners/bash/runner.ts';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { OffsiteError } from '../../../src/base/offsite-error.ts';
 import { type Container, containerOf } from '../../../src/engine/container.ts';
-import type { Engine } from '../../../src/engine/engine.ts';
 import { chatOver } from '../../../src/gateway/chat/chat-over.ts';
 import type { HarnessRun, HarnessSession, ModelAccess } from '../../../src/harness/runner.ts';
 import { type Wire, wires } from '../../../src/suite/model-config.ts';
@@ -12,20 +11,14 @@ import {
   killFirstProcess,
   shell,
   startedContainer,
-  testEngine,
   testSpec,
   untilFile,
 } from '../../engine/engine-fixture.ts';
+import { container, engine, sharedContainer } from '../../engine/shared-engine.ts';
 import { scripted } from '../../gateway/scripted/asking.ts';
 import { byRootOfEngine } from '../../needs.ts';
 
-let engine: Engine;
-let container: Container;
-beforeAll(async () => {
-  engine = await testEngine();
-  container = await startedContainer(engine);
-});
-afterAll(async () => engine?.[Symbol.asyncDispose]());
+sharedContainer();
 
 interface Options {
   profile?: Partial<Profile>;
