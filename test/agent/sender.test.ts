@@ -64,16 +64,14 @@ interface World {
   shows?: Step[];
 }
 
+const clientTo = ({ url }: ScriptedService) =>
+  createClient({ url, apiKey: 'key-1234', clock: systemClock, retry: { attempts: 1 } });
+
 /** Delivers a queued report of each of `times` trials to a service that answers so. */
 async function deliver(steps: Step[], world: World = {}) {
   const { times = 1, atOnce = false, sent = report, lease, commands = 1, shows = [bare] } = world;
   await using service = await scriptedService(answers(steps, shows));
-  await using client = createClient({
-    url: service.url,
-    apiKey: 'key-1234',
-    clock: systemClock,
-    retry: { attempts: 1 },
-  });
+  await using client = clientTo(service);
   using ledger = new Ledger(folder, systemClock);
   const batch = ledger.batches.add({
     service: 'there',
@@ -119,6 +117,10 @@ function sentTo(service: ScriptedService) {
   return service.received.map(({ body }) => JSON.parse(body)).filter(({ id }) => id !== undefined);
 }
 
+/** Takes reports by their batch alone. */
+const byBatch: Step = (response, received) =>
+  (JSON.parse(received.body).id === 'batch_1' ? success : notFound)(response, received);
+
 describe('a report', () => {
   test('goes out once, with the id of its run, and leaves the outbox', async () => {
     const { outcomes, sent, left } = await deliver([success]);
@@ -143,8 +145,6 @@ describe('a report', () => {
   });
 
   test('goes by its batch alone at first, and none follows where a service files it elsewhere', async () => {
-    const byBatch: Step = (response, received) =>
-      (JSON.parse(received.body).id === 'batch_1' ? success : notFound)(response, received);
     const shows = [listed({ status: 'queued' })];
     const { outcomes, left, sent } = await deliver([byBatch], { times: 4, atOnce: true, shows });
     expect(sent.filter(({ id }) => id === 'batch_1')).toHaveLength(1);
@@ -153,8 +153,6 @@ describe('a report', () => {
   });
 
   test('by its batch is seen at each run, since only the first may be in its place', async () => {
-    const byBatch: Step = (response, received) =>
-      (JSON.parse(received.body).id === 'batch_1' ? success : notFound)(response, received);
     const ofRun = (id: string, status: string) =>
       json(200, {
         page: 1,
@@ -168,12 +166,7 @@ describe('a report', () => {
         received,
       );
     await using service = await scriptedService(answers([byBatch], [shows]));
-    await using client = createClient({
-      url: service.url,
-      apiKey: 'key-1234',
-      clock: systemClock,
-      retry: { attempts: 1 },
-    });
+    await using client = clientTo(service);
     using ledger = new Ledger(folder, systemClock);
     const run = { taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v' };
     const batch = ledger.batches.add({
@@ -376,12 +369,7 @@ describe('a report', () => {
 
   test('of a run that this agent found is never sent by its batch: its index there is not known', async () => {
     await using service = await scriptedService(notFound, success);
-    await using client = createClient({
-      url: service.url,
-      apiKey: 'key-1234',
-      clock: systemClock,
-      retry: { attempts: 1 },
-    });
+    await using client = clientTo(service);
     using ledger = new Ledger(folder, systemClock);
     ledger.foundRuns.adopt({
       service: 'there',

@@ -93,18 +93,6 @@ describe.concurrent('offsite doctor', () => {
     expect(check('service')).toMatchObject({ state: 'ok' });
   });
 
-  test('names the place of what is wrong in the configuration, and exits with 2', async () => {
-    using place = openPlace();
-    const config = place.write('offsite.yaml', 'sandboxes:\n  local: { memroy: 1g }\n');
-    const { exitCode, check } = await doctor(place, { ...nowhere, OFFSITE_CONFIG: config });
-    expect(exitCode).toBe(2);
-    expect(check('configuration')).toMatchObject({
-      state: 'fail',
-      kind: 'input',
-      found: expect.stringMatching(/offsite\.yaml:2:\d+: .*memroy/),
-    });
-  });
-
   test("names the variables of models' keys that are not set, and never prints what is in one", async () => {
     using place = openPlace();
     const model = (apiKeyEnv: string) => ({

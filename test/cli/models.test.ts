@@ -1,11 +1,7 @@
-import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
-import { modelsCommand } from '../../src/cli/commands/models.ts';
-import { printFailure } from '../../src/cli/failure.ts';
-import { Output } from '../../src/text/output.ts';
+import { json, testUpstream } from '../gateway/test-upstream.ts';
+import { modelsIn } from './models/models-in-process.ts';
 import { openPlace } from './place.ts';
 
 afterEach(() => {
@@ -13,49 +9,14 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-interface Given {
-  files?: Record<string, string>;
-  clock?: Clock;
-}
-
 /** Runs `offsite models …` in this process on a configuration of these models. */
-async function models(config: string, args: string[], { files = {}, clock = systemClock }: Given = {}) {
+async function models(config: string, args: string[], clock?: Clock) {
   using place = openPlace();
-  const file = place.write('offsite.yaml', config);
-  for (const [name, content] of Object.entries(files)) place.write(name, content);
-  const printed: string[] = [];
-  const failure: string[] = [];
-  const out = new Output({ write: (characters) => printed.push(characters) });
-  const err = new Output({ write: (characters) => failure.push(characters) });
-  let exitCode = 0;
-  try {
-    await modelsCommand(clock, { out, err }).parseAsync([...args, '--config', file], { from: 'user' });
-  } catch (error) {
-    exitCode = printFailure(error, err);
-  }
-  return { exitCode, stdout: printed.join(''), stderr: failure.join('') };
+  place.write('offsite.yaml', config);
+  return await modelsIn(place, args, clock);
 }
 
 const key = 'sk-a-secret-that-is-long-enough';
-
-/** A server that answers everything with one document. */
-async function serverOf(status: number, body: object) {
-  const requests: { url: string | undefined; headers: IncomingHttpHeaders }[] = [];
-  const server = createServer((request, response) => {
-    requests.push({ url: request.url, headers: request.headers });
-    request.resume();
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const close = async () => {
-    server.closeAllConnections();
-    server.close();
-    await once(server, 'close');
-  };
-  const { port } = server.address() as AddressInfo;
-  return { port, requests, [Symbol.asyncDispose]: close };
-}
 
 const configured = (port: number) => `
 models:
@@ -113,7 +74,7 @@ describe('offsite models', () => {
 describe('offsite models check', () => {
   test('makes one call and says what came back, its usage and cost', async () => {
     vi.stubEnv('MINE_API_KEY', key);
-    await using server = await serverOf(200, fine);
+    await using server = await testUpstream(json(200, fine));
     const { exitCode, stdout } = await models(configured(server.port), [
       'check',
       'mine',
@@ -129,24 +90,18 @@ describe('offsite models check', () => {
       usage: { inputTokens: 10, outputTokens: 5, costUsd: 0.02 },
       pricesOf: '2026-01-15',
     });
-    expect(server.requests).toMatchObject([
-      { url: '/v1/chat/completions', headers: { authorization: `Bearer ${key}` } },
+    expect(server.received).toMatchObject([
+      { path: '/v1/chat/completions', headers: { authorization: `Bearer ${key}` } },
     ]);
   });
 
   test('prints for people', async () => {
     vi.stubEnv('MINE_API_KEY', key);
-    await using server = await serverOf(200, fine);
+    await using server = await testUpstream(json(200, fine));
     const { stdout } = await models(configured(server.port), ['check', 'mine', '--quick']);
     expect(stdout).toMatch(/^answer +"ready"$/m);
     expect(stdout).toMatch(/^tokens +10 in, 5 out$/m);
     expect(stdout).toMatch(/^cost +0\.020000 USD \(prices of 2026-01-15\)$/m);
-  });
-
-  test('asks a scripted model, whose file is beside the configuration', async () => {
-    const files = { 'played.yaml': 'turns: [{ text: ready, when: { user: ready } }]' };
-    const { exitCode, stdout } = await models(configured(1), ['check', 'played'], { files });
-    expect({ exitCode, stdout }).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/"ready"/) });
   });
 
   test('asks over another of the wires', async () => {
@@ -157,12 +112,12 @@ describe('offsite models check', () => {
       stop_reason: 'end_turn',
       content: [{ type: 'text', text: 'ready' }],
     };
-    await using server = await serverOf(200, answer);
+    await using server = await testUpstream(json(200, answer));
     const args = ['check', 'mine', '--quick', '--wire', 'anthropic-messages'];
     expect((await models(configured(server.port), args)).stdout).toMatch(
       /^tokens +unknown in, unknown out$/m,
     );
-    expect(server.requests).toMatchObject([{ url: '/v1/messages', headers: { 'x-api-key': key } }]);
+    expect(server.received).toMatchObject([{ path: '/v1/messages', headers: { 'x-api-key': key } }]);
   });
 
   test.each([
@@ -194,7 +149,7 @@ describe('offsite models check', () => {
     'exits with 3 and a hint for status %s, without the key that the server repeats',
     async (status, message) => {
       vi.stubEnv('MINE_API_KEY', key);
-      await using server = await serverOf(status, { error: { message: `bad key ${key}` } });
+      await using server = await testUpstream(json(status, { error: { message: `bad key ${key}` } }));
       const { exitCode, stderr } = await models(configured(server.port), ['check', 'mine']);
       expect(exitCode).toBe(3);
       expect(stderr).toMatch(message);
@@ -204,14 +159,14 @@ describe('offsite models check', () => {
 
   test('exits with 3 and a hint where nothing listens', async () => {
     vi.stubEnv('MINE_API_KEY', key);
-    const gone = await serverOf(200, {});
+    const gone = await testUpstream(json(200, {}));
     await gone[Symbol.asyncDispose]();
     let now = systemClock.now();
     const sleep = async (ms: number) => {
       now += ms;
     };
     const clock: Clock = { ...systemClock, now: () => now, sleep };
-    const { exitCode, stderr } = await models(configured(gone.port), ['check', 'mine'], { clock });
+    const { exitCode, stderr } = await models(configured(gone.port), ['check', 'mine'], clock);
     expect(exitCode).toBe(3);
     expect(stderr).toMatch(/ECONNREFUSED[\s\S]*running/);
   });

@@ -130,16 +130,6 @@ test('what a service keeps answering is shown, without control characters, and s
   expect(error.hint).toMatch(/base address/);
 });
 
-test('an answer of another shape is explained path by path', async () => {
-  await using service = await scriptedService(
-    json(200, { ...whoami, credential: { kind: 'apiKey' }, permissions: 3 }),
-  );
-  await using client = clientOf(service, { retry: { attempts: 1 } });
-  const { message } = await errorOf(client.call('auth.whoami', {}));
-  expect(message).toMatch(/\n {2}credential\.name: .*expected string/);
-  expect(message).toMatch(/\n {2}permissions: .*expected array/);
-});
-
 test('a redirect is an error that names where it leads, and the key is not sent there', async () => {
   await using elsewhere = await scriptedService(json(200, whoami));
   for (const status of [301, 302, 303, 307, 308]) {

@@ -1,17 +1,10 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ArchivedEntry } from '../../src/engine/archive/entries.ts';
-import type { Container } from '../../src/engine/container.ts';
-import type { Engine } from '../../src/engine/engine.ts';
-import { shell, startedContainer, testEngine } from './engine-fixture.ts';
+import { shell, startedContainer } from './engine-fixture.ts';
+import { container, engine, sharedContainer } from './shared-engine.ts';
 
-let engine: Engine;
-let container: Container;
-beforeAll(async () => {
-  engine = await testEngine();
-  container = await startedContainer(engine);
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedContainer();
 
 async function contentOf(entry: ArchivedEntry): Promise<Buffer> {
   const chunks: Buffer[] = [];

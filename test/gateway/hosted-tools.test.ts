@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { place } from './gateway-fixture.ts';
+import { type Place, place } from './gateway-fixture.ts';
 import { chatAnswer, json } from './test-upstream.ts';
 
 const paths = { chat: '/v1/chat/completions', responses: '/v1/responses', messages: '/v1/messages' };
@@ -47,15 +47,14 @@ const own: [keyof typeof paths, object][] = [
   ['messages', { tools: [{ type: 'computer_20250124' }, { type: 'text_editor_20250728' }] }],
 ];
 
+const ask = (at: Place, [name, body]: [keyof typeof paths, object]) =>
+  at.sandbox.ask({ path: paths[name], headers: at.agent, body: { model: 'big', ...body } });
+
 test('tools that run at the provider are refused, with how to allow them', async () => {
   await using at = await place({ model: { wire } }, json(200, chatAnswer));
-  for (const [name, body] of hosted) {
-    const answer = await at.sandbox.ask({
-      path: paths[name],
-      headers: at.agent,
-      body: { model: 'big', ...body },
-    });
-    expect(answer.status, JSON.stringify(body)).toBe(400);
+  for (const each of hosted) {
+    const answer = await ask(at, each);
+    expect(answer.status, JSON.stringify(each)).toBe(400);
     expect(answer.body.error.message).toContain('hostedTools: allow');
   }
   expect(at.upstream.received).toHaveLength(0);
@@ -63,32 +62,16 @@ test('tools that run at the provider are refused, with how to allow them', async
 
 test('tools that the sandbox runs itself pass', async () => {
   await using at = await place({ model: { wire } }, json(200, chatAnswer));
-  for (const [name, body] of own) {
-    const answer = await at.sandbox.ask({
-      path: paths[name],
-      headers: at.agent,
-      body: { model: 'big', ...body },
-    });
-    expect(answer.status, JSON.stringify(body)).toBe(200);
-  }
+  for (const each of own) expect((await ask(at, each)).status, JSON.stringify(each)).toBe(200);
 });
 
 test('a model whose provider may run tools takes them all', async () => {
   await using at = await place({ model: { wire, hostedTools: 'allow' } }, json(200, chatAnswer));
-  for (const [name, body] of [...hosted, ...own]) {
-    const answer = await at.sandbox.ask({
-      path: paths[name],
-      headers: at.agent,
-      body: { model: 'big', ...body },
-    });
-    expect(answer.status, JSON.stringify(body)).toBe(200);
-  }
+  for (const each of [...hosted, ...own])
+    expect((await ask(at, each)).status, JSON.stringify(each)).toBe(200);
 });
 
 test('a response in the background, which nobody could meter, is refused', async () => {
   await using at = await place({ model: { wire, hostedTools: 'allow' } }, json(200, chatAnswer));
-  const body = { model: 'big', background: true };
-  expect(await at.sandbox.ask({ path: paths.responses, headers: at.agent, body })).toMatchObject({
-    status: 400,
-  });
+  expect(await ask(at, ['responses', { background: true }])).toMatchObject({ status: 400 });
 });

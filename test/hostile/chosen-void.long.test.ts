@@ -59,7 +59,6 @@ describe.concurrent('an agent has failed, and is not excused,', () => {
 
   test.each([
     ['that removes the loader of every program', 'rm -rf /lib64'],
-    ['that removes bash', 'rm /bin/bash'],
     ['that puts a folder in the place of the null device', 'rm /dev/null; mkdir /dev/null'],
   ])('%s where it is graded in its own sandbox', async (_, run) => {
     expect(await bench.trial(run, { prepare, verify, verifyPlace: same })).toMatchObject({
@@ -107,14 +106,6 @@ describe.concurrent('protected files', () => {
   test('may be touched, and lie beside large ones', async () => {
     const honest = `${filler}; touch test/check.sh; echo right > result`;
     expect(await bench.trial(honest, { ...protectedTests, verify })).toMatchObject({ verdict: 'passed' });
-  });
-
-  test('cannot be hidden behind a link, beside a large file', async () => {
-    const forged = `${filler}; mkdir own; echo 'exit 0' > own/check.sh; rm -r test; ln -s own test`;
-    expect(await bench.trial(forged, { ...protectedTests, verify: 'sh test/check.sh' })).toMatchObject({
-      verdict: 'failed',
-      validations: [{ message: expect.stringContaining('files that the case protects were changed') }],
-    });
   });
 });
 

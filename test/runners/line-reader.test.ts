@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { LineReader } from '../../src/base/line-reader.ts';
 
@@ -19,19 +18,6 @@ function linesOf(
   reader.end();
   return { lines, overlong };
 }
-
-test('lines are whole, with every character whole, however the bytes arrive', () => {
-  const line = fc.string({ unit: 'grapheme', minLength: 1 }).filter((text) => !text.includes('\n'));
-  fc.assert(
-    fc.property(fc.array(line), fc.integer({ min: 1, max: 9 }), (lines, size) => {
-      const bytes = Buffer.from(lines.join('\n'));
-      const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
-        bytes.subarray(index * size, (index + 1) * size),
-      );
-      expect(linesOf(chunks).lines).toEqual(lines);
-    }),
-  );
-});
 
 test('a chunk may be used again by its owner once it has been taken', () => {
   const lines: string[] = [];

@@ -75,19 +75,6 @@ describe('what cannot run here is an obstacle at its key', () => {
       expect(notesOf(named)).toContain('shared-workdir task.toml:3:13');
     }
   });
-
-  test('files beside an image', () => {
-    const found = set.harbor('task', {
-      'environment/Dockerfile': null,
-      'environment/data.txt': 'data',
-      ...toml(`${head}environment.docker_image = "python:3"\n`),
-    });
-    expect(taskOf(found).environment).toMatchObject({
-      source: { kind: 'image', image: 'python:3' },
-      files: `${found.place}/environment`,
-    });
-    expect(obstaclesOf(found)).toEqual([]);
-  });
 });
 
 describe('what is done in another way, or ignored, is a note at its key', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { validatorRecords } from '../../src/bounds/grading.ts';
-import { captured, matchManifest, withoutContent } from '../../src/validate/record.ts';
+import { captured } from '../../src/validate/record.ts';
 import { verdictOf } from '../../src/validate/verify.ts';
 
 const validation = (exitCode?: number) => ({
@@ -52,30 +52,6 @@ describe('the verdict', () => {
   });
 });
 
-describe('the manifest', () => {
-  const manifest = [
-    { index: 0, name: 'first' },
-    { index: 1, name: 'second' },
-  ];
-
-  test('orders validations by its names, and puts others after', () => {
-    const { found, missing } = matchManifest(
-      [{ name: 'extra' }, { name: 'second' }, { name: 'first' }],
-      manifest,
-    );
-    expect(found.map(({ index, name }) => [index, name])).toEqual([
-      [0, 'first'],
-      [1, 'second'],
-      [2, 'extra'],
-    ]);
-    expect(missing).toEqual([]);
-  });
-
-  test('says which of its names never came', () => {
-    expect(matchManifest([{ name: 'first' }], manifest).missing).toEqual(['second']);
-  });
-});
-
 test('a captured text keeps its beginning and end, says how much it left out, and is well-formed', () => {
   const text = `begin${'x'.repeat(validatorRecords.bytes.kept)}end\ud800`;
   const result = captured(text);
@@ -84,23 +60,4 @@ test('a captured text keeps its beginning and end, says how much it left out, an
   expect(result.text).toMatch(/end\ufffd$/);
   expect(result.text).toContain('[… 9 characters left out …]');
   expect(captured('short')).toEqual({ text: 'short', truncated: false });
-});
-
-test('capture: false keeps timing and verdict, and no text', () => {
-  const full = {
-    ...validation(1),
-    startedAt: 1,
-    durationMs: 2,
-    message: 'secret',
-    output: { text: 'secret' },
-    error: { text: 'secret' },
-    logs: [{ index: 0, at: 3, value: { text: 'secret' } }],
-  };
-  expect(JSON.stringify(withoutContent(full))).not.toContain('secret');
-  expect(withoutContent(full)).toMatchObject({
-    exitCode: 1,
-    startedAt: 1,
-    durationMs: 2,
-    logs: [{ index: 0, at: 3 }],
-  });
 });

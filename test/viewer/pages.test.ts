@@ -344,12 +344,3 @@ test("the theme is the system's until one is chosen, which stays", async () => {
   expect(await back()).toBe(dark);
   opened.calm();
 });
-
-test('without the token a page says what to do', async () => {
-  const page = await opened.open('/');
-  const url = new URL(page.url());
-  const context = await page.context().browser()?.newContext();
-  const stranger = await context?.newPage();
-  await stranger?.goto(url.origin);
-  await stranger?.getByText('Open the address that').waitFor();
-});

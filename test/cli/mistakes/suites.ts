@@ -89,17 +89,7 @@ export const inSuites: readonly Mistake[] = [
   },
   {
     mistake: 'a file outside the folder of the suite',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: m, harness: bash }
-cases:
-  - id: a
-    verify: { file: ../verify.sh }
-`,
-      '../verify.sh': `true
-`,
-    },
+    files: { ...changed('suite.yaml', '"true"', '{ file: ../verify.sh }'), '../verify.sh': 'true\n' },
     printed: [
       "suite.yaml:6:5: cases[0].verify: cannot read HOME/verify.sh: it is outside the suite's folder .; permit it with --allow-outside, or allowOutside in offsite.yaml",
     ],
@@ -173,15 +163,7 @@ cases:
   },
   {
     mistake: 'a model as a provider calls it',
-    files: {
-      'suite.yaml': `suite: { id: s, prompt: "Do it." }
-variants:
-  - { model: openai/gpt-4o, harness: bash }
-cases:
-  - id: a
-    verify: "true"
-`,
-    },
+    files: changed('suite.yaml', 'model: m', 'model: openai/gpt-4o'),
     printed: [
       'suite.yaml:3:7: variants[0].model: "openai/gpt-4o" is not a model of offsite.yaml; available: m; `offsite models add` adds one',
     ],

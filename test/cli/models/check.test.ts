@@ -193,13 +193,6 @@ describe('models check', () => {
     expect({ fails, isNear: holds > 4_000 && holds <= 5_500 }).toEqual({ fails: undefined, isNear: true });
   });
 
-  test('makes one call with --quick', async () => {
-    await using server = await scriptedServer(ableModel, { routes: llamaCppRoutes });
-    const { found } = await checked(server, {}, ['--quick']);
-    expect(found.examined).toBeUndefined();
-    expect(server.received.map(({ path }) => path)).toEqual(['/v1/chat/completions']);
-  });
-
   test('asks which model if there are several', async () => {
     using place = openPlace();
     place.write('offsite.yaml', 'models: { a: { scripted: a.yaml }, b: { scripted: b.yaml } }');

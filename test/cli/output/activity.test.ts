@@ -5,18 +5,6 @@ import { activityAt } from './activity-fixture.ts';
 const s = 1_000;
 
 describe('what is going on', () => {
-  test('is nothing at first', () => {
-    const { activity } = activityAt();
-    expect(activity.isBusy).toBe(false);
-    expect(activity.state()).toMatchObject({
-      planned: 0,
-      done: 0,
-      leftMs: undefined,
-      running: [],
-      builds: [],
-    });
-  });
-
   test('names each running trial with its phase and its whole time, the longest first', () => {
     const { activity, runs, pass, ends } = activityAt();
     runs('b', 'sandbox');

@@ -5,7 +5,7 @@ import { trialWords } from '../../../src/cli/output/activity-text.ts';
 import { type Display, frameOf } from '../../../src/cli/output/frame.ts';
 import { liveDisplay } from '../../../src/cli/output/live-display.ts';
 import { Output } from '../../../src/text/output.ts';
-import { activityAt, trial } from './activity-fixture.ts';
+import { activityAt } from './activity-fixture.ts';
 import { TerminalScreen } from './terminal-screen.ts';
 
 let display: Display | undefined;
@@ -129,12 +129,4 @@ describe('on a terminal', () => {
     live.changed();
     await expect.poll(() => screen.lines()).toEqual([]);
   });
-});
-
-test('trials are named in full where there is room', async () => {
-  const screen = new TerminalScreen({ columns: 120 });
-  const { activity } = activityAt();
-  activity.update({ kind: 'phase', trial: trial('a', 'codex-expert #3'), phase: 'verify' });
-  open(screen, activity).changed();
-  expect(await screen.lines()).toEqual(['  … a  codex-expert #3  verify  0 s']);
 });

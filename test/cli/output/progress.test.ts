@@ -1,15 +1,11 @@
 import { expect, test } from 'vitest';
 import type { BatchEvent, BatchTrial } from '../../../src/agent/run-batch.ts';
 import { Activity } from '../../../src/cli/output/activity.ts';
-import { trialWords } from '../../../src/cli/output/activity-text.ts';
-import { frameOf } from '../../../src/cli/output/frame.ts';
-import { liveDisplay } from '../../../src/cli/output/live-display.ts';
 import { Progress, plainDisplay } from '../../../src/cli/output/progress.ts';
 import type { Cause } from '../../../src/record/cause.ts';
 import type { TrialRecord } from '../../../src/record/trial-record.ts';
 import { Output } from '../../../src/text/output.ts';
 import { handClock } from '../../agent/test-clock.ts';
-import { TerminalScreen } from './terminal-screen.ts';
 
 function plain() {
   let printed = '';
@@ -77,15 +73,6 @@ test('an image that a registry may have later is told once, not with each attemp
   expect(printed().filter((line) => line.includes('has no image'))).toHaveLength(1);
 });
 
-test('an install that fails is told once for all cases', () => {
-  const { progress, printed } = plain();
-  const install: Cause = { ...cause, phase: 'install', message: 'install exited with 1' };
-  progress.event(failed('1', 'install of codex', install));
-  for (const id of ['a', 'b']) progress.event(voided(trialOf(id, 'v', 0), install));
-  expect(printed().filter((line) => line.includes('why'))).toHaveLength(1);
-  expect(printed().at(-1)).toBe('  ○ b · v #0  void: its install failed');
-});
-
 test('a prepare that runs in each trial’s own sandbox is told with the first trial that it fails for', () => {
   const { progress, printed } = plain();
   for (const ordinal of [0, 1]) progress.event(voided(trialOf('a', 'v', ordinal), cause));
@@ -139,29 +126,4 @@ test('a step without a terminal is a line at its beginning and one at its end, a
     'Building: failed after 0 s',
   ]);
   expect(activity.isBusy).toBe(false);
-});
-
-test('a step on a terminal is a line that counts its time, and one at its end', async () => {
-  const screen = new TerminalScreen();
-  const err = new Output(screen);
-  let now = 0;
-  const activity = new Activity(() => now);
-  const stream = screen as unknown as NodeJS.WriteStream;
-  const shown = (content: Parameters<Output['shown']>[0]) => err.shown(content);
-  using progress = new Progress(
-    activity,
-    liveDisplay({
-      stream,
-      err,
-      frame: (size) => frameOf(activity.state(), { size, words: trialWords, shown }),
-    }),
-  );
-  await progress.during('Pulling node', async () => {
-    now = 12_000;
-    await expect.poll(() => screen.lines(), { timeout: 5_000 }).toEqual(['  Pulling node  12 s']);
-  });
-  progress[Symbol.dispose]();
-  const lines = await screen.lines();
-  expect(lines).toHaveLength(1);
-  expect(lines[0]).toMatch(/^Pulling node: done in \d s$/);
 });
