@@ -6,10 +6,10 @@ export class Semaphore<Need = undefined> {
   #limit: number;
   readonly #held = new Set<{ need: Need }>();
   readonly #waiting = new Map<() => void, { need: Need }>();
-  readonly #fits: (held: Need[], next: Need) => boolean;
+  readonly #fits: ((held: Need[], next: Need) => boolean) | undefined;
 
   /** @param fits whether a request may be met beside those that hold permits */
-  constructor(limit: number, fits: (held: Need[], next: Need) => boolean = () => true) {
+  constructor(limit: number, fits?: (held: Need[], next: Need) => boolean) {
     this.#limit = limit;
     this.#fits = fits;
   }
@@ -73,7 +73,7 @@ export class Semaphore<Need = undefined> {
 
   /** Whether a request would be met now. */
   fits(need: Need): boolean {
-    return this.#held.size < this.#limit && this.#fits(this.holders, need);
+    return this.#held.size < this.#limit && (this.#fits?.(this.holders, need) ?? true);
   }
 
   #admit(): void {

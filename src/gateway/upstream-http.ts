@@ -174,5 +174,7 @@ export async function beginningOf(source: AsyncIterable<Uint8Array>, most: 'judg
       await iterator.return?.();
     }
   }
-  return { read: Buffer.concat(chunks), whole, discard: async () => void (await iterator.return?.()) };
+  const [only, ...more] = chunks;
+  const read = only instanceof Buffer && more.length === 0 ? only : Buffer.concat(chunks);
+  return { read, whole, discard: async () => void (await iterator.return?.()) };
 }

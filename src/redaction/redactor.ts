@@ -160,6 +160,7 @@ export class Redactor {
 }
 
 function bufferOf(bytes: Uint8Array): Buffer {
+  if (bytes instanceof Buffer) return bytes;
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 

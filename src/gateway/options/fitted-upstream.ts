@@ -1,8 +1,7 @@
 import { modelAnswers } from '../../bounds/model.ts';
-import type { Wire } from '../../suite/model-config.ts';
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from '../answer.ts';
 import { isContextFull } from '../chat/model-errors.ts';
-import { meterOf } from '../metering.ts';
+import { readAhead } from '../metering.ts';
 import { beginningOf } from '../upstream-http.ts';
 import { type ModelError, readErrorText } from '../wires/model-error.ts';
 import type { RefusedOptions } from './refused-options.ts';
@@ -90,15 +89,8 @@ async function refusalIn(
   if (!isDocument && (status < 400 || otherFailures.has(status))) return answer;
   const { read, whole, discard } = await beginningOf(answer.body, isDocument ? 'first' : 'judged');
   const passed = { ...answer, body: whole() };
-  if (isDocument && !isErrorDocument(wire, read)) return passed;
+  if (isDocument && readAhead(wire, read).failure === undefined) return passed;
   return { answer: passed, error: readErrorText(read), discard };
-}
-
-/** Whether a document that came with a success has no answer, and the words of an error. */
-function isErrorDocument(wire: Wire, read: Buffer): boolean {
-  const meter = meterOf(wire, 200, 'application/json');
-  meter.chunk(read);
-  return meter.end().failure !== undefined;
 }
 
 function wordsOf({ answer, error }: Refusal): string {
