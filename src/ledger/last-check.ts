@@ -1,4 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 
 /** Milliseconds for which a check holds. A disk may damage a file that nobody writes. */
 const holdsFor = 24 * 60 * 60_000;
@@ -26,6 +26,11 @@ export function noteCheck(file: string, checkedAt: number): void {
   } catch {
     // The disk is full, or the folder is gone: the next start reads the whole file.
   }
+}
+
+/** Has the next start check the database: a statement met a damaged part. */
+export function forgetCheck(file: string): void {
+  rmSync(noteOf(file), { force: true });
 }
 
 function noteOf(file: string): string {

@@ -12,7 +12,7 @@ import { openDatabase } from './database.ts';
 import { FleetTasks } from './fleet-tasks.ts';
 import { FoundRuns } from './found-runs.ts';
 import { Gradings } from './gradings.ts';
-import { lastCheck, noteCheck } from './last-check.ts';
+import { forgetCheck, lastCheck, noteCheck } from './last-check.ts';
 import { type Lock, takeLock } from './lock.ts';
 import { migrations } from './migrations.ts';
 import { Outbox } from './outbox.ts';
@@ -109,7 +109,9 @@ export class Ledger implements Disposable {
 
   [Symbol.dispose](): void {
     this.records[Symbol.dispose]();
-    if (this.#checkedAt !== undefined) noteCheck(this.records.file, this.#checkedAt);
+    const { file, isDamaged } = this.records;
+    if (isDamaged) forgetCheck(file);
+    else if (this.#checkedAt !== undefined) noteCheck(file, this.#checkedAt);
   }
 }
 

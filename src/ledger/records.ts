@@ -43,6 +43,7 @@ export class Records implements Disposable {
   readonly #watch: TransactionWatch | undefined;
   readonly #reserve: Reserve | undefined;
   readonly #statements = new Map<string, StatementSync>();
+  #isDamaged = false;
 
   constructor(parts: {
     file: string;
@@ -160,7 +161,15 @@ export class Records implements Disposable {
   check(depth: 'quick' | 'full'): void {
     const pragma = depth === 'quick' ? 'quick_check' : 'integrity_check';
     const findings = this.all(`PRAGMA ${pragma}(5)`).map((row) => String(row[pragma]));
-    if (findings.length !== 1 || findings[0] !== 'ok') throw damagedDatabase(this.file, findings.join('; '));
+    this.#guarded(() => {
+      if (findings.length !== 1 || findings[0] !== 'ok')
+        throw damagedDatabase(this.file, findings.join('; '));
+    });
+  }
+
+  /** Whether a statement met a damaged part. */
+  get isDamaged(): boolean {
+    return this.#isDamaged;
   }
 
   [Symbol.dispose](): void {
@@ -179,7 +188,9 @@ export class Records implements Disposable {
     try {
       return work();
     } catch (error) {
-      throw databaseFailure(this.file, error);
+      const failure = databaseFailure(this.file, error);
+      if (failure instanceof OffsiteError && failure.code === 'DATABASE_DAMAGED') this.#isDamaged = true;
+      throw failure;
     }
   }
 }

@@ -55,6 +55,14 @@ async function addFinished(ledger: Ledger, id: string, delivered: boolean): Prom
   return ledger.queue.ofBatch(batch.key)[0]?.result ?? '';
 }
 
+/** Writes nonsense over the beginning of all pages but the first two. */
+function damage(file: string): void {
+  const handle = openSync(file, 'r+');
+  const pages = statSync(file).size / 4096;
+  for (let page = 2; page < pages; page++) writeSync(handle, Buffer.alloc(64, 0xa5), 0, 64, page * 4096);
+  closeSync(handle);
+}
+
 describe('damage', () => {
   test('of a page is detected when the ledger is opened, with what to do', async () => {
     {
@@ -62,10 +70,7 @@ describe('damage', () => {
       for (let batch = 0; batch < 60; batch++) await addFinished(ledger, `batch_${batch}`, true);
     }
     const file = join(folder, 'ledger.db');
-    const handle = openSync(file, 'r+');
-    const pages = statSync(file).size / 4096;
-    for (let page = 2; page < pages; page++) writeSync(handle, Buffer.alloc(64, 0xa5), 0, 64, page * 4096);
-    closeSync(handle);
+    damage(file);
     expect(() => new Ledger(folder, systemClock)).toThrow(
       expect.objectContaining({
         code: 'DATABASE_DAMAGED',
@@ -93,6 +98,15 @@ describe('damage', () => {
     expect(lastCheckAt(2 * day + 3_000)).toBe(2 * day + 3_000);
     // The clock was set back.
     expect(lastCheckAt(day)).toBe(day);
+    // Whoever meets a damaged part has the next start look for it, though nothing wrote the file since.
+    {
+      using met = new Ledger(folder, at(day), { isChecked: false });
+      damage(join(folder, 'ledger.db'));
+      expect(() => met.records.check('quick')).toThrow();
+    }
+    expect(existsSync(checked)).toBe(false);
+    rmSync(join(folder, 'ledger.db'));
+    new Ledger(folder, at(day))[Symbol.dispose]();
     // What only reads checks nothing, and says of nothing that it was checked.
     rmSync(checked);
     new Ledger(folder, at(day), { isChecked: false })[Symbol.dispose]();
