@@ -2,118 +2,42 @@ import { cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from '@commander-js/extra-typings';
 import { XMLValidator } from 'fast-xml-parser';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { commands } from '../../src/cli/command-list.ts';
-import { type FlakyService, openFlakyService } from '../cli/flaky-service.ts';
 import { type Ended, offsite, start } from '../cli/offsite.ts';
-import { openPlace, type Place } from '../cli/place.ts';
+import { openPlace } from '../cli/place.ts';
 import { zipOf } from '../export/zip-file.ts';
 import { makeRepository } from '../suite/git/repository.ts';
-import { hostileService, hostileSocket, type Party, refusingParty } from './hostile-parties.ts';
-import { hostileSuite, hostileTasks, modelAt, name, say } from './hostile-place.ts';
+import { hostileTasks, modelAt, name, say } from './hostile-place.ts';
+import {
+  answered,
+  asked,
+  at,
+  badEngine,
+  bare,
+  config,
+  configured,
+  flaky,
+  fleetCommands,
+  hostileStage,
+  inTurn,
+  kind,
+  model,
+  onFleet,
+  place,
+  plain,
+  ran,
+  refusing,
+  suite,
+  withBadEngine,
+} from './hostile-stage.ts';
 import { attacks, harmIn, hostileName, hostileText } from './hostile-text.ts';
 
 /** What GitHub Actions is told on purpose. */
 const annotation = /^::(error|warning) title=/;
 
-let place: Place;
-let flaky: FlakyService;
-let suite: string;
-let ran: Ended;
-const parties: AsyncDisposable[] = [];
-let kind: Party;
-let refusing: Party;
-let lengthy: Party;
-let model: Party;
-
-beforeAll(async () => {
-  place = openPlace();
-  flaky = await openFlakyService(place);
-  kind = await hostileService();
-  refusing = await hostileService('all');
-  lengthy = await hostileService('at-length');
-  model = await refusingParty();
-  parties.push(flaky, kind, refusing, lengthy, model);
-  suite = hostileSuite(place, model);
-  flaky.down.add('evals.reportTrial');
-  flaky.alter = (operation, body) =>
-    operation === 'evals.reportTrial' ? JSON.stringify({ _tag: hostileText, message: hostileText }) : body;
-  ran = await offsite(place, ['run', suite, '--json', '--junit', join(place.folder, 'junit.xml')], {
-    env: { ...flaky.env, GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: join(place.folder, 'summary.md') },
-  });
-});
-afterAll(async () => {
-  for (const party of parties) await party[Symbol.asyncDispose]();
-  place?.[Symbol.dispose]();
-});
-
-const at = ({ url }: Party) => ({ OFFSITE_URL: url, OFFSITE_API_KEY: 'key-for-tests' });
-const config = () => ['--config', join(place.folder, 'project', 'offsite.yaml')];
-
-/** The command as it is, with JSON, and where the service refuses it. */
-async function asked(...args: string[]): Promise<Ended[]> {
-  return Promise.all([
-    offsite(place, args, { env: at(kind) }),
-    offsite(place, [...args, '--json'], { env: at(kind) }),
-    offsite(place, args, { env: at(refusing) }),
-    offsite(place, args, { env: at(lengthy) }),
-  ]);
-}
-
-/** With an engine that only says hostile things. */
-const badEngine = () => ({ DOCKER_HOST: `tcp://127.0.0.1:${model.port}` });
-
-async function answered(...args: string[]): Promise<Ended[]> {
-  using own = openPlace();
-  mkdirSync(own.dataFolder, { recursive: true });
-  await using _socket = await hostileSocket(join(own.dataFolder, 'control.sock'));
-  return [await offsite(own, args)];
-}
-
-type Options = Parameters<typeof offsite>[2];
-
-/** Runs command lines one after the other. */
-async function inTurn(lines: string[][], options?: Options): Promise<Ended[]> {
-  const ended: Ended[] = [];
-  for (const line of lines) ended.push(await offsite(place, line, options));
-  return ended;
-}
-
-const plain = (...lines: string[][]) => inTurn(lines);
-const configured = (...lines: string[][]) => inTurn(lines.map((line) => [...line, ...config()]));
-
-/** For commands that know no data folder. */
-const bare = (...lines: string[][]) => inTurn(lines, { dataFolder: null });
-const withBadEngine = (...lines: string[][]) => inTurn(lines, { dataFolder: null, env: badEngine() });
-
-/**
- * Commands of the fleet that ask a server, or look for what is not there, about something with a hostile
- * name.
- */
-const fleetCommands = [
-  ['status'],
-  ...['attach', 'rerun', 'pull', 'pause', 'unpause', 'cancel'].map((name) => [name, hostileName]),
-  ['run', hostileName],
-  ['poll'],
-  ['worker'],
-  ['drain'],
-];
-
-let fleetEnded: Promise<Map<string | undefined, Ended>> | undefined;
-
-/** All of them at once, since each waits for a server that says only hostile things. */
-function onFleet(): Promise<Map<string | undefined, Ended>> {
-  const fleet = { address: `127.0.0.1:${model.port}`, storage: { folder: place.folder } };
-  const file = place.write('fleet.yaml', stringify({ fleet, daemon: { suites: [hostileName] } }));
-  fleetEnded ??= Promise.all(
-    fleetCommands.map(async (args) => {
-      const ended = await offsite(place, ['fleet', ...args, '--config', file], { env: at(kind) });
-      return [args[0], ended] as const;
-    }),
-  ).then((all) => new Map(all));
-  return fleetEnded;
-}
+hostileStage();
 
 /** A trial of the run, as commands name it. */
 const trialOf = (index: number) => `${JSON.parse(ran.stdout).runs[index].id}#0`;
