@@ -8,6 +8,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
+import { readRecord } from '../../src/record/read-record.ts';
 import { ConfigFile } from '../../src/suite/config-file.ts';
 import type { ModelConfig } from '../../src/suite/model-config.ts';
 import { noExtras, profileOf, type SuitePlan } from '../../src/suite/plan.ts';
@@ -50,15 +51,15 @@ export async function openAgent(
   };
   return {
     async run(plan, concurrency) {
-      const batch = await runBatch(
+      const { key } = await runBatch(
         plan,
         { ...parts, revisions: new ConfigRevisions({ ...revision, concurrency }) },
         AbortSignal.timeout(600_000),
         () => undefined,
       );
-      const other = batch.trials.find(({ result }) => result.verdict !== 'passed');
-      if (other) {
-        const { verdict, cause } = other.result;
+      for (const { result } of ledger.queue.ofBatch(key)) {
+        const { verdict, cause } = readRecord(ledger.blobs.readJson(result ?? ''));
+        if (verdict === 'passed') continue;
         throw new Error(`a trial is ${verdict}: ${cause?.message} ${cause?.output ?? ''}`);
       }
       if (ledger.outbox.pending().length > 0) throw new Error('a trial was not reported');

@@ -1,8 +1,10 @@
 import { limits } from '../contract/definition.ts';
+import { listTrials } from '../ledger/find.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import { type FurtherTrials, furtherTrials } from '../stats/further-trials.ts';
 import type { CaseVerdicts } from '../stats/pass-rate.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import type { FinishedBatch } from './finished-batch.ts';
+import type { OpenBatch } from './batch-run.ts';
 import { type BatchEvent, type BatchParts, runBatch } from './run-batch.ts';
 import { withPrompt } from './start-batch.ts';
 
@@ -20,7 +22,7 @@ export interface KnownRate extends FurtherTrials {
 
 export interface FinishedBatches {
   /** In the order in which they ran. */
-  batches: FinishedBatch[];
+  batches: OpenBatch[];
   /** The id of the set, if the batches are the parts of one. */
   set?: string;
   /** One for each variant of the plan. */
@@ -46,7 +48,7 @@ export async function runUntilPrecise(
   const first = Math.min(Math.max(2, plan.trials), wanted.maxTrials);
   const batches = [await runBatch({ ...fixed, trials: first }, parts, signal, observe)];
   for (;;) {
-    const rates = plan.variants.map(({ name }) => knownRate(name, batches, wanted));
+    const rates = plan.variants.map(({ name }) => knownRate(name, batches, wanted, parts.ledger));
     const further = furtherPlans(fixed, rates);
     if (further.length === 0) return { batches, rates };
     observe({ kind: 'note', message: furtherTrialsText(further) });
@@ -54,14 +56,18 @@ export async function runUntilPrecise(
   }
 }
 
-function knownRate(variant: string, batches: readonly FinishedBatch[], wanted: AutoTrials): KnownRate {
+function knownRate(
+  variant: string,
+  batches: readonly OpenBatch[],
+  wanted: AutoTrials,
+  { records }: Ledger,
+): KnownRate {
   const cases = new Map<string, CaseVerdicts>();
-  const trials = batches.flatMap((batch) => batch.trials);
-  for (const { run, result } of trials.filter((trial) => trial.run.variant.name === variant)) {
-    const { id } = run.case.request;
-    const verdicts = cases.get(id) ?? { id, passed: 0, failed: 0, void: 0 };
-    verdicts[result.verdict]++;
-    cases.set(id, verdicts);
+  for (const trial of batches.flatMap(({ key }) => listTrials(records, key))) {
+    if (trial.variant !== variant || trial.verdict === undefined) continue;
+    const verdicts = cases.get(trial.caseId) ?? { id: trial.caseId, passed: 0, failed: 0, void: 0 };
+    verdicts[trial.verdict]++;
+    cases.set(trial.caseId, verdicts);
   }
   return { variant, ...furtherTrials([...cases.values()], wanted) };
 }

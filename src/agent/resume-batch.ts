@@ -9,7 +9,6 @@ import type { SuitePlan } from '../suite/plan.ts';
 import { plural } from '../text/quantities.ts';
 import { notResumable, type OpenBatch, openBatch, readPlan } from './batch-run.ts';
 import { checkOnEngines } from './engines/check.ts';
-import type { FinishedBatch } from './finished-batch.ts';
 import { type BatchEvent, type BatchParts, workOffBatch } from './run-batch.ts';
 import { lookFor, recordBatch } from './start-batch.ts';
 
@@ -50,7 +49,7 @@ export function planOf(what: ResumableBatch, ledger: Ledger): SuitePlan | undefi
 }
 
 export type Resumed =
-  | { kind: 'finished'; batch: FinishedBatch }
+  | { kind: 'finished'; batch: OpenBatch }
   /** Another process works on it. */
   | { kind: 'busy' }
   /** The service did not start the batch, so there is nothing to resume. */

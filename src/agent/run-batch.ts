@@ -6,7 +6,6 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { PendingReport } from '../ledger/outbox.ts';
 import { platformLock, platformService } from '../ledger/platform.ts';
 import type { PartKey } from '../ledger/starts.ts';
-import type { TrialRecord } from '../record/trial-record.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import type { BuildEvent } from '../trial/prepare/obtain-image.ts';
 import type { OpenBatch, Run } from './batch-run.ts';
@@ -16,7 +15,6 @@ import type { ConfigRevisions } from './config-revision.ts';
 import { Delivery, type Grace } from './delivery.ts';
 import { checkOnEngines, type SomeEngines } from './engines/check.ts';
 import type { AttemptEvent } from './finish-trial.ts';
-import { type FinishedBatch, finishedBatch, lightResult } from './finished-batch.ts';
 import { type Delivered, reconcile } from './reconcile.ts';
 import type { Sender } from './sender.ts';
 import { pullSetups, startBatch, withPrompt } from './start-batch.ts';
@@ -89,7 +87,7 @@ export async function runBatch(
   parts: BatchParts,
   signal: AbortSignal,
   observe: (event: BatchEvent) => void,
-): Promise<FinishedBatch> {
+): Promise<OpenBatch> {
   await checkOnEngines(parts, plan, signal, (build) => observe({ kind: 'build', build }));
   return runPlanned(await withPrompt(plan, parts.client, signal), parts, signal, observe);
 }
@@ -105,7 +103,7 @@ export async function runPlanned(
   signal: AbortSignal,
   observe: (event: BatchEvent) => void,
   part?: PartKey,
-): Promise<FinishedBatch> {
+): Promise<OpenBatch> {
   const start = () => startBatch(plan, { ...parts, part }, signal);
   const { batch, lock } = await step('starting the batch', observe, start);
   using _lock = lock;
@@ -131,7 +129,7 @@ export async function workOffBatch(
   signal: AbortSignal,
   observe: (event: BatchEvent) => void,
   { isResumed = false } = {},
-): Promise<FinishedBatch> {
+): Promise<OpenBatch> {
   const { ledger, service } = parts;
   const limits = { ...defaultLimits, ...parts.limits };
   ledger.reserve.take();
@@ -175,7 +173,9 @@ export async function workOffBatch(
     const happened = `the disk of ${ledger.dataFolder} was full`;
     observe({ kind: 'note', message: `${happened}: the last results used the space reserved for them` });
   }
-  return finishedBatch(batch, ledger, progress.results);
+  if (ledger.queue.ofBatch(batch.key).some(({ result }) => result === undefined))
+    throw new Error(`a trial of ${batch.id} was left without a result`);
+  return batch;
 }
 
 /** Takes what the service has of a batch and the ledger lacks. */
@@ -208,8 +208,6 @@ async function step<Result>(
 
 /** Reports what happens to a batch, in terms of its plan. */
 class BatchProgress {
-  /** The results of the trials that this process finished, by trial key. */
-  readonly results = new Map<number, TrialRecord>();
   readonly #observe: (event: BatchEvent) => void;
   readonly #byKey: Map<number, Run>;
   readonly #byId: Map<string, Run>;
@@ -256,10 +254,6 @@ class BatchProgress {
           message: `${run.case.request.name}: its trials cannot run: ${error.message}`,
         });
         return;
-      }
-      case 'finished': {
-        const result = lightResult(event.result);
-        this.results.set(event.trial.key, result);
       }
     }
     this.#observe({ ...event, trial: this.trialOf(event.trial) });

@@ -9,9 +9,8 @@ import { embeddedService } from '../ledger/platform.ts';
 import { lockOfSet, newSetId, type SetPart, type StoredSet } from '../ledger/sets.ts';
 import type { OpenStart } from '../ledger/starts.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import { openBatch, readPlan, storedPlan } from './batch-run.ts';
+import { type OpenBatch, openBatch, readPlan, storedPlan } from './batch-run.ts';
 import { checkOnEngines } from './engines/check.ts';
-import { type FinishedBatch, finishedBatch } from './finished-batch.ts';
 import { planOf, type Resumable, type Resumed, resume } from './resume-batch.ts';
 import { type BatchEvent, type BatchParts, runBatch, runPlanned } from './run-batch.ts';
 import { withPrompt } from './start-batch.ts';
@@ -19,7 +18,7 @@ import { withPrompt } from './start-batch.ts';
 /** What became of a batch or of a set. */
 interface Worked {
   /** The finished batches, in the order of the parts. */
-  batches: FinishedBatch[];
+  batches: OpenBatch[];
   /** The parts of a set that are left. */
   left: LeftPart[];
 }
@@ -44,7 +43,7 @@ export async function runSet(
   parts: BatchParts,
   signal: AbortSignal,
   observe: (event: BatchEvent) => void,
-): Promise<{ batches: FinishedBatch[]; set?: string }> {
+): Promise<{ batches: OpenBatch[]; set?: string }> {
   const { ledger, service } = parts;
   if (planParts(plan, parts.batchCases).length === 1)
     return { batches: [await runBatch(plan, parts, signal, observe)] };
@@ -149,9 +148,9 @@ async function workOffPart(
   parts: BatchParts,
   signal: AbortSignal,
   observe: (event: BatchEvent) => void,
-): Promise<FinishedBatch | LeftPart['why']> {
+): Promise<OpenBatch | LeftPart['why']> {
   const { ledger } = parts;
-  if (batch?.state === 'finished') return finishedBatch(openBatch(batch, ledger), ledger);
+  if (batch?.state === 'finished') return openBatch(batch, ledger);
   if (start && start.state !== 'refused') {
     const begun = batch ?? ledger.starts.byKey(start.key);
     const resumed = await resumePart(begun, parts, signal, observe);

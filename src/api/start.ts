@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { OpenBatch } from '../agent/batch-run.ts';
 import { turnForCommand } from '../agent/executor/turn.ts';
-import type { FinishedBatch } from '../agent/finished-batch.ts';
 import { type BatchEvent, runBatch } from '../agent/run-batch.ts';
 import { platformSender } from '../agent/sender.ts';
 import { pullSetups, startBatch, withPrompt } from '../agent/start-batch.ts';
@@ -29,7 +29,7 @@ export const checkedHere: Platform = {
 
 export type Started =
   /** This process has run its trials. */
-  | { kind: 'finished'; batch: FinishedBatch }
+  | { kind: 'finished'; batch: OpenBatch }
   /** A server of this data folder, or the service, runs its trials; `next` says which. */
   | { kind: 'queued'; batch: StartResponse; next: string };
 

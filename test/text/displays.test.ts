@@ -9,7 +9,8 @@ import { trialWords } from '../../src/cli/output/activity-text.ts';
 import { frameOf, type Size } from '../../src/cli/output/frame.ts';
 import { liveDisplay } from '../../src/cli/output/live-display.ts';
 import { Progress } from '../../src/cli/output/progress.ts';
-import { summarizedBatch, summaryOf } from '../../src/cli/output/summary.ts';
+import { summaryOf, textsOf } from '../../src/cli/output/summary.ts';
+import { listingOf } from '../../src/record/listing.ts';
 import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { type Content, Output } from '../../src/text/output.ts';
 import { keptPaths } from '../../src/trial/record.ts';
@@ -98,12 +99,16 @@ describe('of a trial that changed 300,000 files', () => {
 
   test('the JSON document names the first ones, says how many there are, and that it is cut', () => {
     const whole = { ...result, ...keptPaths({ filesChanged: paths }) } as TrialRecord;
-    const batch = { id: 'b', runs: [trial.run], trials: [{ ...trial, result: whole }] };
-    const [run] = summaryOf(summarizedBatch(batch), 's', []).runs;
+    const runs = [{ id: 'r', case: 'a', variant: 'v', model: 'm' }];
+    const summed = (record: TrialRecord) => {
+      const [listing, texts] = [listingOf(record), textsOf(record)];
+      const trials = [{ runId: 'r', ordinal: 0, verdict: record.verdict, listing, texts }];
+      return summaryOf({ id: 'b', runs, trials }, 's', []).runs[0];
+    };
+    const run = summed(whole);
     expect(run?.trials[0]).toMatchObject({ filesChangedCount: 300_000, filesChangedTruncated: true });
     expect(run?.trials[0]?.filesChanged).toHaveLength(printedText.count.listed);
-    const small = { ...batch, trials: [{ ...trial, result: { ...result, filesChanged: ['a'] } }] };
-    expect(summaryOf(summarizedBatch(small), 's', []).runs[0]?.trials[0]).toMatchObject({
+    expect(summed({ ...result, filesChanged: ['a'] })?.trials[0]).toMatchObject({
       filesChanged: ['a'],
       filesChangedCount: 1,
       filesChangedTruncated: false,

@@ -20,7 +20,7 @@ import { CommandContext } from '../context.ts';
 import { numberFromZero, withService } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
-import { printResults, wantedDetail } from '../results/print-results.ts';
+import { printResults, wantsDetails } from '../results/print-results.ts';
 import type { CommonOptions } from '../settings.ts';
 import { trialNeeded } from '../show/open-trial.ts';
 
@@ -65,7 +65,7 @@ async function fork(reference: string, options: ForkOptions): Promise<number> {
   context.noteLimits();
   const { batches } = await runSet(plan, { ...workshop, revisions }, signal, progress.event);
   progress[Symbol.dispose]();
-  const [summary] = batches.map((one) => finishedSummary(one, workshop, wantedDetail(options, env)));
+  const [summary] = batches.map((one) => finishedSummary(one, workshop, wantsDetails(options)));
   if (!summary) throw new Error('the fork finished without a batch');
   return printResults([{ summary, batches: [summary] }], { context, workshop, progress, options, signal });
 }

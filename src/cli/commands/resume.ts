@@ -20,7 +20,7 @@ import { finishedSummary } from '../output/stored-batch.ts';
 import { type BatchSummary, type MergedSummary, mergedSummary } from '../output/summary.ts';
 import { printIncompleteResults, saveWhenInterrupted } from '../results/incomplete.ts';
 import { type ResultOptions, refuseBadResults, withResults } from '../results/options.ts';
-import { type BatchResults, printResults, wantedDetail } from '../results/print-results.ts';
+import { type BatchResults, printResults, wantsDetails } from '../results/print-results.ts';
 import type { CommonOptions } from '../settings.ts';
 
 export function resumeCommand() {
@@ -101,8 +101,8 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
       const resumed = await resumeAny(what, how, { ...workshop, revisions }, signal, progress.event);
       open.shift();
       if (resumed.kind === 'finished') {
-        const detail = wantedDetail(options, env);
-        const [first, ...more] = resumed.batches.map((one) => finishedSummary(one, workshop, detail));
+        const details = wantsDetails(options);
+        const [first, ...more] = resumed.batches.map((one) => finishedSummary(one, workshop, details));
         if (first) {
           const summary = what.kind === 'set' ? mergedSummary([first, ...more], what.set.id) : first;
           results.push({ summary, batches: [first, ...more], title: titleOf(summary, before) });

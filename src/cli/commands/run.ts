@@ -22,7 +22,7 @@ import { mergedSummary } from '../output/summary.ts';
 import { blindGateText } from '../regression.ts';
 import { printIncompleteResults, saveWhenInterrupted } from '../results/incomplete.ts';
 import { type ResultOptions, refuseBadResults, throwMissingOption, withResults } from '../results/options.ts';
-import { printResults, wantedDetail } from '../results/print-results.ts';
+import { printResults, wantsDetails } from '../results/print-results.ts';
 import type { AnySummary } from '../results/write-results.ts';
 import type { CommonOptions } from '../settings.ts';
 import { withTasks } from '../task-options.ts';
@@ -157,8 +157,8 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
   }
   progress[Symbol.dispose]();
 
-  const detail = wantedDetail(options, env);
-  const [first, ...more] = finished.batches.map((one) => finishedSummary(one, workshop, detail));
+  const details = wantsDetails(options);
+  const [first, ...more] = finished.batches.map((one) => finishedSummary(one, workshop, details));
   if (!first) throw new Error('the run finished without a batch');
   const isAuto = options.trials === 'auto';
   const summary = more.length > 0 || isAuto ? mergedSummary([first, ...more], finished.set) : first;

@@ -18,7 +18,7 @@ import { stoppingTrials } from '../interruption.ts';
 import { rate, wholeNumber, withAllowOutside, withService } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
-import { printResults, wantedDetail } from '../results/print-results.ts';
+import { printResults, wantsDetails } from '../results/print-results.ts';
 import type { CommonOptions } from '../settings.ts';
 
 export function startCommand() {
@@ -99,7 +99,7 @@ async function start(file: string, options: StartOptions): Promise<number> {
   if (started.kind === 'finished') {
     progress[Symbol.dispose]();
     const workshop = { ledger: context.ledger(), service: platformService };
-    const summary = finishedSummary(started.batch, workshop, wantedDetail(options, env));
+    const summary = finishedSummary(started.batch, workshop, wantsDetails(options));
     return printResults([{ summary, batches: [summary] }], { context, workshop, progress, options, signal });
   }
 

@@ -1,5 +1,4 @@
-import { readPlan } from '../../agent/batch-run.ts';
-import type { FinishedBatch } from '../../agent/finished-batch.ts';
+import { type OpenBatch, readPlan } from '../../agent/batch-run.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { printedText } from '../../bounds/anyone.ts';
 import type { StoredBatch, StoredRun } from '../../ledger/batches.ts';
@@ -16,7 +15,6 @@ import {
   type ShownAttempt,
   type StoredBlob,
   type SummarizedBatch,
-  summarizedBatch,
   summaryOf,
   type TrialDetails,
   textsOf,
@@ -43,22 +41,26 @@ export function readTrial(ledger: Ledger, trial: ListedTrial): ReadTrial {
 }
 
 /**
- * A batch as the ledger has it, from the records of its trials. Trials whose records cannot be read are left
- * out.
+ * A batch as the ledger has it, from the records of its trials.
  *
  * @param run set to read only this run
  * @param details whether each trial has the details for a JSON document
+ * @param strict whether a record that cannot be read throws, as {@link recordOfTrial} does, or is left out
  */
 export function storedBatch(
   ledger: Ledger,
   batch: StoredBatch,
-  { run, details = true }: { run?: Pick<StoredRun, 'id'> | undefined; details?: boolean } = {},
+  {
+    run,
+    details = true,
+    strict = false,
+  }: { run?: Pick<StoredRun, 'id'> | undefined; details?: boolean; strict?: boolean } = {},
 ): SummarizedBatch {
   function* trials(): SummarizedBatch['trials'] {
     for (const trial of listTrials(ledger.records, batch.key)) {
       const { runId, ordinal, verdict, result } = trial;
       if (result === undefined || verdict === undefined || (run && run.id !== runId)) continue;
-      const read = readTrial(ledger, trial);
+      const read = strict ? { record: recordOfTrial(ledger, trial) } : readTrial(ledger, trial);
       if ('unreadable' in read) continue;
       const { record } = read;
       const texts = { ...textsOf(record), ...(details && detailsOf(ledger, trial, record)) };
@@ -87,27 +89,23 @@ function modelsOf({ blobs }: Ledger, { plan }: StoredBatch): string[] {
   }
 }
 
-/**
- * How much a summary says. `numbers`: numbers and reasons. `texts`: also what failed steps printed. `paths`:
- * also where the records are in the data folder.
- */
-export type SummaryDetail = 'numbers' | 'texts' | 'paths';
-
-/** The results of a batch that has just finished. Only `numbers` are in memory; the ledger has the rest. */
+/** The results of a batch that has just finished. Throws as {@link recordOfTrial} does. */
 export function finishedSummary(
-  batch: FinishedBatch,
-  { ledger, service }: { ledger: Ledger; service: string },
-  detail: SummaryDetail,
+  { key }: Pick<OpenBatch, 'key'>,
+  { ledger }: { ledger: Ledger },
+  details: boolean,
 ): BatchSummary {
-  const isKept = (one: StoredBatch) => one.service === service;
-  const kept = detail === 'numbers' ? undefined : ledger.batches.find(batch.id).find(isKept);
-  if (kept) return storedSummary(kept, ledger, detail);
-  return summaryOf(summarizedBatch(batch), service, ledger.outbox.pending());
+  return storedSummary(ledger.batches.byKey(key), ledger, details, true);
 }
 
 /** The results of a batch as the ledger has them. */
-export function storedSummary(batch: StoredBatch, ledger: Ledger, detail: SummaryDetail): BatchSummary {
-  const stored = storedBatch(ledger, batch, { details: detail === 'paths' });
+export function storedSummary(
+  batch: StoredBatch,
+  ledger: Ledger,
+  details: boolean,
+  strict = false,
+): BatchSummary {
+  const stored = storedBatch(ledger, batch, { details, strict });
   return summaryOf(stored, batch.service, ledger.outbox.pending());
 }
 

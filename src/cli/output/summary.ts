@@ -1,9 +1,8 @@
-import type { FinishedBatch } from '../../agent/finished-batch.ts';
 import { printedText } from '../../bounds/anyone.ts';
 import type { PendingReport } from '../../ledger/outbox.ts';
 import type { ListedAttempt } from '../../record/attempt.ts';
 import { failedOutputOf, failuresOf } from '../../record/failures.ts';
-import { listingOf, type TrialListing } from '../../record/listing.ts';
+import type { TrialListing } from '../../record/listing.ts';
 import type { SuiteCommit } from '../../record/suite-commit.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import type { SystemChanges } from '../../trial/collect/system-changes.ts';
@@ -169,24 +168,6 @@ interface SummarizedTrial<Texts> {
   verdict: TrialRecord['verdict'];
   listing: TrialListing;
   texts: Texts;
-}
-
-/** The results that a finished batch keeps in memory. */
-export function summarizedBatch({ id, runs, trials }: FinishedBatch): SummarizedBatch {
-  return {
-    id,
-    runs: runs.map((run) => {
-      const { name: variant, model } = run.variant;
-      return { id: run.id, case: run.case.request.id, variant, model };
-    }),
-    trials: trials.map(({ run, ordinal, result }) => ({
-      runId: run.id,
-      ordinal,
-      verdict: result.verdict,
-      listing: listingOf(result),
-      texts: textsOf(result),
-    })),
-  };
 }
 
 /** @param pending the reports whose results the service does not show */

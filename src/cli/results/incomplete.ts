@@ -8,7 +8,7 @@ import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { Interrupted } from '../interruption.ts';
 import type { Progress } from '../output/progress.ts';
-import { type SummaryDetail, storedSummary } from '../output/stored-batch.ts';
+import { storedSummary } from '../output/stored-batch.ts';
 import {
   type BatchSummary,
   type Incomplete,
@@ -18,7 +18,7 @@ import {
   type UnfinishedTrial,
 } from '../output/summary.ts';
 import { summaryTable } from '../output/summary-table.ts';
-import { type PrintParts, wantedDetail, writeGithubStep } from './print-results.ts';
+import { type PrintParts, wantsDetails, writeGithubStep } from './print-results.ts';
 import { type AnySummary, writePages, writeReports } from './write-results.ts';
 
 interface Unfinished extends Omit<PrintParts, 'signal'> {
@@ -63,9 +63,10 @@ export async function printIncompleteResults(unfinished: Unfinished, thrown: unk
 }
 
 function summariesOf(unfinished: Unfinished, thrown: unknown): AnySummary[] {
-  const { workshop, options, context, work, finished } = unfinished;
-  const detail = wantedDetail(options, context.env);
-  const begun = work().flatMap((one) => incompleteSummary({ ...one, thrown }, workshop.ledger, detail) ?? []);
+  const { options, work, finished } = unfinished;
+  const { ledger } = unfinished.workshop;
+  const details = wantsDetails(options);
+  const begun = work().flatMap((one) => incompleteSummary({ ...one, thrown }, ledger, details) ?? []);
   return [...finished(), ...begun];
 }
 
@@ -104,9 +105,9 @@ interface UnfinishedWork {
 function incompleteSummary(
   { plan, batches, thrown }: UnfinishedWork,
   ledger: Ledger,
-  detail: SummaryDetail,
+  details: boolean,
 ): BatchSummary | MergedSummary | undefined {
-  const [first, ...more] = batches.map((batch) => storedSummary(batch, ledger, detail));
+  const [first, ...more] = batches.map((batch) => storedSummary(batch, ledger, details));
   if (!first) return undefined;
   const set = batches[0] && ledger.sets.ofBatch(batches[0].key)?.id;
   const whole = more.length > 0 || set !== undefined ? mergedSummary([first, ...more], set) : first;

@@ -11,7 +11,6 @@ import { belowText, exitCodeOfRates, exitCodes } from '../exit-codes.ts';
 import { comparisonText } from '../output/comparison.ts';
 import { githubStep, writeGithubResults } from '../output/github.ts';
 import type { Progress } from '../output/progress.ts';
-import type { SummaryDetail } from '../output/stored-batch.ts';
 import type { BatchSummary } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import { exitCodeOfGates, regressionLines } from '../regression.ts';
@@ -41,14 +40,10 @@ export interface PrintParts {
   signal: AbortSignal;
 }
 
-/** How much the summaries for {@link printResults} must say. */
-export function wantedDetail(
-  { json, junit, ctrf, dryRun }: ResultOptions,
-  env: NodeJS.ProcessEnv,
-): SummaryDetail {
+/** Whether the summaries for {@link printResults} have the details for a JSON document. */
+export function wantsDetails({ json, dryRun }: ResultOptions): boolean {
   // The data folder of a dry run is gone afterwards, and so are the paths in it.
-  if (json && !dryRun) return 'paths';
-  return json || junit !== undefined || ctrf !== undefined || githubStep(env) ? 'texts' : 'numbers';
+  return json === true && !dryRun;
 }
 
 /**
