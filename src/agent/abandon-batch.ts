@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Client } from '../client/client.ts';
-import type { StoredBatch } from '../ledger/batches.ts';
+import type { RunKey, StoredBatch, StoredRun, TrialKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { daemonLock, type QueuedTrial } from '../ledger/queue.ts';
 import { lockOfSet, type StoredSet } from '../ledger/sets.ts';
@@ -23,6 +23,11 @@ export interface AbandonParts {
   service: string;
   /** Whether to end everything in the ledger alone: the open trials are not reported to the service. */
   unreported: boolean;
+  /**
+   * Has the daemon of this data folder cancel a batch or run, by the service's id, and end its trials. Throws
+   * if the daemon cannot, or still has some.
+   */
+  letGo(id: string): Promise<void>;
 }
 
 /** What became of what was abandoned. */
@@ -43,14 +48,17 @@ export interface Abandoned {
 
 /**
  * Ends a batch, a set, or a start without an answer, that nobody will continue: each trial without a result
- * is stored as void, with its report. Undefined if another process works on it. Throws the errors of the
- * calls to the service, and `NOT_RESUMABLE`. After an error, everything that has not ended can still be
- * resumed or abandoned.
+ * is stored as void, with its report. The daemon lets go of what it has. Undefined if another process works
+ * on it. Throws the errors of the calls to the service, and `NOT_RESUMABLE`. After an error, everything that
+ * has not ended can still be resumed or abandoned.
+ *
+ * @param only the run of a batch to end; the others stay
  */
 export async function abandon(
   what: Resumable,
   parts: AbandonParts,
   signal: AbortSignal,
+  only?: Pick<StoredRun, 'key' | 'id'>,
 ): Promise<Abandoned | undefined> {
   const ended: Abandoned = {
     batches: [],
@@ -63,7 +71,7 @@ export async function abandon(
   const isFree =
     what.kind === 'set'
       ? await abandonSet(what.set, parts, ended, signal)
-      : await abandonOne(what.kind === 'batch' ? what.batch : what.start, parts, ended, signal);
+      : await abandonOne(what.kind === 'batch' ? what.batch : what.start, parts, ended, signal, only);
   return isFree ? ended : undefined;
 }
 
@@ -94,16 +102,21 @@ async function abandonOne(
   parts: AbandonParts,
   ended: Abandoned,
   signal: AbortSignal,
+  only?: Pick<StoredRun, 'key' | 'id'>,
 ): Promise<boolean> {
   const { ledger, unreported } = parts;
   if (one.lock === undefined) throw notResumable('id' in one ? `batch ${one.id}` : 'the start');
   const lock = ledger.takeLock(one.lock);
-  if (!lock) return false;
+  if (!lock) {
+    if (one.lock !== daemonLock || !('id' in one)) return false;
+    await abandonUnderDaemon(one, parts, ended, signal, only);
+    return true;
+  }
   using _lock = lock;
   if ('id' in one) {
     ended.batches.push(one.id);
-    if (unreported) ended.withdrawn += closeBatch(one, ledger);
-    else await voidBatch(openBatch(one, ledger), one.lock, parts, ended, signal);
+    if (unreported) ended.withdrawn += closeBatch(one, ledger, only?.key);
+    else await voidBatch(openBatch(one, ledger), one.lock, parts, ended, signal, only?.key);
   } else if (unreported) {
     ledger.starts.unknown(one.key, 'abandoned');
     ended.unknownStarts++;
@@ -119,13 +132,32 @@ async function abandonOne(
     } else ended.unknownStarts++;
   }
   // A later daemon takes the daemon's lock again. The lock of a batch is never taken again.
-  if (one.lock !== daemonLock) lock.remove();
+  if (one.lock !== daemonLock && !only) lock.remove();
   return true;
 }
 
-function closeBatch({ key, service, lock = '' }: StoredBatch, ledger: Ledger): number {
+/** The daemon keeps its lock: it cancels the trials, which it then leaves alone, and they end here. */
+async function abandonUnderDaemon(
+  stored: StoredBatch,
+  parts: AbandonParts,
+  ended: Abandoned,
+  signal: AbortSignal,
+  only: Pick<StoredRun, 'key' | 'id'> | undefined,
+): Promise<void> {
+  const { ledger, unreported } = parts;
+  const batch = openBatch(stored, ledger);
+  // The daemon would pull later what is missing, and run it.
+  if (!unreported) await pullSetups(batch, parts, signal);
+  await parts.letGo(only?.id ?? stored.id);
+  ended.batches.push(stored.id);
+  const canceled = ledger.batches.canceled(stored.key, only?.key);
+  if (unreported) ended.withdrawn += canceled.length;
+  else await voidTrials(canceled, batch, parts, ended, signal);
+}
+
+function closeBatch({ key, service, lock = '' }: StoredBatch, ledger: Ledger, only?: RunKey): number {
   ledger.queue.interrupt({ service, lock, batch: key, origin: 'planned' });
-  return ledger.batches.close(key);
+  return ledger.batches.close(key, only);
 }
 
 async function voidBatch(
@@ -134,14 +166,29 @@ async function voidBatch(
   parts: AbandonParts,
   ended: Abandoned,
   signal: AbortSignal,
+  only?: RunKey,
 ): Promise<void> {
   const { ledger, service } = parts;
   // Only the service knows which trials a run has.
   await pullSetups(batch, parts, signal);
   ledger.queue.interrupt({ service, lock, batch: batch.key, origin: 'planned' });
+  const open = ledger.queue
+    .ofBatch(batch.key)
+    .filter(({ result, run }) => result === undefined && (only === undefined || run === only));
+  // Canceled trials are not queued again first: they would run if this fails.
+  await voidTrials([...open, ...ledger.batches.canceled(batch.key, only)], batch, parts, ended, signal);
+}
+
+async function voidTrials(
+  trials: readonly { key: TrialKey; run: RunKey; ordinal: number }[],
+  batch: OpenBatch,
+  parts: AbandonParts,
+  ended: Abandoned,
+  signal: AbortSignal,
+): Promise<void> {
+  const { ledger } = parts;
   const byKey = new Map(batch.runs.map((run) => [run.key, run]));
-  for (const { key, run, ordinal, result } of ledger.queue.ofBatch(batch.key)) {
-    if (result !== undefined) continue;
+  for (const { key, run, ordinal } of trials) {
     signal.throwIfAborted();
     const planned = byKey.get(run);
     if (!planned) throw new Error(`the batch has no run with the key ${run}`);

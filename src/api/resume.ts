@@ -23,10 +23,63 @@ import { passedEnvironment, refuseKeys } from '../trial/prepare/environment.ts';
 import { checkModels } from '../trial/run/models.ts';
 
 /**
- * The batches and sets to resume, or to abandon. A batch that is named gets the trials back that were
- * canceled. Throws an `input` error for a batch that cannot be resumed.
+ * The batches and sets to resume. A batch or run that is named gets the trials back that were canceled.
+ * Throws an `input` error for a batch that cannot be resumed.
  */
 export function chosenToResume(ledger: Ledger, service: string, reference: string | undefined): Resumable[] {
+  const own = reference === undefined ? undefined : ownBatch(ledger, service, reference);
+  if (own) ledger.batches.takeBackCanceled(own.batch.key, own.run?.key);
+  return chosen(ledger, service, own?.run ? own.batch.id : reference);
+}
+
+/** What a command ends: all of it, or only one run of a batch. */
+export interface ToAbandon {
+  what: Resumable;
+  run: StoredRun | undefined;
+}
+
+/** The batch, set or run to abandon. Changes nothing. Throws as {@link chosenToResume} does. */
+export function chosenToAbandon(ledger: Ledger, service: string, reference: string): ToAbandon[] {
+  const own = ownBatch(ledger, service, reference);
+  if (own?.run === undefined && (!own || ledger.batches.canceled(own.batch.key).length === 0))
+    return chosen(ledger, service, reference).map((what) => ({ what, run: undefined }));
+  const { batch, run } = own;
+  const isOver = run && !ledger.queue.ofBatch(batch.key).some((one) => one.run === run.key && !one.result);
+  if (isOver && ledger.batches.canceled(batch.key, run.key).length === 0) {
+    throw new OffsiteError(`run ${run.id} has no open trial`, {
+      code: 'NOTHING_TO_RESUME',
+      kind: 'input',
+      hint: `Its batch is ${batch.id}.`,
+    });
+  }
+  return [{ what: { kind: 'batch', batch }, run }];
+}
+
+/**
+ * The batch of this service that an id means, or that has the run that it means. Undefined if several fit,
+ * for a batch of a set, and for what the ledger has no plan of or a fleet works on.
+ */
+function ownBatch(
+  ledger: Ledger,
+  service: string,
+  reference: string,
+): { batch: StoredBatch; run: StoredRun | undefined } | undefined {
+  if (ledger.sets.find(reference)) return undefined;
+  const { batches, records } = ledger;
+  const isOwn = (batch: StoredBatch) =>
+    batch.service === service && batch.plan !== undefined && batch.lock !== fleetLock;
+  const found = fittingBatches(records, reference);
+  const batch = found.find(isOwn);
+  if (batch) {
+    const isAlone = found.every(({ id }) => id === batch.id) && !ledger.sets.ofBatch(batch.key);
+    return isAlone ? { batch, run: undefined } : undefined;
+  }
+  if (found.length > 0) return undefined;
+  const run = runNamed(records, reference, (one) => isOwn(batches.byKey(one.batch)));
+  return run && !ledger.sets.ofBatch(run.batch) ? { batch: batches.byKey(run.batch), run } : undefined;
+}
+
+function chosen(ledger: Ledger, service: string, reference: string | undefined): Resumable[] {
   const open = resumable(ledger, service);
   const set = reference === undefined ? undefined : setNamed(ledger, reference);
   if (set) return chosenSet(set, open, service);
@@ -36,11 +89,7 @@ export function chosenToResume(ledger: Ledger, service: string, reference: strin
   }
   const found = fittingBatches(ledger.records, reference);
   const id = onlyId(found, reference);
-  const own = found.find((batch) => batch.service === service && batch.plan !== undefined);
-  const isBack = own && own.lock !== fleetLock && ledger.batches.takeBackCanceled(own.key) > 0;
-  const named = (isBack ? resumable(ledger, service) : open).filter(
-    (one) => one.kind === 'batch' && one.batch.id === id,
-  );
+  const named = open.filter((one) => one.kind === 'batch' && one.batch.id === id);
   if (named.length > 0) return named;
   const elsewhere = found.find((batch) => batch.service !== service);
   if (elsewhere) refuseForeign(elsewhere, 'resumed');

@@ -1,7 +1,7 @@
 import type { BatchFacts } from '../record/batch-marks.ts';
 import type { SuiteCommit } from '../record/suite-commit.ts';
 import { foreignService } from './platform.ts';
-import type { BatchKey, Records, RunKey } from './records.ts';
+import type { BatchKey, Records, RunKey, TrialKey } from './records.ts';
 import type { StartKey } from './starts.ts';
 import { closeRun, reopen, takeBack } from './trial-states.ts';
 
@@ -164,37 +164,44 @@ export class Batches {
   }
 
   /**
-   * Closes a batch whose trials nobody will run: its planned trials without a result are withdrawn, and runs
-   * that were never pulled are finished. Its results stay, and so do runs that were found. Returns how many
-   * trials were withdrawn.
+   * Closes a batch, or one run of it, whose trials nobody will run: its planned trials without a result are
+   * withdrawn, and runs that were never pulled are finished. Its results stay, and so do runs that were
+   * found. Returns how many trials were withdrawn.
    */
-  close(batch: BatchKey): number {
+  close(batch: BatchKey, run?: RunKey): number {
     const records = this.#records;
     return records.transaction(() => {
       const runs = records.all(
-        "SELECT key FROM runs WHERE batch = ? AND origin = 'planned' AND state <> 'finished'",
+        `SELECT key FROM runs WHERE batch = ?1 AND (?2 IS NULL OR key = ?2) AND origin = 'planned'
+           AND state <> 'finished'`,
         batch,
+        run ?? null,
       );
       const counts = runs.map(({ key }) => closeRun(records, Number(key)));
       return counts.reduce((sum, count) => sum + count, 0);
     });
   }
 
+  /** The planned trials of a batch, or of one of its runs, that a person canceled and that have no result. */
+  canceled(batch: BatchKey, run?: RunKey): { key: TrialKey; run: RunKey; ordinal: number }[] {
+    return this.#records.select(
+      `SELECT trials.key, trials.run, trials.ordinal FROM trials JOIN runs ON runs.key = trials.run
+       WHERE runs.batch = ?1 AND (?2 IS NULL OR runs.key = ?2) AND runs.origin = 'planned'
+         AND trials.withdrawn = 'canceled' AND trials.state = 'queued' ORDER BY trials.key`,
+      batch,
+      run ?? null,
+    );
+  }
+
   /**
-   * Queues the planned trials of a batch again that a person canceled, and opens the batch. Returns how many
-   * there were.
+   * Queues again what {@link canceled} lists, and opens the batch. Returns how many trials there were.
    */
-  takeBackCanceled(batch: BatchKey): number {
+  takeBackCanceled(batch: BatchKey, run?: RunKey): number {
     const records = this.#records;
     return records.transaction(() => {
-      const canceled = records.all(
-        `SELECT trials.key, trials.run FROM trials JOIN runs ON runs.key = trials.run
-         WHERE runs.batch = ? AND runs.origin = 'planned' AND trials.withdrawn = 'canceled'
-           AND trials.state = 'queued'`,
-        batch,
-      );
-      for (const { key } of canceled) takeBack(records, Number(key), 'a person took it back');
-      for (const run of new Set(canceled.map(({ run }) => Number(run)))) reopen(records, run);
+      const canceled = this.canceled(batch, run);
+      for (const { key } of canceled) takeBack(records, key, 'a person took it back');
+      for (const one of new Set(canceled.map((trial) => trial.run))) reopen(records, one);
       return canceled.length;
     });
   }

@@ -42,8 +42,19 @@ export interface QueuedTrial
   runId: string;
   details: unknown;
   batchId: string;
+  /** The name of its suite, for people. */
+  suite: string;
   /** `planned` if the batch was started with this run, `found` if a poll found it. */
   origin: 'planned' | 'found';
+}
+
+/** A run with queued trials. `batch` and `run` are the service's ids. */
+export interface QueuedRun {
+  batch: string;
+  suite: string;
+  run: string;
+  case: string;
+  trials: number;
 }
 
 /** What a worker leaves out when it asks for trials. */
@@ -75,7 +86,7 @@ const waiting = `${inScope} AND trials.state = 'queued' AND trials.withdrawn IS 
 
 const queuedColumns = `trials.key, trials.ordinal, runs.key AS run, runs.id AS run_id, runs.case_id,
   runs.case_name, runs.variant, runs.variant_index, runs.memory, runs.setup, runs.origin,
-  batches.key AS batch, batches.id AS batch_id`;
+  batches.key AS batch, batches.id AS batch_id, batches.suite`;
 
 /** The trials to run, of every batch and run in the ledger. */
 export class Queue {
@@ -133,12 +144,22 @@ export class Queue {
   }
 
   /** The first runs that have queued trials, and how many. */
-  runs(scope: QueueScope, limit: number): { run: string; case: string; trials: number }[] {
+  runs(scope: QueueScope, limit: number): QueuedRun[] {
     return this.#records.select(
-      `SELECT runs.id AS run, runs.case_id AS "case", count(*) AS trials ${waiting}
+      `SELECT batches.id AS batch, batches.suite, runs.id AS run, runs.case_id AS "case", count(*) AS trials
+         ${waiting}
        GROUP BY runs.key ORDER BY min(trials.key) LIMIT ?5`,
       ...valuesOf(scope),
       limit,
+    );
+  }
+
+  /** The runs with trials that are queued or running, oldest first. */
+  openRuns(scope: QueueScope): Pick<QueuedTrial, 'batchId' | 'runId' | 'origin' | 'suite'>[] {
+    return this.#records.select(
+      `SELECT batches.id AS batch_id, batches.suite, runs.id AS run_id, runs.origin ${inScope}
+         AND trials.state <> 'finished' AND trials.withdrawn IS NULL GROUP BY runs.key ORDER BY runs.key`,
+      ...valuesOf(scope),
     );
   }
 

@@ -74,7 +74,7 @@ test('while it is paused no trial is begun; after unpause those run that nobody 
   await at.once(({ queued }) => queued === 2);
   expect(await trialStatus('paused')).toBe('queued');
   const { stdout } = await at.command('daemon', 'status');
-  expect(stdout).toMatch(new RegExp(`2 queued runs:\n(.*\n)?  paused · ${run}  1 trial\n`));
+  expect(stdout).toMatch(new RegExp(`2 queued runs:\n(.*\n)?  paused of small · ${run}  1 trial  batch_`));
   // Another agent was quicker with this one.
   const outcome = { passed: false, exitCode: 1 };
   const trial = { caseName: 'elsewhere', ordinal: 0, taskIndex: 0, sandboxId: 'x', events: [], outcome };
@@ -134,17 +134,76 @@ test('a run that is canceled ends, is not run again, and frees its place', async
   const again = await at.command('daemon', 'cancel', run);
   expect(again).toMatchObject({ exitCode: 2 });
   expect(again.stderr).toContain('no open trial');
-  expect((await at.command('daemon', 'cancel', 'batch_x')).stderr).toContain('is a batch');
+  expect((await at.command('daemon', 'cancel', 'batch_x')).stderr).toContain('run or suite batch_x');
 });
 
 test('a queued run is canceled by its id, which the status lists', async () => {
   await at.tell('pause');
   await at.command('daemon', 'enqueue', suite('later', {}));
   const { queuedRuns } = await at.once(({ queuedRuns }) => queuedRuns.length === 1);
-  const canceled = await at.command('daemon', 'cancel', queuedRuns[0]?.run ?? '');
+  const { run = '' } = queuedRuns[0] ?? {};
+  const canceled = await at.command('daemon', 'cancel', run);
   const folder = `--data-folder ${at.place.dataFolder}`;
-  expect(canceled.stdout).toContain(`\`offsite data abandon BATCH ${folder}\` reports them as void`);
+  expect(canceled.stdout).toContain(`\`offsite data abandon ${run} ${folder}\` reports them as void`);
   await at.tell('unpause');
+});
+
+describe('a batch of a daemon that works', () => {
+  const two = [
+    { id: 'one', verify: 'cat done.txt' },
+    { id: 'two', verify: 'cat done.txt' },
+  ];
+  const queued = async (name: string, more: object = {}) => {
+    await at.command('daemon', 'enqueue', suite(name, { cases: two, trials: 2, ...more }));
+    const { queuedRuns } = await at.once((status) => status.queuedRuns.length === 2);
+    return { batch: queuedRuns[0]?.batch ?? '', runs: queuedRuns.map(({ run }) => run) };
+  };
+  const statuses = async () =>
+    [...(await at.runs('one')), ...(await at.runs('two'))].flatMap(({ trials = [] }) =>
+      trials.map(({ status }) => status),
+    );
+
+  test('is canceled by its suite, a short id or a whole one, and `resume` says who continues it', async () => {
+    await at.tell('pause');
+    const { batch, runs } = await queued('whole');
+    const bySuite = await at.command('daemon', 'cancel', 'whole');
+    expect(bySuite.stdout, bySuite.stderr).toContain(`canceled 4 trials of batch ${batch} here`);
+    const back = await at.command('resume', batch);
+    expect(back).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(back.stderr).toContain(
+      `batch ${batch}: the daemon of this data folder continues it, 4 trials queued, 0 running\n`,
+    );
+    expect(back.stderr).not.toMatch(/resuming|another process/);
+    await at.once((status) => status.queued === 4);
+    const short = await at.command('daemon', 'cancel', batch.slice(0, 12));
+    expect(short.stdout, short.stderr).toContain(`canceled 4 trials of batch ${batch} here`);
+    const one = await at.command('resume', runs[0] ?? '');
+    expect(one.stderr).toContain('continues it, 2 trials queued');
+    await at.once((status) => status.queued === 2);
+
+    const ended = await at.command('data', 'abandon', batch);
+    expect(ended, ended.stderr).toMatchObject({
+      exitCode: 0,
+      stdout: `abandoned batch ${batch}: 4 open trials ended as void\n`,
+    });
+    expect(await statuses()).toEqual(['voided', 'voided', 'voided', 'voided']);
+    await at.once((status) => status.queued === 0);
+    expect((await at.command('data', 'abandon', batch)).stderr).toContain(`batch ${batch} is finished`);
+    await at.tell('unpause');
+  });
+
+  test('ends for good while a trial of it runs, a run alone or all of it', { timeout: 90_000 }, async () => {
+    await at.tell('pause');
+    const { batch, runs } = await queued('for-good', { variants: [variant] });
+    await at.tell('unpause');
+    await at.once(({ running }) => running.some(({ phase }) => phase === 'harness'));
+    const one = await at.command('data', 'abandon', runs[1] ?? '');
+    expect(one.stdout, one.stderr).toBe(`abandoned run ${runs[1]}: 2 open trials ended as void\n`);
+    const rest = await at.command('data', 'abandon', batch);
+    expect(rest.stdout, rest.stderr).toBe(`abandoned batch ${batch}: 2 open trials ended as void\n`);
+    expect(new Set(await statuses())).toEqual(new Set(['voided']));
+    await at.once(({ running, queued: left }) => running.length + left === 0);
+  });
 });
 
 test('its metrics say what it did', async () => {
@@ -197,6 +256,17 @@ describe('a run that was found at the service and canceled', () => {
     expect(ended.stdout, ended.stderr).toContain(`abandoned run ${run}: 1 open trial ended as void`);
     await expect.poll(() => trialStatus('given-up')).toBe('voided');
     expect((await at.runs('given-up'))[0]?.distribution).toMatchObject({ voided: 1, failed: 0 });
+  });
+
+  test('is ended by `data abandon` of its batch without `daemon cancel`, while the daemon works', async () => {
+    await at.tell('pause');
+    const [run = ''] = await at.queue(['at-once'], { suite: 'small' });
+    const { queuedRuns } = await at.once(({ queued }) => queued === 1);
+    const { batch = '' } = queuedRuns.find((one) => one.run === run) ?? {};
+    const ended = await at.command('data', 'abandon', batch);
+    expect(ended.stdout, ended.stderr).toBe(`abandoned batch ${batch}: 1 open trial ended as void\n`);
+    expect(await trialStatus('at-once')).toBe('voided');
+    await at.tell('unpause');
   });
 
   test('is not said to run elsewhere once another machine has ended it', async () => {

@@ -96,17 +96,20 @@ export function controlRoutes(daemon: Daemon): Hono {
   routes.post('/pause', (context) => context.json({ message: daemon.pause() }));
   routes.post('/unpause', (context) => context.json({ message: daemon.unpause() }));
   routes.post('/drain', (context) => context.json({ message: daemon.drain() }));
-  routes.post('/cancel/:run', (context) => {
-    const run = context.req.param('run');
-    const { canceled, isFound } = daemon.cancelRun(run);
-    if (canceled === 0) return context.json({ message: nothingCanceled(run, daemon) }, 404);
+  routes.post('/cancel/:name', (context) => {
+    const named = daemon.cancelNamed(context.req.param('name'));
+    if (typeof named === 'string') return context.json({ message: named }, 404);
+    const { kind, id, runs, canceled } = named;
     const trials = canceled === 1 ? '1 trial' : `${canceled} trials`;
-    const name = isFound ? run : 'BATCH';
+    const isFound = runs.some(({ origin }) => origin === 'found');
     const others = isFound ? '; until then, other daemons may run them' : '';
     const after =
-      `finished trials stay reported. \`offsite resume ${name}\` runs the canceled ones after all, ` +
-      `and \`offsite data abandon ${name}\` reports them as void${others}`;
-    return context.json({ message: `canceled ${trials} of run ${run} here; ${after}` });
+      `finished trials stay reported. \`offsite resume ${id}\` runs the canceled ones after all, ` +
+      `and \`offsite data abandon ${id}\` reports them as void${others}`;
+    return context.json({ message: `canceled ${trials} of ${kind} ${id} here; ${after}` });
+  });
+  routes.post('/let-go/:id', async (context) => {
+    return context.json({ isFree: await daemon.letGo(context.req.param('id')) });
   });
   routes.post('/concurrency/:trials', (context) => {
     const trials = Number(context.req.param('trials'));
@@ -116,16 +119,4 @@ export function controlRoutes(daemon: Daemon): Hono {
     return context.json({ message: daemon.changeConcurrency(trials) });
   });
   return routes;
-}
-
-/** Why a name cancels nothing: most often it is the id of something else. */
-function nothingCanceled(run: string, daemon: Daemon): string {
-  if (run.startsWith('batch_'))
-    return `${run} is a batch: cancel its runs, which \`offsite daemon status\` lists`;
-  const { queuedRuns, running } = daemon.status();
-  const begun = [...queuedRuns, ...running].find((one) =>
-    one.run.replace(/^run_/, '').startsWith(run.replace(/^run_/, '')),
-  );
-  const meant = begun === undefined || run === '' ? '' : `; did you mean ${begun.run}?`;
-  return `this daemon has no open trial of a run ${run}${meant}`;
 }

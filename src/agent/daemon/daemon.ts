@@ -21,12 +21,16 @@ import { BatchQueue } from './batch-queue.ts';
 import { casesOf, isUnclear, lookAtCase, syncRun } from './found-run.ts';
 import { HealthWatch } from './health.ts';
 import { Metrics } from './metrics.ts';
+import { type NamedRuns, namedRuns } from './named-runs.ts';
 import { type PollTarget, PollTargets } from './poll-targets.ts';
 import { type DaemonStatus, type Mode, nothingListed, type RunningTrial } from './status.ts';
 import { refusedTickets, watchQueue } from './ticket.ts';
 
 /** How long the daemon waits for the last reports: milliseconds, and failed deliveries in a row. */
 const grace = { ms: 60_000, failures: 3 };
+
+/** Milliseconds that canceled trials may take to end while a command waits for them. */
+const letGoMs = 30_000;
 
 /** Milliseconds between two checks whether a daemon with `once` is done. */
 const overMs = 200;
@@ -173,14 +177,32 @@ export class Daemon {
     this.#stopNow.abort(new Error('the daemon was stopped'));
   }
 
-  /** Removes a run's open trials from the queue. Returns how many there were, and how the run came. */
-  cancelRun(runId: string): { canceled: number; isFound: boolean } {
-    const { ledger, service } = this.#parts;
-    const [first] = ledger.queue.openTrials({ service, lock: daemonLock }, runId);
-    const isFound = first !== undefined && ledger.queue.trial(first.key)?.origin === 'found';
-    const canceled = this.#worker.cancel(runId);
-    if (canceled > 0) this.#parts.log.warn({ run: runId, trials: canceled }, 'canceled a run');
-    return { canceled, isFound };
+  /**
+   * Removes the open trials of a batch, of a run, or of a suite's only open batch from the queue. Returns how
+   * many there were, or why nothing was canceled.
+   */
+  cancelNamed(name: string): (NamedRuns & { canceled: number }) | string {
+    const { ledger, service, log } = this.#parts;
+    const named = namedRuns(ledger, service, name);
+    if (typeof named === 'string') return named;
+    const { kind, id, runs } = named;
+    const canceled = runs.reduce((sum, { runId }) => sum + this.#worker.cancel(runId), 0);
+    log.warn({ [kind]: id, trials: canceled }, `canceled a ${kind}`);
+    return { ...named, canceled };
+  }
+
+  /**
+   * Cancels a batch or run, by its whole id, so that another process of this data folder can end it. Resolves
+   * with whether none of its trials is in flight any more: an engine that hangs may keep one.
+   */
+  async letGo(id: string): Promise<boolean> {
+    const { ledger, service, clock, log } = this.#parts;
+    const open = ledger.queue.openRuns({ service, lock: daemonLock });
+    const runs = open.filter(({ batchId, runId }) => [batchId, runId].includes(id));
+    for (const { runId } of runs) this.#worker.cancel(runId);
+    log.warn({ id, runs: runs.length }, 'let go of a batch or run');
+    using deadline = startDeadline(clock, letGoMs);
+    return await Promise.race([this.#worker.left(id).then(() => true), deadline.reached.then(() => false)]);
   }
 
   changeConcurrency(trials: number): string {
@@ -439,8 +461,17 @@ function runningTrial(
   { trial, running, engine }: ReturnType<Worker['running']>[number],
   now: number,
 ): RunningTrial {
-  const { batchId, runId, caseId, ordinal } = trial;
+  const { batchId, suite, runId, caseId, ordinal } = trial;
   const { phase, at } = running;
   const forMs = Math.round(now - at);
-  return { batch: batchId, run: runId, case: caseId, ordinal, phase, ...(engine && { engine }), forMs };
+  return {
+    batch: batchId,
+    suite,
+    run: runId,
+    case: caseId,
+    ordinal,
+    phase,
+    ...(engine && { engine }),
+    forMs,
+  };
 }

@@ -1,3 +1,4 @@
+import type { QueuedRun } from '../../ledger/queue.ts';
 import type { PhaseName } from '../../record/cause.ts';
 import type { OpenBuildState } from '../../trial/prepare/obtain-image.ts';
 import type { EngineStatus } from '../engines/engines.ts';
@@ -18,6 +19,7 @@ export interface Health {
 
 export interface RunningTrial {
   batch: string;
+  suite: string;
   run: string;
   case: string;
   ordinal: number;
@@ -62,7 +64,7 @@ export interface DaemonStatus {
   /** Queued trials, including those of waiting and parked runs. */
   queued: number;
   /** The first 100 runs that have queued trials, and how many: what can be canceled. */
-  queuedRuns: { run: string; case: string; trials: number }[];
+  queuedRuns: QueuedRun[];
   running: RunningTrial[];
   building: RunningBuild[];
   waiting: WaitingRun[];

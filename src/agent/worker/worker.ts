@@ -192,6 +192,12 @@ export class Worker implements AsyncDisposable {
     return open.length;
   }
 
+  /** Resolves when no trial of a batch or run, by the service's id, is in flight any more. */
+  async left(id: string): Promise<void> {
+    const ending = this.#parts.flight.trials.filter(({ trial }) => [trial.batchId, trial.runId].includes(id));
+    await Promise.all(ending.map(({ ended }) => ended));
+  }
+
   /**
    * Leaves a trial that this agent must not run any more: removes it from the queue, and ends it if it runs.
    * Resolves when its sandbox is gone. A result that is already stored stays.

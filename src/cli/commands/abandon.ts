@@ -3,16 +3,18 @@ import { type Abandoned, type AbandonParts, abandon, abandonCanceled } from '../
 import { ServiceClaims } from '../../agent/claims.ts';
 import { syncRun } from '../../agent/daemon/found-run.ts';
 import { deliverLeftovers } from '../../agent/delivery.ts';
-import { type CanceledHere, canceledHere, chosenToResume, nameOf } from '../../api/resume.ts';
+import { type CanceledHere, canceledHere, chosenToAbandon, nameOf } from '../../api/resume.ts';
 import { batchesNamed, serviceBatches } from '../../api/service-batches.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { ListedRun } from '../../client/pages/page-reader.ts';
+import type { StoredBatch } from '../../ledger/batches.ts';
 import { isDataFolder, requireDataFolder } from '../../ledger/data-folder.ts';
 import { fittingBatches, fittingRuns } from '../../ledger/find.ts';
 import { daemonLock } from '../../ledger/queue.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
+import { askDaemon } from '../daemon/ask-daemon.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { withService } from '../options.ts';
 import type { CommonOptions } from '../settings.ts';
@@ -23,7 +25,7 @@ export function abandonCommand() {
       'end a batch that nobody will continue: its open trials are reported as void, and its results stay. Also a ' +
         'batch that is queued at the service and that no daemon has taken up',
     )
-    .argument('<batch>', 'an id of a batch, of a set, or of a run that was canceled, or its beginning')
+    .argument('<batch>', 'an id of a batch, of a set, or of a run, or its beginning')
     .option('--unreported', 'end it on this machine only, for a service that no longer answers')
     .action(async (batch, options) => {
       process.exitCode = await abandonBatch(batch, options);
@@ -55,13 +57,14 @@ async function abandonBatch(reference: string, options: AbandonOptions): Promise
     clock,
     service,
     unreported: options.unreported === true,
+    letGo: (id) => letGo(context.dataFolder, id),
   };
   const all: (Abandoned & { name: string })[] = [];
   const canceled = await takenUp(reference, parts, signal);
   if (canceled) all.push({ name: canceled.name, ...(await abandonCanceled(canceled.trials, parts, signal)) });
-  for (const what of canceled ? [] : chosenToResume(ledger, service, reference)) {
-    const name = nameOf(what);
-    const ended = await abandon(what, parts, signal);
+  for (const { what, run } of canceled ? [] : chosenToAbandon(ledger, service, reference)) {
+    const name = run ? `run ${run.id}` : nameOf(what);
+    const ended = await abandon(what, parts, signal, run);
     if (!ended) throw atWork(name);
     all.push({ name, ...ended });
   }
@@ -120,6 +123,23 @@ function openTrials({ local, status, distribution }: ListedRun<'results'>): numb
   return local === true && status !== 'canceled' ? trials - scored - voided : 0;
 }
 
+/** Has a running daemon let go of the runs that it found and that a name means. */
+async function letGoOfFound(reference: string, { ledger, service, letGo }: AbandonParts): Promise<void> {
+  const { records, queue } = ledger;
+  const found = queue.openRuns({ service, lock: daemonLock }).filter(({ origin }) => origin === 'found');
+  const ofBatch = new Set(found.map(({ batchId }) => batchId));
+  const ofRun = new Set(found.map(({ runId }) => runId));
+  const isFound = ({ id, plan }: StoredBatch) => plan === undefined && ofBatch.has(id);
+  const batches = fittingBatches(records, reference).filter(isFound);
+  const meant =
+    batches.length > 0 ? batches : fittingRuns(records, reference).filter(({ id }) => ofRun.has(id));
+  const [one, ...others] = meant;
+  if (!one || others.length > 0) return;
+  const lock = ledger.takeLock(daemonLock);
+  lock?.[Symbol.dispose]();
+  if (!lock) await letGo(one.id);
+}
+
 /** Takes up what nobody has of a batch, or of a run, of the service, as if it had been canceled here. */
 async function takenUp(
   reference: string,
@@ -128,6 +148,7 @@ async function takenUp(
 ): Promise<CanceledHere | undefined> {
   const { ledger, client, service, unreported } = parts;
   const { records, sets, batches, queue } = ledger;
+  await letGoOfFound(reference, parts);
   const here = canceledHere(ledger, service, reference);
   const known = [
     ...fittingBatches(records, reference),
@@ -178,10 +199,24 @@ function abandonedText(
   return open > 0 ? text`${name} is not ended: ${what}` : text`abandoned ${name}: ${what}`;
 }
 
+/** Has the daemon of the data folder cancel a batch or run, and waits until none of its trials runs. */
+async function letGo(dataFolder: string, id: string): Promise<void> {
+  const answer = await askDaemon(dataFolder, 'POST', `/let-go/${encodeURIComponent(id)}`).catch((error) => {
+    // A command that works for the daemon has its lock and no socket.
+    throw error instanceof OffsiteError && error.code === 'DAEMON_NOT_RUNNING' ? atWork(id) : error;
+  });
+  if ((answer as { isFree: boolean }).isFree) return;
+  throw new OffsiteError(`the daemon of this data folder is still ending trials of ${id}`, {
+    code: 'BATCH_AT_WORK',
+    kind: 'infrastructure',
+    hint: 'They are canceled, and do not run again. Abandon it once more when `offsite daemon status` lists none.',
+  });
+}
+
 function atWork(name: string): OffsiteError {
   return new OffsiteError(`another process works on ${name}`, {
     code: 'BATCH_AT_WORK',
     kind: 'input',
-    hint: 'Stop it first (Ctrl-C, or `offsite daemon drain` for a daemon), then abandon the batch.',
+    hint: 'Stop it first (Ctrl-C), then abandon the batch.',
   });
 }

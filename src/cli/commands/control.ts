@@ -33,9 +33,9 @@ export function drainCommand() {
 
 export function cancelCommand() {
   return withConfigAndData(new Command('cancel'))
-    .description("remove a run's trials from this daemon's queue, and end those that run")
-    .argument('<run>', "the run's id")
-    .action((run, options) => sendCommand(options, `/cancel/${encodeURIComponent(run)}`));
+    .description("remove the trials of a batch or run from this daemon's queue, and end those that run")
+    .argument('<batch>', 'an id of a batch or of a run, its beginning, or the suite of one open batch')
+    .action((name, options) => sendCommand(options, `/cancel/${encodeURIComponent(name)}`));
 }
 
 export function concurrencyCommand() {
@@ -96,7 +96,8 @@ function statusText(status: DaemonStatus): Printable {
     ),
     ...section(plural(running.length, 'running trial'), running, (trial) => {
       const on = trial.engine === undefined ? text`` : text`  on ${trial.engine}`;
-      return text`${trial.case} · ${trial.run} #${trial.ordinal}  ${trial.phase}  ${duration(trial.forMs)}${on}`;
+      const { suite, run, ordinal, phase, forMs } = trial;
+      return text`${trial.case} of ${suite} · ${run} #${ordinal}  ${phase}  ${duration(forMs)}${on}`;
     }),
     ...queuedRuns(status),
     ...section(plural(status.building.length, 'build'), status.building, ({ what, state, forMs }) => {
@@ -133,7 +134,8 @@ function queuedRuns({ queuedRuns: runs, waiting, parked }: DaemonStatus): Value[
   return section(
     title,
     next.slice(0, 10),
-    (queued) => text`${queued.case} · ${queued.run}  ${plural(queued.trials, 'trial')}`,
+    (queued) =>
+      text`${queued.case} of ${queued.suite} · ${queued.run}  ${plural(queued.trials, 'trial')}  ${queued.batch}`,
   );
 }
 

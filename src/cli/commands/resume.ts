@@ -9,10 +9,13 @@ import { canceledHere, chosenToResume, nameOf, requirePlanned } from '../../api/
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { daemonLock } from '../../ledger/queue.ts';
+import { lockOfSet } from '../../ledger/sets.ts';
 import { commitText } from '../../record/suite-commit.ts';
 import { lines, ours, type Printable, text } from '../../text/printable.ts';
 import { duration, plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
+import { daemonListens } from '../daemon/ask-daemon.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { wholeNumber, withService } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
@@ -30,7 +33,7 @@ export function resumeCommand() {
     )
     .argument(
       '[batch]',
-      'an id of a batch, of a set, or of a run that was canceled, or its beginning (default: all unfinished)',
+      'an id of a batch, of a set, or of a run, or its beginning (default: all unfinished)',
     )
     .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
     .option(
@@ -71,14 +74,19 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
     if (options.json) out.json([]);
     return exitCodes.done;
   }
+  const named = chosenToResume(ledger, service, id);
+  const others = await othersThanDaemons(named, context, progress.note);
+  if (others.length === 0 && named.length > 0) {
+    if (options.json) out.json([]);
+    return exitCodes.done;
+  }
   // Batches may use other sandboxes than the configured ones, which are the best guess at the sizes.
   const revision = await context.revision(workshop, { concurrency: options.concurrency });
   await using revisions = new ConfigRevisions(revision);
-  const chosen = chosenToResume(ledger, service, id);
   // Check all batches before the first one starts: trials without their model are void, even after retries.
   const check = (what: Resumable) =>
     requirePlanned(nameOf(what), planOfAny(what, ledger), runners, revision, progress.note);
-  const wanted = await passingCheck(chosen, check, progress.note);
+  const wanted = await passingCheck(others, check, progress.note);
   const older = await olderSideOf(wanted, options, context, signal);
   const printing = { context, workshop, progress, options, older, signal };
   if (wanted.length > 0) context.noteLimits();
@@ -97,7 +105,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   try {
     for (const what of wanted) {
       const before = finishedIn(what, ledger);
-      progress.note(text`resuming ${nameOf(what)}${originOf(what, clock.now())}`);
+      if (isFree(what, ledger)) progress.note(text`resuming ${nameOf(what)}${originOf(what, clock.now())}`);
       const resumed = await resumeAny(what, how, { ...workshop, revisions }, signal, progress.event);
       open.shift();
       if (resumed.kind === 'finished') {
@@ -130,6 +138,37 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
     out.print(text`nothing ${ours(busy > 0 ? 'else ' : '')}to resume in ${dataFolder}`);
   const code = await printResults(results, printing, { isList: true });
   return busy > 0 || left > 0 ? exitCodes.infrastructure : code;
+}
+
+/** What the daemon of the data folder does not have. What it has, it continues by itself, which is said. */
+async function othersThanDaemons(
+  chosen: readonly Resumable[],
+  context: CommandContext,
+  note: (message: Printable) => void,
+): Promise<Resumable[]> {
+  const ledger = context.ledger();
+  const isDaemons = (what: Resumable) => lockOf(what) === daemonLock && !isFree(what, ledger);
+  if (!chosen.some(isDaemons) || !(await daemonListens(context.dataFolder))) return [...chosen];
+  for (const what of chosen.filter(isDaemons)) {
+    const open = batchesOf(what, ledger).flatMap(({ key }) => ledger.queue.ofBatch(key));
+    const count = (wanted: string) => open.filter(({ state }) => state === wanted).length;
+    const trials = `${plural(count('queued'), 'trial')} queued, ${count('running')} running`;
+    note(text`${nameOf(what)}: the daemon of this data folder continues it, ${ours(trials)}`);
+  }
+  return chosen.filter((what) => !isDaemons(what));
+}
+
+function lockOf(what: Resumable): string | undefined {
+  if (what.kind === 'set') return lockOfSet(what.set.id);
+  return what.kind === 'batch' ? what.batch.lock : what.start.lock;
+}
+
+/** Whether no process works on it now. */
+function isFree(what: Resumable, ledger: Ledger): boolean {
+  const name = lockOf(what);
+  const lock = name === undefined ? undefined : ledger.takeLock(name);
+  lock?.[Symbol.dispose]();
+  return name === undefined || lock !== undefined;
 }
 
 /**
