@@ -84,9 +84,11 @@ byEngineHere.test('no path of a sandbox leads to the socket of its relay', async
 });
 
 test('if the engine does not see the files of this process, it carries the connections', async () => {
-  await using hidden = await mkdtempDisposable(join(process.cwd(), 'node_modules', '.relay-'));
-  // The engine's own working folder has no such folder.
-  vi.stubEnv('TMPDIR', hidden.path.replace(process.cwd(), '/proc/self/cwd'));
+  await using hidden = await mkdtempDisposable(join(tmpdir(), 'offsite-relay-'));
+  const before = process.cwd();
+  // The engine's own working folder is another, and may be the one in which the tests run.
+  process.chdir(hidden.path);
+  vi.stubEnv('TMPDIR', '/proc/self/cwd');
   try {
     await using relayed = await relayedSandbox();
     expect(await mountsOf(relayed)).toEqual([]);
@@ -95,6 +97,7 @@ test('if the engine does not see the files of this process, it carries the conne
     expect(await readdir(hidden.path)).toEqual([]);
   } finally {
     vi.unstubAllEnvs();
+    process.chdir(before);
   }
 });
 
