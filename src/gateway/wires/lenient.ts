@@ -25,11 +25,13 @@ export const wholeText = leaf((value) => (typeof value === 'string' ? value : un
  * A number of tokens. An impossible number counts as unknown, so that a faulty upstream does not falsify
  * totals.
  */
-export const tokens = leaf((value) => {
+export function tokenCount(value: unknown): number | undefined {
   const count = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
   const isPossible = Number.isSafeInteger(count) && Number(count) >= 0;
   return isPossible && Number(count) <= modelAnswers.count.tokens ? Number(count) : undefined;
-});
+}
+
+export const tokens = leaf(tokenCount);
 
 /** Reads one value. Without an inner schema, reading a stream's events is a quarter faster. */
 function leaf<Value>(read: (value: unknown) => Value | undefined) {

@@ -2,7 +2,7 @@ import type { ToolCall } from '../chat/chat.ts';
 import { modelsInData } from '../probe/server-models.ts';
 import type { Losses } from '../translation/losses.ts';
 import type { NeutralUsage } from '../translation/neutral-answer.ts';
-import { isObject, type JsonObject, object, objectsOf, parsed, tokens } from './lenient.ts';
+import { isObject, type JsonObject, member, objectsOf, parsed, tokenCount } from './lenient.ts';
 import type { WireModels } from './wire-descriptor.ts';
 
 export const openAiAccountHeaders = ['openai-organization', 'openai-project'];
@@ -29,36 +29,26 @@ function entry(name: string): object {
   return { id: name, object: 'model', created: 0, owned_by: 'offsite' };
 }
 
-const inputDetails = object({ cached_tokens: tokens, cache_write_tokens: tokens });
-const outputDetails = object({ reasoning_tokens: tokens });
-
 /**
  * Servers of either wire name counts as any of the two does, and cache details as DeepSeek and OpenRouter do.
+ * The input includes cached tokens, and the output reasoning.
  */
-const Usage = object({
-  prompt_tokens: tokens,
-  completion_tokens: tokens,
-  input_tokens: tokens,
-  output_tokens: tokens,
-  prompt_tokens_details: inputDetails,
-  input_tokens_details: inputDetails,
-  prompt_cache_hit_tokens: tokens,
-  completion_tokens_details: outputDetails,
-  output_tokens_details: outputDetails,
-});
-
-/** The input includes cached tokens, and the output reasoning. */
 export function countsOf(usage: unknown): NeutralUsage {
   // Many events of a stream have none.
   if (!isObject(usage)) return {};
-  const all = Usage.parse(usage);
-  const { prompt_tokens_details: prompt, input_tokens_details: input } = all;
+  const of = (name: string) => tokenCount(usage[name]);
+  const inputDetail = (name: string) =>
+    tokenCount(member(usage.prompt_tokens_details, name)) ??
+    tokenCount(member(usage.input_tokens_details, name));
+  const outputDetail = (name: string) =>
+    tokenCount(member(usage.completion_tokens_details, name)) ??
+    tokenCount(member(usage.output_tokens_details, name));
   return fields({
-    input: all.prompt_tokens ?? all.input_tokens,
-    output: all.completion_tokens ?? all.output_tokens,
-    cacheRead: prompt.cached_tokens ?? input.cached_tokens ?? all.prompt_cache_hit_tokens,
-    cacheWrite: prompt.cache_write_tokens ?? input.cache_write_tokens,
-    reasoning: all.completion_tokens_details.reasoning_tokens ?? all.output_tokens_details.reasoning_tokens,
+    input: of('prompt_tokens') ?? of('input_tokens'),
+    output: of('completion_tokens') ?? of('output_tokens'),
+    cacheRead: inputDetail('cached_tokens') ?? of('prompt_cache_hit_tokens'),
+    cacheWrite: inputDetail('cache_write_tokens'),
+    reasoning: outputDetail('reasoning_tokens'),
   });
 }
 
