@@ -211,7 +211,9 @@ export interface TrialParts {
   budgets: { trial: Budget; batch: BudgetAccount | undefined };
 }
 
-/** Runs the phases of a trial, and keeps how long each one took. */
+export type RunPhase = (phase: Phase, ...args: Parameters<Phase['run']>) => ReturnType<Phase['run']>;
+
+/** Runs the phases of a trial, announces them, and keeps how long each one took. */
 export class PhaseTimer {
   readonly timings: PhaseTiming[] = [];
   readonly #clock: Clock;
@@ -229,7 +231,11 @@ export class PhaseTimer {
     return this.#current;
   }
 
-  /** @param step the step of the trial that the phase is part of, if the trial has several */
+  /** @param step the step of the trial that the phases are part of, if the trial has several */
+  phasesOf(step?: string): RunPhase {
+    return (phase, ...args) => this.run(phase.name, () => phase.run(...args), step);
+  }
+
   async run<Result>(name: PhaseName, work: () => Promise<Result>, step?: string): Promise<Result> {
     this.#current = name;
     this.#onPhase(name);

@@ -10,7 +10,7 @@ import { verdictOf } from '../validate/verify.ts';
 import { trajectoryArtifact, trajectoryPath } from './collect/artifacts.ts';
 import { keeping } from './collect/keep-left.ts';
 import { causeOf } from './failure.ts';
-import { grade, type RunPhase } from './grade/grade.ts';
+import { grade } from './grade/grade.ts';
 import { wholeSolution } from './grade/solution.ts';
 import { putTests } from './grade/tests.ts';
 import { judgmentsOf } from './grade/tests-grade.ts';
@@ -67,7 +67,7 @@ export async function runTrial(
     const place = { ...sandbox, parts, graders, models, signal, keeping: kept };
     try {
       await runSteps(spec, place, found, {
-        runPhase: (step, phase, ...args) => timer.run(phase.name, () => phase.run(...args), step),
+        timer,
         keep(grown) {
           found = grown;
         },
@@ -126,8 +126,7 @@ function disagreements({ harnessCounts, trajectory }: Partial<TrialRecord>, acco
 const words = { inputTokens: 'input tokens', outputTokens: 'output tokens' } as const;
 
 interface StepsRun {
-  /** Runs a phase of a step, announced and timed. The step has no name if the trial has no steps. */
-  runPhase(step: string | undefined, ...args: Parameters<RunPhase>): ReturnType<RunPhase>;
+  timer: PhaseTimer;
   /** Called with all that was found so far, each time something is added. */
   keep(found: OpenRecord): void;
 }
@@ -141,7 +140,7 @@ async function runSteps(
   trial: TrialSpec,
   place: Omit<TrialSandbox, 'users'>,
   base: OpenRecord,
-  { runPhase, keep }: StepsRun,
+  { timer, keep }: StepsRun,
 ): Promise<void> {
   const { container, parts, services, signal } = place;
   const { clock, blobs } = parts;
@@ -170,7 +169,7 @@ async function runSteps(
     own?.start();
     const sandbox = { ...place, users, graders: own ?? place.graders };
     const plan: StepPlan = { spec, whole, index, isLast, ...reached };
-    const run: RunPhase = (...args) => runPhase(step?.name, ...args);
+    const run = timer.phasesOf(step?.name);
     const here: RanStep = { step, startedAt: clock.now(), finishedAt: clock.now(), found: {} };
     ran.push(here);
     const add = (found: OpenRecord) => {

@@ -13,6 +13,7 @@ import {
   GradingSandboxes,
   type OpenRecord,
   type Phase,
+  type RunPhase,
   type StepPlan,
   type TrialParts,
   type TrialSandbox,
@@ -28,9 +29,7 @@ import { verify, verifyRequest } from './verify.ts';
 
 const gradingPhases: readonly Phase[] = [collect, verify, validate];
 
-/** Runs a phase. The trial's own run of a phase is also announced and timed. */
-export type RunPhase = (phase: Phase, ...args: Parameters<Phase['run']>) => ReturnType<Phase['run']>;
-
+/** For gradings besides the trial's own. */
 const untimed: RunPhase = (phase, ...args) => phase.run(...args);
 
 /** Waits until what the agent left is kept, because grading in the agent's sandbox changes it. */

@@ -10,7 +10,7 @@ import { sandboxFacts } from '../prepare/started-sandbox.ts';
 import { recordOf, withServices } from '../record.ts';
 import { openModels } from '../run/models.ts';
 import type { TrialSpec } from '../spec.ts';
-import { grade, type RunPhase } from './grade.ts';
+import { grade } from './grade.ts';
 import { restoreArchive } from './restore-left.ts';
 import { wholeSolution } from './solution.ts';
 
@@ -92,7 +92,6 @@ export async function regradeTrial(
     if (record.imageId !== sandbox.imageId) notes.push('its environment was made again since the trial');
     const graders = held.use(new GradingSandboxes({ spec, parts, signal, services: sandbox.services }));
     graders.start();
-    const runPhase: RunPhase = (phase, ...args) => timer.run(phase.name, () => phase.run(...args));
     const { filesChanged = [], systemChanges } = record;
     const systemPaths = kept.kind === 'image' ? pathsOf(systemChanges) : [];
     if (kept.kind === 'image' && isCut(systemChanges)) notes.push(systemPathsCut);
@@ -102,7 +101,7 @@ export async function regradeTrial(
     // Its sandbox is as the harness left it, and no harness runs.
     const reached = { reach: async () => undefined, solve: wholeSolution(spec) };
     const plan = { spec, whole: spec, index: 0, isLast: true, ...reached };
-    found = await grade(plan, place, { ...facts, ...doneBy(record) }, runPhase);
+    found = await grade(plan, place, { ...facts, ...doneBy(record) }, timer.phasesOf());
     found = await withServices(found, services, parts.blobs);
   } catch (error) {
     signal.throwIfAborted();

@@ -21,8 +21,9 @@ import {
   type WireModels,
   words,
 } from '../wire-descriptor.ts';
-import { errorBody, readAnswer, writeAnswer, writeStream } from './translation/answers.ts';
+import { readAnswer } from './translation/read-answer.ts';
 import { readRequest } from './translation/read-request.ts';
+import { errorBody, writeAnswer, writeStream } from './translation/write-answer.ts';
 import { writeRequest } from './translation/write-request.ts';
 
 const accepted: Accepted = {

@@ -20,7 +20,6 @@ import {
 } from '../../lenient.ts';
 import { fields } from '../../openai.ts';
 import { words } from '../../wire-descriptor.ts';
-import { withSignature } from './answers.ts';
 
 const known = words('contents systemInstruction tools toolConfig generationConfig cachedContent');
 const configMembers = words(`
@@ -266,4 +265,20 @@ function responseContent(response: unknown, media: Content[]): { parts: Content[
     parts: [...(text === '' ? [] : [{ type: 'text' as const, text }]), ...media],
     failed: only !== undefined && name === 'error',
   };
+}
+
+/**
+ * On this wire a signature is on the part that follows the thought. In the neutral form it belongs to a part
+ * of reasoning, which has no text if the model did not show its thought.
+ */
+function withSignature(read: ModelPart[], content: ModelPart, signature: string | undefined): ModelPart[] {
+  const isThought = content.type === 'reasoning';
+  if (isThought) read.push(signature ? { ...content, signature } : content);
+  else {
+    const last = read.at(-1);
+    if (signature && last?.type === 'reasoning' && last.signature === undefined) last.signature = signature;
+    else if (signature) read.push({ type: 'reasoning', text: '', signature });
+    if (content.type !== 'text' || content.text !== '') read.push(content);
+  }
+  return read;
 }

@@ -10,7 +10,6 @@ import {
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import type { JsonObject } from '../../lenient.ts';
 import { argumentsOf, fields } from '../../openai.ts';
-import { signedParts } from './answers.ts';
 
 export const writeRequest: WireTranslation['writeRequest'] = (request, losses) => {
   const { system, messages } = splitSystem(request.messages, losses);
@@ -125,4 +124,31 @@ function contentPart(part: Content, losses: Losses): JsonObject {
   if ('url' in part) return losses.refuse('messages[].parts[].url');
   const name = part.type === 'document' ? part.name : undefined;
   return { inlineData: fields({ mimeType: part.mediaType, data: part.data, displayName: name }) };
+}
+
+/** The parts of this wire. A signature goes to the next part that is no thought. */
+export function signedParts(
+  parts: readonly ModelPart[],
+  write: (part: Exclude<ModelPart, { type: 'reasoning' }>) => JsonObject,
+): JsonObject[] {
+  const written: JsonObject[] = [];
+  let signature: string | undefined;
+  for (const [index, part] of parts.entries()) {
+    if (part.type !== 'reasoning') {
+      written.push({ ...write(part), ...(signature !== undefined && { thoughtSignature: signature }) });
+      signature = undefined;
+      continue;
+    }
+    const next = parts[index + 1];
+    const follows = next !== undefined && next.type !== 'reasoning';
+    if (part.text !== '')
+      written.push({
+        text: part.text,
+        thought: true,
+        ...(!follows && part.signature && { thoughtSignature: part.signature }),
+      });
+    else if (!follows && part.signature) written.push({ text: '', thoughtSignature: part.signature });
+    signature = follows ? part.signature : undefined;
+  }
+  return written;
 }
