@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { stuckText } from '../../src/api/swept-text.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { ownProcess } from '../../src/engine/owner-process.ts';
-import type { EnginePort } from '../../src/engine/port/engine-port.ts';
+import type { EnginePort, ListedObject } from '../../src/engine/port/engine-port.ts';
 import { sweepDead } from '../../src/engine/sweep.ts';
 import { byRoot } from '../needs.ts';
 import { anotherAgent } from './another-agent.ts';
@@ -72,8 +72,16 @@ byRoot.test(
 );
 
 test('a container that the engine never removes is told, and keeps nothing else from being removed', async () => {
-  const [held, other] = await Promise.all([anotherAgent(), anotherAgent()]);
-  for (const dead of [held, other]) await dead.kill();
+  // They stand still and have ended for this sweep alone, so no other one removes what they own before it.
+  const agents = await Promise.all([anotherAgent(), anotherAgent()]);
+  const [held, other] = agents;
+  for (const agent of agents) agent.process.kill('SIGSTOP');
+  const ended = ({ labels, ...object }: ListedObject) => ({
+    ...object,
+    labels: agents.some(({ instance }) => labels['offsite.instance'] === instance)
+      ? { ...labels, 'offsite.process': ownProcess.replace(/\d+$/, '1') }
+      : labels,
+  });
   const { port } = engine;
   let removing = 0;
   const silent: EnginePort = {
@@ -87,6 +95,7 @@ test('a container that the engine never removes is told, and keeps nothing else 
         while (removing > 0) await port.clock.sleep(100, signal);
       },
     },
+    list: async (...args) => (await port.list(...args)).map(ended),
     async remove(kind, id) {
       if (id === held.containerId) await new Promise(() => undefined);
       removing += 1;
@@ -95,12 +104,16 @@ test('a container that the engine never removes is told, and keeps nothing else 
       });
     },
   };
-  const { stuck } = await sweepDead(silent, engine.instance);
-  expect(stuck.map(({ id }) => id)).toEqual([held.containerId]);
-  expect(stuckText(stuck, 'the engine')).toContain(
-    `1 container left by Offsite processes (yours or another user's) that were killed: ${held.containerId.slice(0, 12)}`,
-  );
-  expect(await ofInstance(other.instance)).toEqual([]);
+  try {
+    const { stuck } = await sweepDead(silent, engine.instance);
+    expect(stuck.map(({ id }) => id)).toEqual([held.containerId]);
+    expect(stuckText(stuck, 'the engine')).toContain(
+      `1 container left by Offsite processes (yours or another user's) that were killed: ${held.containerId.slice(0, 12)}`,
+    );
+    expect(await ofInstance(other.instance)).toEqual([]);
+  } finally {
+    for (const agent of agents) await agent.kill();
+  }
   await engine.sweep();
   expect(await ofInstance(held.instance)).toEqual([]);
 });
