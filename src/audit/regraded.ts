@@ -36,8 +36,7 @@ export function regradedLevel(parts: RegradedParts): LookAgain {
       ? await foreignTrial(job.spec, record, brought)
       : { spec: job.spec, isBrought: false };
     if (here.obstacle !== undefined) return notReached('regraded', here.obstacle);
-    const obstacle = judgesObstacle(record, askJudges);
-    if (obstacle !== undefined) return notReached('regraded', obstacle);
+    if (!askJudges && lacksAnswers(record)) return notReached('regraded', unrecorded);
     const judges = askJudges || wereAsked(record) ? job.spec.judges : [];
     const judgesOf = { batch: batch.key, name: batch.id, live: 'never' as const };
     const { now } = await gradeAgain(
@@ -89,11 +88,11 @@ const unrecorded =
   'its judges’ answers were not recorded: --ask-judges asks them again, with your keys and a configuration ' +
   'that has their models; or the suite is run again with `record: full` on these models';
 
-function judgesObstacle(record: TrialRecord, askJudges: boolean): string | undefined {
-  if (askJudges || !wereAsked(record)) return undefined;
+/** Whether judges graded a trial, and what they answered is not in its record. */
+export function lacksAnswers(record: TrialRecord): boolean {
+  if (!wereAsked(record)) return false;
   const asked = (record.models?.exchanges ?? []).filter(({ role }) => role === 'judge');
-  const isRecorded = asked.length > 0 && asked.every(({ responseBody }) => responseBody !== undefined);
-  return isRecorded ? undefined : unrecorded;
+  return asked.length === 0 || asked.some(({ responseBody }) => responseBody === undefined);
 }
 
 /** An image of a registry must be the same; one that the engine made has no name that two machines share. */

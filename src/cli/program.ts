@@ -210,9 +210,14 @@ function refuseOtherOption(program: Command, argv: readonly string[]): void {
 
 /** For `--json results.json`, commander would only say that there are too many arguments. */
 function refuseValueOfFlag(program: Command, argv: readonly string[]): void {
-  const at = argv.indexOf('--json');
-  const file = argv[at + 1];
-  if (at !== -1 && file?.endsWith('.json'))
+  const [command = program] = program.commands;
+  if (command.options.some(({ long, required }) => long === '--json' && required)) return;
+  const file = argv.flatMap((word, at) =>
+    word === '--json' && argv[at + 1]?.endsWith('.json')
+      ? (argv[at + 1] ?? [])
+      : word.split(/^--json=/).slice(1),
+  )[0];
+  if (file !== undefined)
     program.error(`error: --json takes no file: write --json > ${file}`, {
       code: 'commander.excessArguments',
     });

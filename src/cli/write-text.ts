@@ -31,6 +31,7 @@ export function writeText(file: string, text: string): void {
  * may cost much, so this is checked before it.
  */
 export function requireWritable(file: string): void {
+  refuseYaml(file);
   const folder = dirname(file);
   if (!existsSync(folder))
     throw notWritable(file, `there is no folder ${folder}`, `Create it: mkdir -p ${shellWord(folder)}`);
@@ -53,6 +54,7 @@ export function refuseSharedFiles(files: Readonly<Record<string, string | undefi
   const taken = new Map<string, string>();
   for (const [option, file] of Object.entries(files)) {
     if (file === undefined || file === '-') continue;
+    refuseYaml(file);
     const path = resolve(file);
     const other = taken.get(path);
     // A device, such as /dev/null, takes any number of them.
@@ -64,6 +66,12 @@ export function refuseSharedFiles(files: Readonly<Record<string, string | undefi
       });
     taken.set(path, option);
   }
+}
+
+/** A word in the wrong place, and a report would replace the suite that was meant. */
+function refuseYaml(file: string): void {
+  if (/\.ya?ml$/i.test(file) && existsSync(file))
+    throw notWritable(file, 'it exists, and no report is YAML', 'Name another file.');
 }
 
 function notWritable(file: string, why: string, remedy: string, cause?: unknown): OffsiteError {

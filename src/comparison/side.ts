@@ -72,6 +72,15 @@ export function readReference(ledger: Ledger, name: string): Reference {
     return { name, batches: [findBatch(records, name)], variant: undefined };
   const colon = name.indexOf(':');
   const variant = colon === -1 ? undefined : name.slice(colon + 1);
+  if (variant === '' || name.startsWith('+') || name.endsWith('+'))
+    throw new OffsiteError(
+      `"${name}" names no ${variant === '' ? 'variant after the colon' : 'batch on one side of the +'}`,
+      {
+        code: 'REFERENCE_INCOMPLETE',
+        kind: 'input',
+        hint: 'Write BATCH, BATCH:VARIANT or BATCH+BATCH; :VARIANT is a variant of the last batch.',
+      },
+    );
   const batches = (colon === -1 ? name : name.slice(0, colon) || lastWord).split('+');
   if (colon !== 0) refuseBareVariant(ledger, colon === -1 ? name : name.slice(0, colon));
   return { name, variant, batches: batches.flatMap((reference) => batchesNamed(ledger, reference)) };

@@ -7,6 +7,7 @@ import {
   findBatch,
   fittingBatches,
   fittingRuns,
+  hintOfFile,
   type ListedTrial,
   lastBatch,
   lastWord,
@@ -107,7 +108,12 @@ function findName(records: Records, name: string): Found {
     runNamed(records, last, name, 'beginning') ??
     inOlderBatch(records, last, name, 'beginning');
   if (begun) return withOlder(records, begun);
-  if (label.length > 0 || name.startsWith('batch_')) throw unknownBatch(records, before);
+  if (label.length > 0 || name.startsWith('batch_'))
+    throw unknownBatch(
+      records,
+      before || name,
+      'Write BATCH:CASE/VARIANT, or CASE/VARIANT of the last batch.',
+    );
   return unknown(`the data folder has no batch and no run ${name}`, records, last, name);
 }
 
@@ -199,6 +205,7 @@ function unknown(what: string, records: Records, { key }: StoredBatch, name: str
   throw new OffsiteError(`${what}${orNearest(name, [...new Set(names)])}`, {
     code: 'REFERENCE_UNKNOWN',
     kind: 'input',
-    hint: '`offsite data batches` lists batches, and `offsite show BATCH` the runs of one.',
+    hint:
+      hintOfFile(name) ?? '`offsite data batches` lists batches, and `offsite show BATCH` the runs of one.',
   });
 }

@@ -168,8 +168,21 @@ export function findBatch(records: Records, reference: string): StoredBatch {
   throw unknownBatch(records, reference);
 }
 
-/** The error about a name that no batch has, with the one that was probably meant. */
-export function unknownBatch(records: Records, name: string): OffsiteError {
+/**
+ * The error about a name that no batch has, with the one that was probably meant.
+ *
+ * @param forms what may be written where no batch is named before a colon
+ */
+export function unknownBatch(records: Records, name: string, forms?: string): OffsiteError {
+  const [before, variant = ''] = name.split(':');
+  if (before === '')
+    return new OffsiteError(`"${name}" names no batch before the colon`, {
+      code: 'BATCH_UNKNOWN',
+      kind: 'input',
+      hint:
+        forms ??
+        `Write the id of a batch, or \`last\`: it is taken whole. \`offsite compare\` takes :${variant || 'VARIANT'}.`,
+    });
   const ids = records
     .all('SELECT id FROM batches ORDER BY started_at DESC, key DESC LIMIT ?', batchesCompared)
     .map(({ id }) => String(id).replace(idPrefix, ''));
@@ -187,9 +200,9 @@ export function unknownBatch(records: Records, name: string): OffsiteError {
     {
       code: 'BATCH_UNKNOWN',
       kind: 'input',
-      hint: name.endsWith('.html')
-        ? 'A page that `offsite export --html FILE` wrote is opened, and compared with another one, in the browser.'
-        : '`offsite data batches` lists the ids. The beginning of one is enough, and `last` is the last batch. ' +
+      hint:
+        hintOfFile(name) ??
+        '`offsite data batches` lists the ids. The beginning of one is enough, and `last` is the last batch. ' +
           'For a batch that ran elsewhere: `offsite service runs BATCH`',
     },
   );
@@ -202,6 +215,26 @@ const batchesCompared = 500;
 
 /** How many characters of an id are suggested at least. */
 const suggestedCharacters = 8;
+
+/** Which command takes a file, by its name; undefined if the name is none of a file. */
+export function hintOfFile(name: string): string | undefined {
+  const [, word] = Object.entries(takers).find(([ending]) => name.endsWith(ending)) ?? [];
+  return word;
+}
+
+const ofSuite =
+  'The file of a suite is for `offsite run` and `offsite check`. Here a batch is named: `offsite data batches` lists them.';
+const ofEvidence = 'A file of evidence is for `offsite audit`.';
+
+const takers: Readonly<Record<string, string>> = {
+  '.yaml': ofSuite,
+  '.yml': ofSuite,
+  '.zst': ofEvidence,
+  '.tar': ofEvidence,
+  '.eval': 'A log of inspect_ai is for `offsite import-log`.',
+  '.html':
+    'A page that `offsite export --html FILE` wrote is opened, and compared with another one, in the browser.',
+};
 
 /**
  * The id of the batch that a reference means, or the reference itself if no batch fits, for a command that

@@ -79,7 +79,8 @@ function refuseSpecial(path: string, stats: Stats): void {
     [true, 'a device'],
   ];
   const kind = kinds.find(([holds]) => holds)?.[1];
-  throw unreadable(path, `it is ${kind}; only regular files can be read`);
+  const remedy = stats.isDirectory() ? 'name a file in it' : 'only regular files can be read';
+  throw unreadable(path, `it is ${kind}; ${remedy}`);
 }
 
 /**

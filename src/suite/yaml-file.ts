@@ -148,6 +148,12 @@ function syntaxProblem(text: string, document: Document, broken: YAMLError): Yam
   const braces = unquotedBraces(text, offset);
   if (braces) return braces;
   const quote = lastQuoted(document, offset);
+  const variable = /^\$\{\s*(\w+)\s*\}/.exec(text.slice(Math.max(0, offset - 1)));
+  if (variable)
+    return {
+      offset: offset - 1,
+      message: `quote a text with braces: "${variable[0]}"; where a variable is named, write ${variable[1]} alone`,
+    };
   const said = broken.message.split('\n', 1)[0] ?? '';
   if (/^Missing closing .quote/.test(said))
     return { offset: quote?.from ?? offset, message: 'a quote begins here and is never closed' };

@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { checkBatch } from '../../src/audit/audit-batch.ts';
 import { Checks } from '../../src/audit/checks.ts';
+import { lacksAnswers } from '../../src/audit/regraded.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { printedText } from '../../src/bounds/anyone.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
+import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { fillBatch } from '../evidence/batch.ts';
 
 test('a definition of a quadrillion trials is contradicted at once', async () => {
@@ -24,4 +26,19 @@ test('a definition of a quadrillion trials is contradicted at once', async () =>
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+test('judges whose answers are not in a record are told from those whose are', () => {
+  const judged = (...answers: (string | undefined)[]) => {
+    const exchanges = answers.map((responseBody) => ({ role: 'judge', responseBody }));
+    return lacksAnswers({ models: { exchanges } } as unknown as TrialRecord);
+  };
+  expect([judged('sha'), judged('sha', undefined), judged(undefined), judged()]).toEqual([
+    false,
+    true,
+    true,
+    false,
+  ]);
+  const rubric = { judgments: [{ evaluator: 'rubric' }] } as unknown as TrialRecord;
+  expect(lacksAnswers(rubric)).toBe(true);
 });

@@ -8,6 +8,8 @@ test('a file for results that cannot be written is refused before a trial starts
   const tried = [
     ['--junit', 'out/x/r.xml', 'cannot write out/x/r.xml: there is no folder out/x', 'mkdir -p out/x'],
     ['--html', '/proc', 'cannot write /proc: it is a folder', 'Name a file in it.'],
+    // A word in the wrong place would otherwise replace the suite.
+    ['--junit', suite, 'it exists, and no report is YAML', 'Name another file.'],
     // Also the superuser cannot create files there.
     ['--html', '/proc/page.html', 'cannot write /proc/page.html: ENOENT', 'or name another file'],
   ];

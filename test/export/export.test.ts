@@ -359,4 +359,11 @@ test('`-` is standard output for an export, and no other option makes a file of 
     expect(refused.exitCode, refused.stderr).toBe(2);
   }
   expect(existsSync(join(folder, '-'))).toBe(false);
+  // For other commands --json takes no file, and says so.
+  const written = await run('export', '--json', 'trials.json');
+  expect(written.exitCode, written.stderr).toBe(0);
+  expect(readFileSync(join(folder, 'trials.json'), 'utf8').trimEnd()).toBe(stdout);
+  expect((await run('show', '--json=x.json')).stderr).toContain(
+    '--json takes no file: write --json > x.json',
+  );
 });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
+import type { OffsiteError } from '../../src/base/offsite-error.ts';
 import { listAttempts, shortBatchIds, shortRunId } from '../../src/ledger/find.ts';
 import { findTarget } from '../../src/ledger/find-target.ts';
 import { eachLedger, ledger } from './each-ledger.ts';
@@ -121,6 +122,22 @@ test('what fits nothing or several things is an error that lists them', () => {
   for (const reference of ['nothing:a', 'batch_nothing'])
     expect(() => meant(reference), reference).toThrow(expect.objectContaining({ code: 'BATCH_UNKNOWN' }));
   expect(() => meant('x')).toThrow(/^2 things fit x:\nbatch batch_xyz .*\nbatch batch_xy .*/);
+});
+
+test('a part that a reference lacks is named, and a file is sent to the command that takes it', () => {
+  batch('batch_xyz', [['a', 'v']]);
+  expect(() => meant(':v')).toThrow('":v" names no batch before the colon');
+  const hintFor = (reference: string) => {
+    try {
+      return meant(reference);
+    } catch (error) {
+      return (error as OffsiteError).hint;
+    }
+  };
+  expect(hintFor(':v')).toBe('Write BATCH:CASE/VARIANT, or CASE/VARIANT of the last batch.');
+  expect(hintFor('evals/suite.yaml')).toMatch(/`offsite run`/);
+  expect(hintFor('batch.tar.zst')).toMatch(/`offsite audit`/);
+  expect(hintFor('nothing')).toMatch(/`offsite data batches`/);
 });
 
 test('an id with a typo is told with the one that was probably meant', () => {

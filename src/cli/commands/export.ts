@@ -13,13 +13,14 @@ import {
   type TrialForm,
   writeExport,
 } from '../../export/write-export.ts';
-import { findBatch, lastBatch } from '../../ledger/find.ts';
+import { findBatch, lastBatch, listTrials } from '../../ledger/find.ts';
 import type { Verdict } from '../../ledger/trials.ts';
 import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { exportPage } from '../export-page.ts';
 import { withConfigAndData } from '../options.ts';
+import { readTrial } from '../output/stored-batch.ts';
 import { refuseSharedFiles } from '../write-text.ts';
 
 const verdicts = ['passed', 'failed', 'void'] as const satisfies readonly Verdict[];
@@ -230,6 +231,16 @@ async function exportEvidence(file: string, { context, batch, options, signal }:
   if (commits > 0) err.print(`it holds all files of ${plural(commits, 'commit')} that workspaces begin with`);
   for (const why of leftOut) err.print(`left out: ${why}`);
   if (leftOut.length > 0) process.exitCode = exitCodes.infrastructure;
+  const { lacksAnswers } = await import('../../audit/regraded.ts');
+  const judged = listTrials(ledger.records, batch.key)
+    .filter(({ result }) => result !== undefined)
+    .map((trial) => readTrial(ledger, trial));
+  const lacking = judged.filter((read) => 'record' in read && lacksAnswers(read.record)).length;
+  if (lacking > 0)
+    err.print(
+      `without what judges answered in ${plural(lacking, 'trial')}: nobody can audit these to \`regraded\` without asking judges ` +
+        'again. Set `record: full` on the judge’s model before the next run',
+    );
 }
 
 async function exportSpans(target: string, { context, batch, options, signal }: Exporting): Promise<void> {

@@ -172,8 +172,9 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
   const code = await printResults([results], printing);
   if (options.dryRun && !options.json) {
     progress.note(rehearsedText(summary, plan));
-    if (context.untried.length > 0)
-      progress.note(text`this dry run did not try ${context.untried.join('; ')}`);
+    const gates = options.failUnder === undefined ? [] : ['--fail-under'];
+    const untried = [...context.untried, ...gates];
+    if (untried.length > 0) progress.note(text`this dry run did not try ${untried.join('; ')}`);
   }
   return finished.leftovers > 0 ? exitCodes.infrastructure : code;
 }

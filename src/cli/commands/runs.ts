@@ -6,7 +6,7 @@ import type { ListedRun } from '../../client/pages/page-reader.ts';
 import { NotFound } from '../../client/refusal.ts';
 import type { CaseEntry } from '../../contract/catalog.ts';
 import type { RequestOf } from '../../contract/operations.ts';
-import { findBatchRun, shortBatchId, shortBatchIds, shortRunId } from '../../ledger/find.ts';
+import { findBatchRun, hintOfFile, shortBatchId, shortBatchIds, shortRunId } from '../../ledger/find.ts';
 import { fittedRows } from '../../text/fit.ts';
 import { nearest } from '../../text/nearest.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
@@ -123,8 +123,9 @@ function unknown(what: string, cases: readonly CaseEntry[], fitting: readonly st
     code: 'RUNS_UNKNOWN',
     kind: 'input',
     hint:
+      hintOfFile(what) ??
       (suites.length > 0 ? `It has the suites ${suites.slice(0, 10).join(', ')}. ` : '') +
-      '`offsite service cases` lists its cases, `offsite service runs` its newest batches.',
+        '`offsite service cases` lists its cases, `offsite service runs` its newest batches.',
   });
 }
 

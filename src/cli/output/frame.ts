@@ -46,7 +46,9 @@ export function frameOf(state: ActivityState, { size, words, shown }: FrameParts
     add(fittedLine(text`  ${title}  ${ours(elapsed(forMs))}`, width));
   for (const { of, reason, forMs } of outages.slice(0, fewRows)) {
     const [first = ''] = reason.split('\n');
-    add(fittedLine(text`  ${styled('yellow', of)} is down for ${ours(elapsed(forMs))}: ${first}`, width));
+    add(
+      fittedLine(text`  ${styled('yellow', of)} has been down for ${ours(elapsed(forMs))}: ${first}`, width),
+    );
   }
   const room = rows - frame.length;
   // Trials get what builds leave of the room, and at least half of it.

@@ -124,7 +124,7 @@ export const inTheCommandLine: readonly Mistake[] = [
     mistake: 'a folder in place of a file',
     args: ['run', '.'],
     printed: [
-      'error: cannot read .: it is a folder; only regular files can be read',
+      'error: cannot read .: it is a folder; name a file in it',
       '  Check the path. In a file it is relative to that file, otherwise to the folder in which the command runs.',
     ],
   },

@@ -90,6 +90,16 @@ export const inConfigurations: readonly Mistake[] = [
     printed: ['offsite.yaml:6:12: sandboxes.roomy.cpus: expected a number, but this is a text'],
   },
   {
+    mistake: 'a variable with its braces, in a map of braces',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: what somebody wrote
+    files: { 'offsite.yaml': 'models: { m: { wire: gemini, apiKeyEnv: ${X} } }\n' },
+    args: ['models', 'list'],
+    printed: [
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: what is printed
+      'offsite.yaml:1:41: quote a text with braces: "${X}"; where a variable is named, write X alone',
+    ],
+  },
+  {
     mistake: 'a section with a typo',
     files: changed('offsite.yaml', 'models', 'modles'),
     printed: ['offsite.yaml:1:1: modles: unknown key; did you mean "models"?'],

@@ -120,7 +120,7 @@ test('a step and an outage have a line each, with the first line of the reason',
   pass(65_000);
   expect(drawn(activity, 80, 24)).toEqual([
     '  starting the batch  1 m 05 s',
-    '  the model small is down for 1 m 05 s: 503 no',
+    '  the model small has been down for 1 m 05 s: 503 no',
   ]);
 });
 
