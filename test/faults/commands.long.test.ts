@@ -64,6 +64,7 @@ describe.concurrent('offsite resume', { timeout }, () => {
   test('says of a batch that this machine does not have that it is unknown', async () => {
     using place = openPlace();
     place.suite({ cases });
+    new Ledger(place.dataFolder, systemClock)[Symbol.dispose]();
     const { exitCode, stderr } = await offsite(place, ['resume', 'batch_of_nobody']);
     expect([exitCode, stderr]).toEqual([
       2,
