@@ -50,6 +50,7 @@ export async function runProgram(given: readonly string[]): Promise<number> {
     refuseOtherOption(program, argv);
     refuseOptionAsValue(program, argv);
     refuseValueOfFlag(program, argv);
+    refuseExtraWord(program, argv);
     await program.parseAsync(argv, { from: 'user' });
     return Number(process.exitCode ?? exitCodes.done);
   } catch (error) {
@@ -121,6 +122,9 @@ const otherWords: Readonly<Record<string, string>> = {
   'offsite version': '--version',
   'offsite docs': 'help --all, which names the folder of the documents',
   'data list': 'data batches',
+  'data restore': 'the copy that `offsite data backup` made as the data folder: --data-folder FOLDER',
+  'daemon list': 'daemon status',
+  'daemon run': 'daemon enqueue',
   'daemon logs': 'journalctl --unit offsite, for a daemon of `offsite daemon install`',
   'daemon restart': 'offsite daemon drain, and offsite daemon',
   'daemon start': 'offsite daemon, without a further word',
@@ -221,6 +225,24 @@ function refuseValueOfFlag(program: Command, argv: readonly string[]): void {
     program.error(`error: --json takes no file: write --json > ${file}`, {
       code: 'commander.excessArguments',
     });
+}
+
+/** What somebody means who writes a word after a command that takes none. */
+const extraWords: Readonly<Record<string, (word: string) => string>> = {
+  'daemon resume': (word) => `offsite resume ${word}`,
+  'service keys create': (word) => `--name ${word}`,
+  serve: (word) => `--port ${word}`,
+};
+
+function refuseExtraWord(program: Command, argv: readonly string[]): void {
+  for (const [command, meant] of Object.entries(extraWords)) {
+    const words = command.split(' ');
+    const extra = argv[words.length];
+    if (extra === undefined || extra.startsWith('-') || words.some((word, at) => argv[at] !== word)) continue;
+    program.error(`error: offsite ${command} takes no '${extra}'\n(Did you mean ${meant(extra)}?)`, {
+      code: 'commander.excessArguments',
+    });
+  }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { createReadStream, existsSync } from 'node:fs';
-import { chmod, rename, rm, stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { chmod, copyFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join, relative, resolve } from 'node:path';
 import { makeFolder } from '../base/byte-store.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { BlobStore } from './blobs.ts';
@@ -13,6 +13,8 @@ export interface BackedUp {
   /** The names of the databases: the ledger, and what stands beside it. */
   databases: string[];
   blobs: number;
+  /** Suites that wait in the queue folder. */
+  waiting: number;
   /** Of databases and blobs. */
   byteSize: number;
   /** Damaged blobs, which are not in the backup. */
@@ -26,12 +28,14 @@ export interface BackedUp {
  * folder gets its name when it is complete. Throws `BACKUP_EXISTS` and `BACKUP_FAILED`.
  *
  * @param beside names of further databases of the data folder; those that do not exist are left out
+ * @param queue lists files of the data folder's queue
  */
 export async function backUpLedger(
   { dataFolder, records, blobs }: Ledger,
   target: string,
   signal: AbortSignal,
   beside: readonly string[] = [],
+  queue: () => Promise<readonly string[]> = async () => [],
 ): Promise<BackedUp> {
   const folder = resolve(target);
   if (existsSync(folder)) {
@@ -54,7 +58,15 @@ export async function backUpLedger(
     let byteSize = 0;
     for (const name of databases) byteSize += (await stat(join(partial, name))).size;
     const copies = new BlobStore(join(partial, 'blobs'));
-    const backedUp: BackedUp = { folder, databases, blobs: 0, byteSize, damaged: [], missing: [] };
+    const backedUp: BackedUp = {
+      folder,
+      databases,
+      blobs: 0,
+      waiting: 0,
+      byteSize,
+      damaged: [],
+      missing: [],
+    };
     const { blobs: stored } = await blobs.list();
     const needed = [...directReferences(records)].map(({ sha256 }) => sha256);
     backedUp.missing = [...new Set(needed)].filter((sha256) => !stored.has(sha256));
@@ -69,6 +81,11 @@ export async function backUpLedger(
         backedUp.damaged.push(sha256);
       }
     }
+    for (const file of await queue()) {
+      const copy = join(partial, relative(dataFolder, file));
+      makeFolder(dirname(copy), 0o700);
+      if (await copied(file, copy)) backedUp.waiting++;
+    }
     await rename(partial, folder);
     return backedUp;
   } catch (error) {
@@ -80,5 +97,16 @@ export async function backUpLedger(
       hint: 'Check that the disk has space, and that you can write to the parent folder.',
       cause: error,
     });
+  }
+}
+
+/** Copies a file. Returns false if a daemon has started it and removed it meanwhile: the record has it. */
+async function copied(file: string, copy: string): Promise<boolean> {
+  try {
+    await copyFile(file, copy);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
   }
 }

@@ -26,6 +26,9 @@ export interface Pruned {
   byteSize: number;
   /** Blobs that stay because the ledger has no batch. */
   spared: number;
+  /** Blobs that nothing refers to any more, and that are too young to be removed. */
+  young: number;
+  youngBytes: number;
 }
 
 /** Batches that ended before a time with every report delivered or dropped. */
@@ -72,13 +75,20 @@ export async function pruneLedger(
     blobs: 0,
     byteSize: 0,
     spared: isEmpty ? stored.size : 0,
+    young: 0,
+    youngBytes: 0,
   };
   const kept = keptBlobs(records, blobs, batches);
   if (!dryRun) removeBatches(records, batches, before);
   for (const sha256 of stored) {
     signal.throwIfAborted();
     const found = isEmpty || kept.has(sha256) ? undefined : blobs.stat(sha256);
-    if (!found || now - found.putAt < youngMs) continue;
+    if (!found) continue;
+    if (now - found.putAt < youngMs) {
+      pruned.young++;
+      pruned.youngBytes += found.byteSize;
+      continue;
+    }
     pruned.blobs++;
     pruned.byteSize += found.byteSize;
     if (!dryRun) await blobs.remove(sha256);

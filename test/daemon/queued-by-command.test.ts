@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openDaemonPlace } from './daemon-place.ts';
 
@@ -189,4 +191,30 @@ test('what others have claimed of an abandoned batch goes on, and each call says
     2,
     expect.stringContaining(`run ${b} has no open trial for daemons at the service`),
   ]);
+});
+
+test('a backup has the suites that wait, and a prune says what it keeps for a day', async () => {
+  await using at = await openDaemonPlace();
+  at.configure();
+  const suite = {
+    suite: { id: 'waits', prompt: 'Do it.' },
+    trials: 1,
+    variants: [{ model: 'none', harness: 'command', profile: 'worker' }],
+    cases: [{ id: 'a', verify: 'cat done.txt' }],
+  };
+  const file = at.place.write('suite.json', JSON.stringify(suite));
+  // The record of the folder is made by its first daemon.
+  expect((await at.drained()).exitCode).toBe(0);
+  const enqueued = await at.command('daemon', 'enqueue', file);
+  expect(enqueued, enqueued.stderr).toMatchObject({ exitCode: 0 });
+  const copy = join(at.place.folder, 'copy');
+  const backedUp = await at.command('data', 'backup', copy);
+  expect(backedUp.stdout, backedUp.stderr).toContain(', 1 suite that no daemon has started and');
+  const queue = join(at.place.dataFolder, 'queue');
+  const [queued = ''] = readdirSync(queue);
+  expect(readFileSync(join(copy, 'queue', queued))).toEqual(readFileSync(join(queue, queued)));
+  expect((await at.drained()).exitCode).toBe(0);
+  const pruned = await at.command('data', 'prune', '--older-than', '0d');
+  expect(pruned.stdout).toContain('removed 1 batch, 1 trial, 0 blobs');
+  expect(pruned.stderr).toMatch(/kept \d+ blobs \(.*\) that nothing needs now: they are not a day old/);
 });

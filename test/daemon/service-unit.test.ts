@@ -189,6 +189,9 @@ test('the commands write the file, say what to do next, and take it away again',
   expect(`${printed.stdout}\n`).toBe(readFileSync(file, 'utf8'));
   expect(printed.stdout).toContain(join(realpathSync(folder), 'results'));
   expect(stdout).toMatch(/systemctl --user enable|launchctl bootstrap/);
+  expect(printed.stderr).toContain('no offsite.yaml was found');
+  const nobody = await run('install', '--print', '--run-as', 'no-such-user').catch((error) => error);
+  expect(nobody).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('no user no-such-user') });
   expect((await run('uninstall', '--user')).stdout).toContain(`removed ${file}`);
   expect(existsSync(file)).toBe(false);
 });

@@ -1,7 +1,9 @@
+import { spawnSync } from 'node:child_process';
 import { realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
-import { Command } from '@commander-js/extra-typings';
+import { Command, Option } from '@commander-js/extra-typings';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import { type Config, ConfigFile } from '../../suite/config-file.ts';
 import { loadConfig } from '../../suite/load-config.ts';
 import { ours, text } from '../../text/printable.ts';
@@ -38,12 +40,20 @@ export function installCommand() {
       'write a systemd unit or a launchd plist that keeps the daemon running; starts nothing itself',
     )
     .option('--user', 'a service of your user, not of the whole machine')
-    .option('--run-as <user>', 'the user of a system service (default: who called sudo, else root)')
+    .addOption(
+      new Option(
+        '--run-as <user>',
+        'the user of a system service (default: who called sudo, else root)',
+      ).conflicts('user'),
+    )
     .option('--print', 'only print the file')
     .option('--force', 'replace a file that Offsite did not write')
     .action((options) => {
-      const { out } = openTerminal();
+      const { out, err } = openTerminal();
+      if (options.runAs !== undefined) requireUser(options.runAs);
       const config = loadConfig({ named: options.config, env: process.env });
+      if (config.file === undefined)
+        err.print('no offsite.yaml was found, so this daemon has no models or profiles: --config names one');
       const { unit, spec } = planned(options, config);
       if (options.print) {
         out.print(ours(unit.text.replace(/\n$/, '')));
@@ -83,6 +93,17 @@ export function uninstallCommand() {
       if (unit.forget.length > 0) out.print(text`\nThen:\n`);
       for (const command of unit.forget) out.print(`  ${command}`);
     });
+}
+
+/** Throws if this machine has no such user: the service manager would say so only when it starts. */
+function requireUser(name: string): void {
+  const { status } = spawnSync('id', ['-u', '--', name], { stdio: 'ignore' });
+  if (status === 0 || status === null) return;
+  throw new OffsiteError(`this machine has no user ${name}`, {
+    code: 'USER_UNKNOWN',
+    kind: 'input',
+    hint: 'Name another with --run-as, or make it first.',
+  });
 }
 
 interface UnitOptions {

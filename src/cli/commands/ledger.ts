@@ -1,4 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
+import { queuedFiles } from '../../agent/daemon/ticket.ts';
 import { systemClock } from '../../base/clock.ts';
 import { backUpLedger } from '../../ledger/back-up.ts';
 import { type CheckedLedger, checkLedger } from '../../ledger/check.ts';
@@ -35,11 +36,14 @@ export function backUpCommand() {
     .argument('<folder>', 'a folder that does not exist yet')
     .action((folder, options) =>
       withLedger(options, async ({ ledger, signal, out, err }) => {
-        const backedUp = await backUpLedger(ledger, folder, signal, [serviceDatabase]);
+        const queue = () => queuedFiles(ledger.dataFolder);
+        const backedUp = await backUpLedger(ledger, folder, signal, [serviceDatabase], queue);
         const hasService = backedUp.databases.includes(serviceDatabase);
         const ofService = hasService ? ", the service's data with its keys" : '';
+        const { waiting } = backedUp;
+        const ofQueue = waiting > 0 ? `, ${plural(waiting, 'suite')} that no daemon has started` : '';
         out.print(
-          `${backedUp.folder}: the record${ofService} and ${plural(backedUp.blobs, 'blob')}, ${size(backedUp.byteSize)}`,
+          `${backedUp.folder}: the record${ofService}${ofQueue} and ${plural(backedUp.blobs, 'blob')}, ${size(backedUp.byteSize)}`,
         );
         const { damaged, missing } = backedUp;
         if (damaged.length + missing.length === 0) return;
@@ -74,6 +78,11 @@ export function pruneCommand() {
         const line = `${dryRun ? 'would remove' : 'removed'} ${what.join(', ')}`;
         if (options.json) out.json(pruned);
         else out.print(line);
+        if (pruned.young > 0)
+          err.print(
+            `kept ${plural(pruned.young, 'blob')} (${size(pruned.youngBytes)}) that nothing needs now: they are not a day ` +
+              'old, and a trial that runs may need them. The first prune after that removes them',
+          );
         if (pruned.spared > 0)
           err.print(
             `kept ${plural(pruned.spared, 'blob')}: the ledger has no batch, so it may not be the one that they belong to`,

@@ -32,6 +32,40 @@ export const inTheCommandLine: readonly Mistake[] = [
     printed: ["error: unknown command 'backup'", '(Did you mean data backup?)', help],
   },
   {
+    mistake: 'a batch that is resumed with the command that ends a pause of the daemon',
+    args: ['daemon', 'resume', 'batch_1'],
+    printed: [
+      "error: offsite daemon resume takes no 'batch_1'",
+      '(Did you mean offsite resume batch_1?)',
+      help,
+    ],
+  },
+  {
+    mistake: 'a name of a key without its option',
+    args: ['service', 'keys', 'create', 'bob'],
+    printed: ["error: offsite service keys create takes no 'bob'", '(Did you mean --name bob?)', help],
+  },
+  {
+    mistake: 'a port without its option',
+    args: ['serve', '4600'],
+    printed: ["error: offsite serve takes no '4600'", '(Did you mean --port 4600?)', help],
+  },
+  {
+    mistake: 'a suite that is given to the daemon with the word of `offsite run`',
+    args: ['daemon', 'run', 'suite.yaml'],
+    printed: ["error: unknown command 'run'", '(Did you mean daemon enqueue?)', help],
+  },
+  {
+    mistake: 'the queue of the daemon, as a list',
+    args: ['daemon', 'list'],
+    printed: ["error: unknown command 'list'", '(Did you mean daemon status?)', help],
+  },
+  {
+    mistake: 'a unit of a user that runs as another',
+    args: ['daemon', 'install', '--user', '--run-as', 'nobody'],
+    printed: ["error: option '--run-as <user>' cannot be used with option '--user'", help],
+  },
+  {
     mistake: 'a daemon that is started with a word that other programs have',
     args: ['daemon', 'start'],
     printed: [
