@@ -23,7 +23,7 @@ import { HealthWatch } from './health.ts';
 import { Metrics } from './metrics.ts';
 import { type NamedRuns, namedRuns } from './named-runs.ts';
 import { type PollTarget, PollTargets } from './poll-targets.ts';
-import { type DaemonStatus, type Mode, nothingListed, type RunningTrial } from './status.ts';
+import { type DaemonStatus, type Mode, nothingListed, workOf } from './status.ts';
 import { refusedTickets, watchQueue } from './ticket.ts';
 
 /** How long the daemon waits for the last reports: milliseconds, and failed deliveries in a row. */
@@ -419,7 +419,6 @@ function statusOf(
   { mode, startedAt, targets, metrics, health, worker }: Members,
 ): DaemonStatus {
   const { ledger, service, clock, revisions } = parts;
-  const waitingRuns = worker.waiting.all();
   const { oldestAt, nextAt: _, ...reports } = ledger.outbox.standing(service);
   return {
     pid: process.pid,
@@ -433,15 +432,7 @@ function statusOf(
     concurrency: worker.concurrency,
     queued: ledger.queue.count({ service, lock: daemonLock }),
     queuedRuns: ledger.queue.runs({ service, lock: daemonLock }, 100),
-    running: worker.running().map((trial) => runningTrial(trial, clock.monotonic())),
-    building: worker
-      .building()
-      .map(({ what, state, at }) => ({ what, state, forMs: Math.round(clock.monotonic() - at) })),
-    waiting: waitingRuns.filter(({ kind }) => kind === 'waiting'),
-    parked: waitingRuns.filter(({ kind }) => kind === 'parked'),
-    claimedElsewhere: worker.elsewhere.all().map(({ trial: { runId, caseId, ordinal }, until }) => {
-      return { run: runId, case: caseId, ordinal, askedAgainInMs: Math.round(until - clock.monotonic()) };
-    }),
+    ...workOf(worker, clock.monotonic()),
     refused: refusedTickets(ledger.dataFolder),
     finished: { ...metrics.counts },
     limits: revisions.current.gateway
@@ -454,24 +445,5 @@ function statusOf(
     ],
     health: health.health,
     residentBytes: process.memoryUsage.rss(),
-  };
-}
-
-function runningTrial(
-  { trial, running, engine }: ReturnType<Worker['running']>[number],
-  now: number,
-): RunningTrial {
-  const { batchId, suite, runId, caseId, ordinal } = trial;
-  const { phase, at } = running;
-  const forMs = Math.round(now - at);
-  return {
-    batch: batchId,
-    suite,
-    run: runId,
-    case: caseId,
-    ordinal,
-    phase,
-    ...(engine && { engine }),
-    forMs,
   };
 }

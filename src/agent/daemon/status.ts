@@ -3,6 +3,7 @@ import type { PhaseName } from '../../record/cause.ts';
 import type { OpenBuildState } from '../../trial/prepare/obtain-image.ts';
 import type { EngineStatus } from '../engines/engines.ts';
 import type { WaitingRun } from '../worker/waiting-runs.ts';
+import type { Worker } from '../worker/worker.ts';
 import type { RefusedTicket } from './ticket.ts';
 
 /**
@@ -94,3 +95,28 @@ export function isReady({ mode, blocked }: DaemonStatus): boolean {
 
 /** Why a suite of the configuration brings no runs. It may also be started later. */
 export const nothingListed = 'the service lists no case of it: is its id in daemon.suites right?';
+
+/**
+ * What a worker does, and what it waits for.
+ *
+ * @param now monotonic milliseconds
+ */
+export function workOf(
+  worker: Worker,
+  now: number,
+): Pick<DaemonStatus, 'running' | 'building' | 'waiting' | 'parked' | 'claimedElsewhere'> {
+  const runs = worker.waiting.all();
+  return {
+    running: worker.running().map(({ trial, running: { phase, at }, engine }) => {
+      const { batchId: batch, suite, runId: run, caseId, ordinal } = trial;
+      const forMs = Math.round(now - at);
+      return { batch, suite, run, case: caseId, ordinal, phase, ...(engine && { engine }), forMs };
+    }),
+    building: worker.building().map(({ what, state, at }) => ({ what, state, forMs: Math.round(now - at) })),
+    waiting: runs.filter(({ kind }) => kind === 'waiting'),
+    parked: runs.filter(({ kind }) => kind === 'parked'),
+    claimedElsewhere: worker.elsewhere.all().map(({ trial: { runId, caseId, ordinal }, until }) => {
+      return { run: runId, case: caseId, ordinal, askedAgainInMs: Math.round(until - now) };
+    }),
+  };
+}
