@@ -1,7 +1,7 @@
 import type { OwnedObject } from '../engine/owned-objects.ts';
 import { plural } from '../text/quantities.ts';
 
-const ofKilled = "left by Offsite processes (yours or another user's) that were killed";
+const ofEnded = 'whose Offsite process no longer runs';
 
 /** What a sweep removed and why, in one line; undefined if that is nothing. */
 export function sweptText(removed: readonly OwnedObject[], on: string): string | undefined {
@@ -9,7 +9,7 @@ export function sweptText(removed: readonly OwnedObject[], on: string): string |
     removed.filter(({ kind }) => (kind !== 'image') === isLeft),
   );
   const parts = [
-    ...(left?.length ? [`${countsOf(left)} ${ofKilled}`] : []),
+    ...(left?.length ? [`${countsOf(left)} ${ofEnded}`] : []),
     ...(replaced?.length ? [`${plural(replaced.length, 'snapshot')} that newer ones replaced`] : []),
   ];
   return parts.length === 0 ? undefined : `removed from ${on}: ${parts.join(', and ')}`;
@@ -21,7 +21,7 @@ export function stuckText(stuck: readonly OwnedObject[], on: string): string | u
   if (first === undefined) return undefined;
   const ids = stuck.map(({ id }) => id.replace('sha256:', '').slice(0, 12)).join(', ');
   return (
-    `${on} does not remove ${countsOf(stuck)} ${ofKilled}: ${ids}. ` +
+    `${on} does not remove ${countsOf(stuck)} ${ofEnded}: ${ids}. ` +
     'If `docker inspect` of one hangs, restart the engine; it is tried again at the next start'
   );
 }

@@ -179,15 +179,34 @@ function refuseOptionAsValue(program: Command, argv: readonly string[]): void {
   }
 }
 
+/** What other programs call the number of trials at a time. */
+const concurrencyWords = [
+  '-j',
+  '--parallel',
+  '--max-concurrency',
+  '--max-parallel',
+  '--max-samples',
+  '--max-tasks',
+  '--n-concurrent',
+];
+
 /** What options of other programs are here. */
 const otherOptions: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    ['run', 'resume', 'check'].flatMap((command) =>
+      concurrencyWords.map((word) => [`${command} ${word}`, '--concurrency']),
+    ),
+  ),
   'run --repeat': '--trials',
   'run --epochs': '--trials',
   'run -n': '--concurrency, or --trials',
   'run --model': '--variant: a model of offsite.yaml in a variant of the suite',
-  'run --max-concurrency': '--concurrency',
-  'run --parallel': '--concurrency',
-  'run -j': '--concurrency',
+  'run --n-attempts': '--trials',
+  'run --n-tasks': '--limit',
+  'run --filter-first-n': '--limit',
+  'run --filter-pattern': '--include',
+  'run --sample-id': '--include',
+  'run --agent': '--variant: a harness in a variant of the suite',
   'run -t': '--trials',
   'run --case': '--include',
   'run --filter': '--include',

@@ -93,8 +93,11 @@ function caseRegressionLine(compared: ComparedBatches, before: string): Printabl
 /** The cases about which the gate says nothing, since they are not compared. */
 function notComparedText(compared: ComparedBatches): Printable {
   const cases = redefinedIn(compared);
-  if (cases.length === 0) return ours('');
-  return text`; ${plural(cases.length, 'case')} not compared, since ${ours(cases.length === 1 ? 'it asks or checks' : 'they ask or check')} something else now: ${namedOf(cases)}`;
+  const isOne = cases.length === 1;
+  const redefined = text`; ${plural(cases.length, 'case')} not compared, since ${ours(isOne ? 'it asks or checks' : 'they ask or check')} something else now: ${namedOf(cases)}`;
+  const alone = [...new Set(compared.comparisons.flatMap(({ onlyA, onlyB }) => [...onlyA, ...onlyB]))];
+  const oneSided = text`; ${plural(alone.length, 'case')} not compared, with a verdict on one side only: ${namedOf(alone)}`;
+  return text`${cases.length > 0 ? redefined : ours('')}${alone.length > 0 ? oneSided : ours('')}`;
 }
 
 function nothingToJudge(compared: ComparedBatches, before: string): Printable {

@@ -45,7 +45,11 @@ export function requireWritable(file: string): void {
       unlinkSync(file);
     }
   } catch (error) {
-    throw notWritable(file, messageOf(error), 'Change its permissions, or name another file.', error);
+    const { code = '' } = error as NodeJS.ErrnoException;
+    const cure = ['EACCES', 'EPERM'].includes(code) ? 'Change its permissions, or name' : 'Name';
+    // The folder exists: the file system takes no file there.
+    const why = code === 'ENOENT' ? `no file can be made in ${folder}` : messageOf(error);
+    throw notWritable(file, why, `${cure} another file.`, error);
   }
 }
 

@@ -12,6 +12,7 @@ import { couldBeWorse } from '../stats/further-trials.ts';
 import { type PassRate, passRate, usualConfidence } from '../stats/pass-rate.ts';
 import { type Quantile, quantile } from '../stats/quantile.ts';
 import { type Noise, noiseOf, type PassAtK, passAtEachK } from '../stats/repeats.ts';
+import { begunWith } from '../text/nearest.ts';
 import {
   type BaselineFacts,
   type Measure,
@@ -111,7 +112,7 @@ export function compareBatches(ledger: Ledger, a: Reference, b: Reference): Comp
     throw new OffsiteError(`${a.name} and ${b.name} have no variant of the same name`, {
       code: 'VARIANTS_DIFFER',
       kind: 'input',
-      hint: `Name one of each, as BATCH:VARIANT. ${a.name}: ${ofA.join(', ')}. ${b.name}: ${ofB.join(', ')}.`,
+      hint: `Name one of each, as BATCH:VARIANT. ${a.name}: ${ofA.join(', ')}. ${b.name}: ${ofB.join(', ')}.${bothNamedHint(ledger, a)}`,
     });
   }
   const same = pairs.find(([one, other]) => one === other && sharesBatch(a, b));
@@ -119,7 +120,7 @@ export function compareBatches(ledger: Ledger, a: Reference, b: Reference): Comp
     throw new OffsiteError(`${a.name} and ${b.name} are the same trials, of the variant ${same[0]}`, {
       code: 'SAME_SIDES',
       kind: 'input',
-      hint: `Name two batches, or two variants of one${variantsHint(ofA)}. If only one is named, it is compared with the last one.`,
+      hint: `Name two batches, or two variants of one${variantsHint(ofA)}. If only one is named, it is compared with the last one.${bothNamedHint(ledger, a)}`,
     });
   }
   const confidence = confidenceOf(pairs.length);
@@ -142,6 +143,16 @@ export function compareBatches(ledger: Ledger, a: Reference, b: Reference): Comp
 
 function variantsHint([one, other]: readonly string[]): string {
   return one === undefined || other === undefined ? '' : `, such as BATCH:${one} BATCH:${other}`;
+}
+
+/** For a variant that is named alone, perhaps to compare it with another one of its batch. */
+function bothNamedHint(ledger: Ledger, { name, batches, variant }: Reference): string {
+  if (variant === undefined) return '';
+  const all = variantsOf(ledger, { name, batches, variant: undefined });
+  const [meant] = begunWith(variant, all);
+  const other = all.find((one) => one !== meant);
+  const batch = name.slice(0, name.indexOf(':'));
+  return other === undefined ? '' : ` Two variants of one batch: ${batch}:${meant} ${batch}:${other}.`;
 }
 
 /** The confidence of each of several comparisons: see {@link compareBatches}. */

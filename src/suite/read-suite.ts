@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs';
 import { z } from 'zod';
+import { OffsiteError } from '../base/offsite-error.ts';
 import { ConfigFile } from './config-file.ts';
 import { BadFile, type FileIssue } from './file-issues.ts';
 import { SuiteFile } from './suite-file.ts';
@@ -23,6 +25,12 @@ export function readSuite(file: string): ReadSuite {
     const message = 'is no suite; for a task of Harbor, name its folder: offsite run --tasks FOLDER';
     throw new BadFile([{ file, line: 1, column: 1, path: '', message }]);
   }
+  if (/^(batch|set)_[\w-]+$/.test(file) && !existsSync(file))
+    throw new OffsiteError(`${file} is the id of a batch, and a file of a suite is needed`, {
+      code: 'FILE_UNREADABLE',
+      kind: 'input',
+      hint: `Show it with \`offsite show ${file}\`, or continue it with \`offsite resume ${file}\`.`,
+    });
   try {
     return { yaml: readYamlFile(file, SuiteFile, { others: { 'offsite.yaml': ConfigFile } }), issues: [] };
   } catch (error) {

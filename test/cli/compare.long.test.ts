@@ -255,6 +255,14 @@ describe('offsite compare', () => {
     expect(stdout).toMatch(/^With 1 case and 1 trial of each,/m);
   });
 
+  test('the gate says which cases it did not compare, since they are new or gone', async () => {
+    const { stderr, exitCode } = await compare('before', 'partly', '--fail-on-case-regression');
+    expect(stderr).toMatch(
+      /no case regression: .*; 40 cases not compared, with a verdict on one side only: case-01, .*, and 35 more/,
+    );
+    expect(exitCode).toBe(0);
+  });
+
   test('the results of a batch whose plan an Offsite of another version stored are compared', async () => {
     const { comparisons } = await compared('foreign', 'odd');
     expect(comparisons[0]?.difference.cases).toBe(1);
@@ -334,6 +342,8 @@ describe('offsite compare', () => {
     [['before', 'before'], /are the same trials/],
     [['two', 'two'], /two variants of one, such as BATCH:weak BATCH:strong/],
     [['before', 'two'], /have no variant of the same name\n.*Name one of each/],
+    [[':new', 'two'], /have no variant of the same name\n.*Two variants of one batch: :new :weak\./],
+    [[':new'], /are the same trials.*\n.*Two variants of one batch: :new :weak\./],
   ])('refuses %j', async (args, message) => {
     const { exitCode, stderr, stdout } = await compare(...args);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });

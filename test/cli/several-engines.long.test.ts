@@ -159,7 +159,7 @@ test('after SIGKILL a batch of two engines is resumed, and nothing is left on ei
   const at = summary ? await enginesOfTrials(place, summary) : new Map();
   expect(new Set(at.values())).toEqual(new Set(['here', 'other']));
   expect(resumed.stderr).toMatch(
-    /removed from the engine other: \d+ container.* left by Offsite processes .* that were killed/,
+    /removed from the engine other: \d+ container.* whose Offsite process no longer runs/,
   );
   expect(await ownedOn(own.host)).toEqual([]);
   expect(await leftHere()).toEqual([]);

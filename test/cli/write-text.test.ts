@@ -11,7 +11,12 @@ test('a file for results that cannot be written is refused before a trial starts
     // A word in the wrong place would otherwise replace the suite.
     ['--junit', suite, 'it exists, and no report is YAML', 'Name another file.'],
     // Also the superuser cannot create files there.
-    ['--html', '/proc/page.html', 'cannot write /proc/page.html: ENOENT', 'or name another file'],
+    [
+      '--html',
+      '/proc/page.html',
+      'cannot write /proc/page.html: no file can be made in /proc',
+      'Nothing was started. Name another file.',
+    ],
   ];
   for (const [option = '', file = '', message, hint] of tried) {
     const { exitCode, stderr } = await offsite(place, ['run', suite, option, file]);

@@ -108,7 +108,7 @@ test('a container that the engine never removes is told, and keeps nothing else 
     const { stuck } = await sweepDead(silent, engine.instance);
     expect(stuck.map(({ id }) => id)).toEqual([held.containerId]);
     expect(stuckText(stuck, 'the engine')).toContain(
-      `1 container left by Offsite processes (yours or another user's) that were killed: ${held.containerId.slice(0, 12)}`,
+      `1 container whose Offsite process no longer runs: ${held.containerId.slice(0, 12)}`,
     );
     expect(await ofInstance(other.instance)).toEqual([]);
   } finally {

@@ -68,7 +68,12 @@ async function fetchOrFind(
   removeUnused(parts.folder);
   const fresh = mkdtempSync(join(parts.folder, 'fetching-'));
   try {
-    const commit = await fetchInto(fresh, { address, reach, name: wanted.name }, parts);
+    const commit = await fetchInto(fresh, { address, reach, name: wanted.name }, parts).catch(
+      (error: unknown) => {
+        if (!isId || kindOfFailure(error) !== 'GIT_REF_MISSING') throw error;
+        throw failed(`the repository has no commit ${wanted.commit}: ${messageOf(error)}`, 'GIT_REF_MISSING');
+      },
+    );
     const repository = keptAt(parts.folder, keptUnder, commit);
     // Another process may have fetched the same one.
     if (!existsSync(repository))

@@ -145,7 +145,11 @@ function gitFailure(result: Failed, timeoutMs: number): OffsiteError {
     .split(/[\r\n]+/)
     .filter((line) => /^(fatal|error|remote|ssh|git|ERROR|Permission|Host)/.test(line.trim()))
     .slice(-saidLines);
-  const reason = said.length === 0 ? `it exited with ${result.exitCode}` : said.join(' / ');
+  // The other side's error, and git's own with the same words.
+  const once = new Map(
+    said.map((line) => [line.replace(/^((fatal|error|remote error):|git|\s)+/, ''), line]),
+  );
+  const reason = said.length === 0 ? `it exited with ${result.exitCode}` : [...once.values()].join(' / ');
   return failed(`git said: ${withoutCredentials(reason)}`);
 }
 

@@ -89,6 +89,25 @@ export const inTheCommandLine: readonly Mistake[] = [
     args: ['run', 'suite.yaml', '--repeat', '3'],
     printed: ["error: unknown option '--repeat'", '(Did you mean --trials?)', help],
   },
+  ...[
+    ['run', 'suite.yaml', '--n-concurrent', '4'],
+    ['run', 'suite.yaml', '--max-samples=4'],
+    ['resume', '--max-parallel', '4'],
+    ['resume', '--max-concurrency', '4'],
+  ].map((args) => ({
+    mistake: `trials at a time, as other programs call them: offsite ${args.join(' ')}`,
+    args,
+    printed: [
+      `error: unknown option '${args.find((word) => word.startsWith('--'))?.replace('=4', '')}'`,
+      '(Did you mean --concurrency?)',
+      help,
+    ],
+  })),
+  {
+    mistake: 'how many tasks, as Harbor calls it',
+    args: ['run', '--tasks', '.', '--n-tasks', '3'],
+    printed: ["error: unknown option '--n-tasks'", '(Did you mean --limit?)', help],
+  },
   {
     mistake: 'an address to serve at, as the daemon takes it',
     args: ['serve', '--listen', '127.0.0.1:4600'],
@@ -152,6 +171,14 @@ export const inTheCommandLine: readonly Mistake[] = [
     printed: [
       'error: cannot read suit.yaml: it does not exist',
       '  Check the path. In a file it is relative to that file, otherwise to the folder in which the command runs.',
+    ],
+  },
+  {
+    mistake: 'the id of a batch in place of a suite',
+    args: ['run', 'batch_8Yq1-_xQ'],
+    printed: [
+      'error: batch_8Yq1-_xQ is the id of a batch, and a file of a suite is needed',
+      '  Show it with `offsite show batch_8Yq1-_xQ`, or continue it with `offsite resume batch_8Yq1-_xQ`.',
     ],
   },
   {
