@@ -52,7 +52,7 @@ export function openDataFolder(
 
 /** Whether a folder exists, and holds something of Offsite's. */
 export function isDataFolder(folder: string): boolean {
-  return ['ledger.db', 'service.db', 'blobs'].some((name) => mayExist(join(folder, name)));
+  return ['ledger.db', 'service.db', 'blobs', 'queue'].some((name) => mayExist(join(folder, name)));
 }
 
 /** Throws `NO_DATA_FOLDER`, an input error, unless {@link isDataFolder}. */

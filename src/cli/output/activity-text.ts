@@ -70,7 +70,7 @@ function groupsOf(state: ActivityState, words: VerdictWords): Printable[][] {
   return [
     [...(planned > 0 ? [ours(`${done} of ${planned} done`)] : []), ...verdictParts(state, words)],
     ...steps.map(({ title, forMs }) => [lasting(title, forMs)]),
-    ...outages.map(({ of, forMs }) => [lasting(text`${of} is down`, forMs)]),
+    ...outages.map(({ of, forMs }) => [lasting(text`${of} has been down`, forMs)]),
     ...buildGroups(builds),
     phases === undefined ? [] : [ours(`running: ${phases}`)],
     ...running.slice(0, 1).map(({ trial, forMs }) => {
