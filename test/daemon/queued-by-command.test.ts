@@ -149,6 +149,20 @@ test('a batch that no daemon watches is ended by its id, without a daemon', { ti
   expect(nothing.stderr).toContain('the data folder has no batch batch_nope');
 });
 
+test('a batch is found whole by its id, however many newer runs its cases have', async () => {
+  await using at = await openDaemonPlace();
+  at.configure();
+  await at.queue(['a', 'b'], { trials: 1, suite: 'a-typo' });
+  const [{ batchId = '' } = {}] = await at.runs('b');
+  // The service lists 20 runs a page.
+  for (let newer = 0; newer < 45; newer++) await at.queue(['a'], { trials: 1, suite: 'a-typo' });
+  const runs = (await at.command('service', 'runs', batchId)).stdout;
+  expect(runs).toMatch(/ a +.* 0 of 1 /);
+  expect(runs).toMatch(/ b +.* 0 of 1 /);
+  const ended = await at.command('data', 'abandon', batchId);
+  expect(ended.stdout, ended.stderr).toBe(`abandoned batch ${batchId}: 2 open trials ended as void\n`);
+});
+
 test('what others have claimed of an abandoned batch goes on, and each call says so', async () => {
   await using at = await openDaemonPlace();
   at.configure();

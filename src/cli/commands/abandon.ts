@@ -36,6 +36,10 @@ interface AbandonOptions extends CommonOptions {
   unreported?: true | undefined;
 }
 
+interface Parts extends AbandonParts {
+  note(message: string): void;
+}
+
 async function abandonBatch(reference: string, options: AbandonOptions): Promise<number> {
   await using context = CommandContext.open(options);
   const { clock, out, config } = context;
@@ -43,14 +47,15 @@ async function abandonBatch(reference: string, options: AbandonOptions): Promise
   if (!isDataFolder(context.dataFolder)) {
     const { client } = await context.service();
     // Without a data folder, only the service may have it. What is claimed there is kept in a new one.
-    if (!(await named(reference, { client }, signal))) requireDataFolder(context.dataFolder);
+    if (!(await named(reference, { client, note: context.note }, signal)))
+      requireDataFolder(context.dataFolder);
     context.ledger({ creates: true });
   }
   const reporting = await context.reporting();
   const { ledger, client, service } = reporting;
   const agent = ledger.agentId;
   await using claims = new ServiceClaims({ client, clock, agent, leaseMs: config.lease });
-  const parts: AbandonParts = {
+  const parts: Parts = {
     ledger,
     client,
     claims,
@@ -58,6 +63,7 @@ async function abandonBatch(reference: string, options: AbandonOptions): Promise
     service,
     unreported: options.unreported === true,
     letGo: (id) => letGo(context.dataFolder, id),
+    note: context.note,
   };
   const all: (Abandoned & { name: string })[] = [];
   const canceled = await takenUp(reference, parts, signal);
@@ -100,9 +106,12 @@ async function abandonBatch(reference: string, options: AbandonOptions): Promise
 }
 
 /** The runs of a batch of the service, or the run, that a name means. Undefined unless it means just one. */
-async function named(name: string, { client }: Pick<AbandonParts, 'client'>, signal: AbortSignal) {
+async function named(name: string, { client, note }: Pick<Parts, 'client' | 'note'>, signal: AbortSignal) {
   const { cases } = await client.call('evals.cases.list', {}, { signal });
-  const [first, other] = batchesNamed(await serviceBatches(client, cases, undefined, signal), name);
+  const found = await serviceBatches(client, cases, undefined, signal, name);
+  const cut = found.casesCut + found.casesLeft;
+  if (cut > 0) note(`of ${plural(cut, 'case')} at the service, not all runs were looked at`);
+  const [first, other] = batchesNamed(found, name);
   if (!first || other) return undefined;
   const [batch, all] = first;
   const run = all.find(({ id }) => id === name);
@@ -111,7 +120,7 @@ async function named(name: string, { client }: Pick<AbandonParts, 'client'>, sig
 }
 
 /** The runs of batches, or a run, as the service shows them now. */
-async function seenAt(names: readonly string[], parts: AbandonParts, signal: AbortSignal) {
+async function seenAt(names: readonly string[], parts: Parts, signal: AbortSignal) {
   const runs: ListedRun<'results'>[] = [];
   for (const name of names) runs.push(...((await named(name, parts, signal))?.runs ?? []));
   return runs;
@@ -143,7 +152,7 @@ async function letGoOfFound(reference: string, { ledger, service, letGo }: Aband
 /** Takes up what nobody has of a batch, or of a run, of the service, as if it had been canceled here. */
 async function takenUp(
   reference: string,
-  parts: AbandonParts,
+  parts: Parts,
   signal: AbortSignal,
 ): Promise<CanceledHere | undefined> {
   const { ledger, client, service, unreported } = parts;

@@ -84,7 +84,7 @@ async function printBatches(
   if (cases.some(({ id }) => id === what)) return context.out.print(text`no runs of case ${what ?? ''}`);
   const suite = cases.find((one) => one.suite?.id === what)?.suite?.id;
   const ofSuite = suite === undefined ? cases : cases.filter((one) => one.suite?.id === suite);
-  const all = await serviceBatches(client, ofSuite, suite, signal);
+  const all = await serviceBatches(client, ofSuite, suite, signal, suite === undefined ? what : undefined);
   const { batches, casesLeft } = all;
   if (what !== undefined && suite === undefined) {
     const fitting = batchesNamed(all, what);
