@@ -346,19 +346,25 @@ function beginningOf(id: string, prefix: RegExp, length: number): string {
   return bare.startsWith('-') ? id.slice(0, id.length - bare.length + length) : bare.slice(0, length);
 }
 
-/** A run by what the service calls it; undefined if the ledger does not have it. */
-export function findBatchRun(
+/**
+ * The name of a run's variant, by what the service calls them. A run that was queued again has that of the
+ * planned one. Undefined if the batch was not planned here.
+ */
+export function nameOfVariant(
   records: Records,
-  { service, batchId, runId }: { service: string; batchId: string; runId: string },
-): StoredRun | undefined {
-  const [run] = records.select<StoredRun>(
-    `SELECT ${runColumns} FROM runs JOIN batches ON batches.key = runs.batch
-     WHERE batches.service = ? AND batches.id = ? AND runs.id = ?`,
-    service,
-    batchId,
-    runId,
+  of: { service: string; batchId: string; runId: string; variantId: string | undefined },
+): string | undefined {
+  const [planned] = records.select<Pick<StoredRun, 'variant'>>(
+    `SELECT runs.variant FROM runs JOIN batches ON batches.key = runs.batch
+     WHERE batches.service = ?1 AND batches.id = ?2 AND runs.variant_index IS NOT NULL
+       AND (runs.id = ?3 OR runs.variant_id = ?4)
+     ORDER BY runs.id = ?3 DESC LIMIT 1`,
+    of.service,
+    of.batchId,
+    of.runId,
+    of.variantId ?? null,
   );
-  return run;
+  return planned?.variant;
 }
 
 export function countBatches(records: Records): number {

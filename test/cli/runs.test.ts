@@ -85,3 +85,12 @@ test('batches are listed while the configuration is being edited, if the data fo
   expect(listed.stdout).toContain('a-model-of-ours');
   expect(listed.stderr).toMatch(/^not needed for this list: \S+broken\.yaml:1:1: daemon: expected keys/);
 });
+
+test('a run that was queued again has the name of its variant', async () => {
+  const rerun = await offsite(place, ['service', 'rerun', batch.batchId, 'a/other-at-work']);
+  expect(rerun.exitCode, rerun.stderr).toBe(0);
+  const { runs } = JSON.parse((await offsite(place, ['service', 'runs', 'a', '--json'])).stdout);
+  const [newest] = runs;
+  expect(newest).toMatchObject({ variantName: 'other-at-work', distribution: { scored: 0 } });
+  expect(runs).toHaveLength(3);
+});

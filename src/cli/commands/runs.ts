@@ -6,7 +6,7 @@ import type { ListedRun } from '../../client/pages/page-reader.ts';
 import { NotFound } from '../../client/refusal.ts';
 import type { CaseEntry } from '../../contract/catalog.ts';
 import type { RequestOf } from '../../contract/operations.ts';
-import { findBatchRun, hintOfFile, shortBatchId, shortBatchIds, shortRunId } from '../../ledger/find.ts';
+import { hintOfFile, nameOfVariant, shortBatchId, shortBatchIds, shortRunId } from '../../ledger/find.ts';
 import { fittedRows } from '../../text/fit.ts';
 import { nearest } from '../../text/nearest.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
@@ -169,13 +169,12 @@ const unlimited = 1_000;
 /** Terminals of fewer cells show the beginnings of ids. */
 const narrow = 120;
 
-/** For a run that was found at the service, the ledger has only the service's id of the variant. */
+/** For a run that was found at the service, the name is that of a planned run of its batch. */
 function withNames(runs: readonly ListedRun<'results'>[], { context, service }: At): NamedRun[] {
   const records = context.ledgerIfAny()?.records;
   return runs.map((run) => {
-    const of = { service, batchId: run.batchId ?? '', runId: run.id };
-    const known = records && findBatchRun(records, of);
-    return { ...run, variantName: known?.variantIndex === undefined ? undefined : known.variant };
+    const of = { service, batchId: run.batchId ?? '', runId: run.id, variantId: run.variant?.id };
+    return { ...run, variantName: records && nameOfVariant(records, of) };
   });
 }
 
