@@ -143,6 +143,18 @@ export class Queue {
     return Number(this.#records.get(`SELECT count(*) AS count ${waiting}`, ...valuesOf(scope))?.count ?? 0);
   }
 
+  /** Those of some trials that are queued. */
+  stillQueued(scope: QueueScope, trials: readonly TrialKey[]): TrialKey[] {
+    const keys = JSON.stringify(trials);
+    return this.#records
+      .select<{ key: TrialKey }>(
+        `SELECT trials.key ${waiting} AND trials.key IN (SELECT value FROM json_each(?5))`,
+        ...valuesOf(scope),
+        keys,
+      )
+      .map(({ key }) => key);
+  }
+
   /** The first runs that have queued trials, and how many. */
   runs(scope: QueueScope, limit: number): QueuedRun[] {
     return this.#records.select(

@@ -269,6 +269,19 @@ describe('a run that was found at the service and canceled', () => {
     await at.tell('unpause');
   });
 
+  test('does not count as claimed by another agent, so that no number of the status is wrong', async () => {
+    await at.tell('pause');
+    const [run = ''] = await at.queue(['claimed'], { suite: 'small' });
+    await at.once(({ queued }) => queued === 1);
+    await at.service.ask('evals.claimTrial', { id: run, ordinal: 0, agent: 'another', seconds: 60 });
+    await at.tell('unpause');
+    await at.once(({ claimedElsewhere }) => claimedElsewhere.length === 1);
+    expect((await at.command('daemon', 'cancel', run)).exitCode).toBe(0);
+    const { stdout } = await at.command('daemon', 'status');
+    expect(stdout).toMatch(/^trials {4}0 queued, 0 of \d running/m);
+    expect(stdout).not.toContain('claimed by other');
+  });
+
   test('is not said to run elsewhere once another machine has ended it', async () => {
     const run = await canceled('ended-elsewhere');
     const there = await offsite(

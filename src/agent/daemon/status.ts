@@ -115,7 +115,7 @@ export function workOf(
     building: worker.building().map(({ what, state, at }) => ({ what, state, forMs: Math.round(now - at) })),
     waiting: runs.filter(({ kind }) => kind === 'waiting'),
     parked: runs.filter(({ kind }) => kind === 'parked'),
-    claimedElsewhere: worker.elsewhere.all().map(({ trial: { runId, caseId, ordinal }, until }) => {
+    claimedElsewhere: worker.claimedElsewhere().map(({ trial: { runId, caseId, ordinal }, until }) => {
       return { run: runId, case: caseId, ordinal, askedAgainInMs: Math.round(until - now) };
     }),
   };

@@ -71,7 +71,7 @@ export class WaitingRuns {
 type NamedTrial = Pick<QueuedTrial, 'key' | 'runId' | 'caseId' | 'ordinal'>;
 
 /** A queued trial that another agent has claimed. */
-interface TrialElsewhere {
+export interface TrialElsewhere {
   trial: NamedTrial;
   /** When its claim ends unless it is renewed, in monotonic milliseconds. */
   until: number;

@@ -16,7 +16,7 @@ import { Flight, type Running } from './flight.ts';
 import { Gate } from './gate.ts';
 import { type TakeParts, take } from './take.ts';
 import { TrialClaims } from './trial-claims.ts';
-import { TrialsElsewhere, WaitingRuns } from './waiting-runs.ts';
+import { type TrialElsewhere, TrialsElsewhere, WaitingRuns } from './waiting-runs.ts';
 import type { WorkerParts } from './worker-parts.ts';
 
 /**
@@ -252,8 +252,11 @@ export class Worker implements AsyncDisposable {
   }
 
   /** Queued trials that other agents have claimed. */
-  get elsewhere(): TrialsElsewhere {
-    return this.#parts.elsewhere;
+  claimedElsewhere(): TrialElsewhere[] {
+    const { ledger, scope, elsewhere } = this.#parts;
+    // Some may have left the queue since: their run was canceled, or the other agent has ended them.
+    const queued = new Set(ledger.queue.stillQueued(scope, elsewhere.keys()));
+    return elsewhere.all().filter(({ trial }) => queued.has(trial.key));
   }
 
   /** What the models of a batch have used since this process first saw the batch. */
