@@ -26,7 +26,7 @@ export interface RateComparison {
   b: number | undefined;
   /** `b - a`; undefined without pairs. */
   difference: number | undefined;
-  /** Undefined without pairs. */
+  /** Undefined for fewer than two pairs: a single case does not show how much cases differ. */
   interval: Interval | undefined;
   cases: ComparedCase[];
   /** Cases with a scored trial on one side only. */
@@ -66,7 +66,8 @@ export function compareRates(
     a: any ? mean(cases.map(({ a }) => a)) : undefined,
     b: any ? mean(cases.map(({ b }) => b)) : undefined,
     difference: any ? mean(differences) : undefined,
-    interval: any ? bootstrapInterval([...differences, oneTrial, -oneTrial], options) : undefined,
+    interval:
+      pairs.length > 1 ? bootstrapInterval([...differences, oneTrial, -oneTrial], options) : undefined,
     cases,
     onlyA,
     onlyB,
@@ -132,6 +133,9 @@ export function isOnlyByMcnemar({
 
 export const onlyByMcnemarText =
   "McNemar's test alone finds a difference. With so few cases the interval is the more careful, and decides: more cases would settle it.";
+
+export const ofOneCaseText =
+  'That does not show that they are equal: a single case does not tell what other cases would give.';
 
 /** What an interval of a difference says: `none` if it contains zero. */
 export function directionOf(interval: Interval | undefined): 'up' | 'down' | 'none' {

@@ -1,6 +1,6 @@
 import type { Comparison, RateDifference, SideSummary } from '../../comparison/comparison.ts';
 import { type Measure, measures } from '../../comparison/side.ts';
-import { isOnlyByMcnemar, onlyByMcnemarText } from '../../stats/compare.ts';
+import { isOnlyByMcnemar, ofOneCaseText, onlyByMcnemarText } from '../../stats/compare.ts';
 import { casesToShowWorse, trialsToShowWorse } from '../../stats/further-trials.ts';
 import type { Interval } from '../../stats/pass-rate.ts';
 import { table } from '../../text/fit.ts';
@@ -77,12 +77,13 @@ const fewCases = 10;
 
 /** The result in one sentence. */
 export function differenceSentence({ value, low, high, finding, cases }: RateDifference): Printable {
-  if (value === undefined || low === undefined || high === undefined)
+  if (value === undefined)
     return ours('A and B have no case in common that can be compared, with a verdict on both sides.');
   const over = text`over ${plural(cases, 'case')}`;
-  if (finding === 'noise') {
-    const range = `${signed(value)} points (${signed(low)} to ${signed(high)})`;
-    return text`No difference can be told from noise: B - A is ${ours(range)}, ${over}.`;
+  const isKnown = low !== undefined && high !== undefined;
+  if (finding === 'noise' || !isKnown) {
+    const range = isKnown ? ` (${signed(low)} to ${signed(high)})` : '';
+    return text`No difference can be told from noise: B - A is ${ours(`${signed(value)} points${range}`)}, ${over}.`;
   }
   const [near, far] = finding === 'worse' ? [-high, -low] : [low, high];
   const range = `${points(Math.abs(value))} points (${points(near)} to ${points(far)})`;
@@ -91,8 +92,9 @@ export function differenceSentence({ value, low, high, finding, cases }: RateDif
 
 /** What {@link differenceSentence} does not show, if it finds no difference. */
 export function explained({ difference, mcnemar }: Comparison): Printable[] {
-  const { finding, low = 0, high = 0 } = difference;
+  const { finding, low, high } = difference;
   if (finding !== 'noise') return [];
+  if (low === undefined || high === undefined) return [ours(ofOneCaseText)];
   const range = `${signed(low)} to ${signed(high)}`;
   const only = isOnlyByMcnemar({ interval: { low, high }, mcnemar });
   return [

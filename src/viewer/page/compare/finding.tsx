@@ -1,5 +1,6 @@
 import { type ChangedPart, unknownPartsText, variantChangesText } from '../../../record/fingerprint.ts';
-import { isOnlyByMcnemar, onlyByMcnemarText } from '../../../stats/compare.ts';
+import { isOnlyByMcnemar, ofOneCaseText, onlyByMcnemarText } from '../../../stats/compare.ts';
+import type { Interval } from '../../../stats/pass-rate.ts';
 import type { Noise } from '../../../stats/repeats.ts';
 import type { ComparedTrials } from '../../model/compare.ts';
 import { line } from '../parts/foreign.ts';
@@ -25,8 +26,6 @@ export function Finding({ compared, confidence, inCommon, variantChanges, unknow
   const { rates, noise, finding } = compared;
   const { better, worse, midP } = rates.mcnemar;
   const redefined = compared.cases.filter(({ change }) => change === 'redefined');
-  const { low = 0, high = 0 } = rates.interval ?? {};
-  const range = `${signed(low)} to ${signed(high)}`;
   return (
     <section class={`finding ${finding}`} aria-label="Finding">
       <p class="sentence">{sentence(compared)}</p>
@@ -41,7 +40,11 @@ export function Finding({ compared, confidence, inCommon, variantChanges, unknow
       {unknown !== undefined && <p class="caution">{line(unknown)}</p>}
       {isOnlyByMcnemar(rates) && <p class="caution">{onlyByMcnemarText}</p>}
       {finding === 'noise' && (
-        <p>{`That does not show that they are equal: the true difference may be ${range} points.`}</p>
+        <p>
+          {rates.interval
+            ? `That does not show that they are equal: the true difference may be ${rangeOf(rates.interval)} points.`
+            : ofOneCaseText}
+        </p>
       )}
       {rates.cases.length > 0 && (
         <p>
@@ -73,17 +76,18 @@ const flips = ({ flipping, repeated }: Noise) => `${flipping.length} of ${repeat
 
 function sentence({ rates, finding }: ComparedTrials): string {
   const { difference, interval, cases } = rates;
-  if (difference === undefined || !interval)
-    return 'A and B have no case in common with a verdict on both sides.';
+  if (difference === undefined) return 'A and B have no case in common with a verdict on both sides.';
   const over = `over ${plural(cases.length, 'case')}`;
-  if (finding === 'noise') {
-    const range = `${signed(interval.low)} to ${signed(interval.high)}`;
-    return `No difference can be told from noise: B − A is ${signed(difference)} points (${range}), ${over}.`;
+  if (finding === 'noise' || !interval) {
+    const range = interval ? ` (${rangeOf(interval)})` : '';
+    return `No difference can be told from noise: B − A is ${signed(difference)} points${range}, ${over}.`;
   }
   const [near, far] = finding === 'worse' ? [-interval.high, -interval.low] : [interval.low, interval.high];
   const by = `${points(Math.abs(difference))} points (${points(near)} to ${points(far)})`;
   return `B is ${finding} by ${by}, ${over}.`;
 }
+
+const rangeOf = ({ low, high }: Interval) => `${signed(low)} to ${signed(high)}`;
 
 /** Percentage points with a sign: `+3`, `−12`, `0`; one decimal below 10. */
 export function signed(difference: number): string {
