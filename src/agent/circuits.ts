@@ -29,8 +29,8 @@ export interface CircuitParts {
 }
 
 export type CircuitEvent =
-  | { kind: 'waiting'; for: string; reason: string }
-  | { kind: 'resumed'; for: string };
+  /** `upToMs`: how long trials wait until the run gives up; absent if they wait without end. */
+  { kind: 'waiting'; for: string; reason: string; upToMs?: number } | { kind: 'resumed'; for: string };
 
 /**
  * Lets a trial through. The trial reports what it saw. If it disposes the passage without a report, the next
@@ -162,7 +162,9 @@ export class Circuit {
       return;
     }
     this.#state = { _tag: 'open', reason, failures: 1, waitedMs: 0, busy: false };
-    this.#parts.observe({ kind: 'waiting', for: this.#parts.name, reason });
+    const { name, patienceMs, observe } = this.#parts;
+    const upTo = Number.isFinite(patienceMs) ? { upToMs: patienceMs } : {};
+    observe({ kind: 'waiting', for: name, reason, ...upTo });
     this.#changed();
   }
 

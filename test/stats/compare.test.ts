@@ -25,6 +25,12 @@ const count = (n: number, happens: () => boolean) =>
 const single = (marks: string) =>
   [...marks].map((mark, n) => verdicts(String(n), mark === '+' ? 1 : 0, mark === '+' ? 0 : 1));
 
+test('a single case has a difference and no interval', () => {
+  const found = compareRates([verdicts('one', 5, 0)], [verdicts('one', 2, 3)]);
+  expect(found.difference).toBeCloseTo(-0.6);
+  expect(found.interval).toBeUndefined();
+});
+
 describe('the bootstrap', () => {
   const values = [-0.4, -0.2, -0.2, 0, 0, 0, 0.1, 0.2, 0.5, 1, -0.6, 0.3];
 
