@@ -14,7 +14,7 @@ function listed(...statuses: string[]): RunRecord {
   return { id: 'run_1', batchId: 'batch_1', local: true, status: 'running', trials };
 }
 
-const sync = (record: RunRecord) => syncRun(record, 'a', { ledger, service, mayAdopt: true });
+const sync = async (record: RunRecord) => (await syncRun(record, 'a', { ledger, service, mayAdopt: true }))();
 const queued = () =>
   ledger.queue.next({ service, lock: daemonLock }, 10).map(({ key, ordinal }) => ({ key, ordinal }));
 const ordinals = () => queued().map(({ ordinal }) => ordinal);

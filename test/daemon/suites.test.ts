@@ -61,3 +61,13 @@ test('the lists of cases and of runs show the suite', async () => {
     expect(stdout).toMatch(/\bother\b/);
   }
 });
+
+test('of the batches that one look finds, the one that was started first is run first', async () => {
+  await using at = await openDaemonPlace();
+  at.configure({ concurrency: 1 });
+  const runs = [...(await at.queue(['a'])), ...(await at.queue(['a'])), ...(await at.queue(['a']))];
+  const { exitCode, stderr } = await at.drained();
+  expect(exitCode, stderr).toBe(0);
+  const took = stderr.split('\n').filter((line) => line.includes('took up a run'));
+  expect(took.map((line) => runs.findIndex((run) => line.includes(run)))).toEqual([0, 1, 2]);
+});

@@ -6,6 +6,7 @@ import { foundRuns } from '../../bounds/service.ts';
 import type { Client } from '../../client/client.ts';
 import type { ListedRun } from '../../client/pages/page-reader.ts';
 import { Unauthorized } from '../../client/refusal.ts';
+import { limits } from '../../contract/definition.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
 import type { Claims } from '../claims.ts';
@@ -18,7 +19,7 @@ import { beginWork, openDelivery, openWork, watchedLoop } from '../work-loop.ts'
 import type { Worker } from '../worker/worker.ts';
 import type { WorkerParts } from '../worker/worker-parts.ts';
 import { BatchQueue } from './batch-queue.ts';
-import { casesOf, isUnclear, lookAtCase, syncRun } from './found-run.ts';
+import { casesOf, isUnclear, lookAtCase, mayHaveWork, syncRun } from './found-run.ts';
 import { HealthWatch } from './health.ts';
 import { Metrics } from './metrics.ts';
 import { type NamedRuns, namedRuns } from './named-runs.ts';
@@ -334,14 +335,20 @@ async function lookAtSuite(
   return targets.size - before;
 }
 
-/** Adopts the new runs of a case. Resolves with how many. */
-function adoptRuns(
+/** Adopts the new runs of a case, oldest first. Resolves with how many. */
+async function adoptRuns(
   target: PollTarget,
   known: boolean,
   parts: PollParts,
   signal: AbortSignal,
 ): Promise<number> {
   const { client, log, unclear } = parts;
+  const found: (() => boolean)[] = [];
+  let adopted = 0;
+  let inARow = 0;
+  const adoptFound = () => {
+    for (const adopt of found.splice(0).reverse()) if (adopt()) adopted++;
+  };
   const take = async (record: ListedRun<'setup'>, mayAdopt: boolean) => {
     const { status = '', trials = [] } = record;
     const statuses = [...new Set([status, ...trials.map((trial) => trial.status)])].join(', ');
@@ -350,12 +357,25 @@ function adoptRuns(
       const reason = 'passes over trials whose status Offsite does not know, or that the run does not list';
       log.warn({ run: record.id, case: target.id, status: statuses }, reason);
     }
-    if (!(await syncRun(record, target.id, { ...parts, mayAdopt }))) return false;
-    log.info({ batch: record.batchId, run: record.id, case: target.id }, 'took up a run');
-    parts.adopted();
-    return true;
+    const adopt = await syncRun(record, target.id, { ...parts, mayAdopt });
+    const { id: run, batchId: batch } = record;
+    found.push(() => {
+      if (!adopt()) return false;
+      log.info({ batch, run, case: target.id }, 'took up a run');
+      parts.adopted();
+      return true;
+    });
+    inARow = mayHaveWork(record) ? 0 : inARow + 1;
+    // What has work is the newest: it does not wait until a long history is read.
+    if (inARow >= limits.runsPerPage) adoptFound();
+    return false;
   };
-  return lookAtCase(target, known, { client, take }, signal);
+  try {
+    await lookAtCase(target, known, { client, take }, signal);
+  } finally {
+    adoptFound();
+  }
+  return adopted;
 }
 
 /** What a daemon is made of. Its creator holds the data folder's lock for daemons. */

@@ -50,28 +50,30 @@ export function mayHaveWork(record: ListedRun): boolean {
 }
 
 /**
- * Updates the ledger from a listed run. Adopts the run if it is new, may be adopted and has trials to run,
- * and queues its trials that another agent gave back. Removes trials from the queue that another agent has
- * ended. Resolves with whether there is more to do.
+ * Updates the ledger from a listed run: removes trials from the queue that another agent has ended. Resolves
+ * with what adopts the run if it is new, may be adopted and has trials to run, and queues its trials that
+ * another agent gave back; that returns whether there is more to do. The caller decides the order of the
+ * queue, because a service lists the newest run first.
  */
 export async function syncRun(
   record: ListedRun<'setup'>,
   caseId: string,
   { ledger, service, mayAdopt }: { ledger: Ledger; service: string; mayAdopt: boolean },
-): Promise<boolean> {
+): Promise<() => boolean> {
   const batchId = record.batchId ?? record.id;
   const known = ledger.foundRuns.find(service, batchId, record.id);
   const ordinals = queuedOrdinals(record);
   if (known !== undefined) {
     withdrawEnded(record, ledger, service);
     sendLost(known, ordinals, ledger);
-    return ledger.foundRuns.adoptMore(known, ordinals);
+    return () => ledger.foundRuns.adoptMore(known, ordinals);
   }
-  if (ordinals.length === 0 || !mayAdopt) return false;
+  if (ordinals.length === 0 || !mayAdopt) return () => false;
   const setup = record.setup && (await ledger.blobs.putJson(record.setup));
   const startedAt = record.startedAt === undefined ? undefined : Date.parse(record.startedAt);
-  if (mayBeBeingStarted(ledger, service, startedAt)) return false;
-  return ledger.foundRuns.adopt({ service, ...foundRun(record, caseId), setup, ordinals });
+  if (mayBeBeingStarted(ledger, service, startedAt)) return () => false;
+  const found = { service, ...foundRun(record, caseId), setup, ordinals };
+  return () => ledger.foundRuns.adopt(found);
 }
 
 /** What the ledger keeps of a listed run, besides its setup. */

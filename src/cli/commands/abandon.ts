@@ -174,7 +174,8 @@ async function takenUp(
     const setup = { parts: 'setup', of: (run: { id: string }) => run.id === id } as const;
     for await (const record of client.runs({ caseId }, { signal, ...setup })) {
       if (record.id !== id) continue;
-      await syncRun(record, caseId, { ledger, service, mayAdopt: true });
+      const adopt = await syncRun(record, caseId, { ledger, service, mayAdopt: true });
+      adopt();
       break;
     }
     queue.withdraw(open(id), 'canceled');
