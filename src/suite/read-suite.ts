@@ -26,7 +26,7 @@ export function readSuite(file: string): ReadSuite {
     throw new BadFile([{ file, line: 1, column: 1, path: '', message }]);
   }
   if (/^(batch|set)_[\w-]+$/.test(file) && !existsSync(file))
-    throw new OffsiteError(`${file} is the id of a batch, and a file of a suite is needed`, {
+    throw new OffsiteError(`${file} looks like the id of a batch or a set; name the file of a suite`, {
       code: 'FILE_UNREADABLE',
       kind: 'input',
       hint: `Show it with \`offsite show ${file}\`, or continue it with \`offsite resume ${file}\`.`,

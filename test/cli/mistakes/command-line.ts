@@ -177,7 +177,7 @@ export const inTheCommandLine: readonly Mistake[] = [
     mistake: 'the id of a batch in place of a suite',
     args: ['run', 'batch_8Yq1-_xQ'],
     printed: [
-      'error: batch_8Yq1-_xQ is the id of a batch, and a file of a suite is needed',
+      'error: batch_8Yq1-_xQ looks like the id of a batch or a set; name the file of a suite',
       '  Show it with `offsite show batch_8Yq1-_xQ`, or continue it with `offsite resume batch_8Yq1-_xQ`.',
     ],
   },

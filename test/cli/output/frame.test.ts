@@ -150,6 +150,13 @@ describe('a plain line of what is going on', () => {
     ]);
   });
 
+  test('says since when a model is down, not for how long it will be', () => {
+    const { activity, pass } = activityAt();
+    activity.update({ kind: 'waiting', for: 'the model small', reason: '503' });
+    pass(34_000);
+    expect(shown(activity, 100)).toEqual(['  the model small has been down for 34 s']);
+  });
+
   test('is no wider than a narrow pipe, and safe whatever names are', () => {
     for (const nameOf of Object.values(names)) {
       for (const line of shown(busy(nameOf), 40)) {
