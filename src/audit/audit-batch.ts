@@ -6,7 +6,7 @@ import type { StoredBatch } from '../ledger/batches.ts';
 import { type ListedTrial, listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { listingsOf } from '../ledger/listings.ts';
-import type { AuditedLevel, TrialAudit } from '../record/audit.ts';
+import type { AuditedLevel, AuditLevel, TrialAudit } from '../record/audit.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { Checks } from './checks.ts';
 import { consistentLevel } from './consistent.ts';
@@ -28,20 +28,29 @@ export interface AuditParts extends DefinitionParts {
   replayed?: LookAgain | undefined;
   /** Trials at a time. */
   concurrency: number;
-  /** Called with each trial when all its levels are known. */
-  observe(trial: ListedTrial, audit: TrialAudit): void;
+  observe(event: AuditEvent): void;
 }
+
+export type AuditEvent =
+  /** So many trials will be audited. */
+  | { kind: 'planned'; trials: number }
+  | { kind: 'level'; trial: ListedTrial; level: AuditLevel }
+  /** All levels of the trial are known. */
+  | { kind: 'audited'; trial: ListedTrial; audit: TrialAudit; ms: number };
 
 export interface BatchAudit {
   /** About the batch as a whole. */
   whole: Checks;
   /** In the order of lists. */
   trials: { trial: ListedTrial; audit: TrialAudit }[];
+  /** How many trials were not audited because the signal aborted. */
+  left: number;
 }
 
 /**
  * Audits the finished trials of a batch, level by level. It changes nothing in the ledger. A level is looked
- * at even if an earlier one is contradicted, because each says something else.
+ * at even if an earlier one is contradicted, because each says something else. If the signal aborts, returns
+ * what was found by then.
  *
  * @param only set to audit only these trials
  */
@@ -82,24 +91,34 @@ export async function auditBatch(
       batchStartedAt: batch.startedAt,
       taskIndex: taskIndexes.get(trial.run) ?? 0,
     };
-    return [
+    const again = (level: 'regraded' | 'replayed') => {
+      if (parts[level]) parts.observe({ kind: 'level', trial, level });
+      return parts[level]?.(audited, signal);
+    };
+    const levels = [
       await intactLevel(audited, { ledger, contents, problems: own }),
       await consistentLevel(audited, given),
-      ...(parts.regraded ? [await parts.regraded(audited, signal)] : []),
-      ...(parts.replayed ? [await parts.replayed(audited, signal)] : []),
+      await again('regraded'),
+      await again('replayed'),
     ];
+    return levels.filter((level) => level !== undefined);
   };
-  const trials = await Promise.all(
-    finished.filter(only).map((trial) =>
-      limit(async () => {
-        const audit = { at: now, levels: await levelsOf(trial) };
-        parts.observe(trial, audit);
-        return { trial, audit };
-      }),
-    ),
-  );
+  const wanted = finished.filter(only);
+  parts.observe({ kind: 'planned', trials: wanted.length });
+  const auditOf = async (trial: ListedTrial) => {
+    const startedAt = performance.now();
+    try {
+      const audit = { at: now, levels: await levelsOf(trial) };
+      parts.observe({ kind: 'audited', trial, audit, ms: performance.now() - startedAt });
+      return [{ trial, audit }];
+    } catch (error) {
+      if (signal.aborted) return [];
+      throw error;
+    }
+  };
+  const trials = (await Promise.all(wanted.map((trial) => limit(auditOf, trial)))).flat();
   checkBatch(batch, { ledger, definition, seen }, whole);
-  return { whole, trials };
+  return { whole, trials, left: wanted.length - trials.length };
 }
 
 /** What is remembered of a trial, whose record may be large. */

@@ -84,7 +84,8 @@ export function auditorHere(
     signal.throwIfAborted();
     if (found.includes(exitCode) && stdout !== '')
       return evidenceOf(Document.parse(parseForeignJson(stdout)));
-    const [message = ''] = stderr.replace(/^error: /, '').split('\n');
+    // Lines about its progress may come before.
+    const [message = ''] = stderr.replace(/^(?:[\s\S]*\n)?error: /, '').split('\n');
     if (exitCode === exitCodes.badInput) throw refuseBody([{ _tag: 'Type', path: [], message }]);
     if (exitCode === exitCodes.infrastructure && level === 'regraded') return message;
     throw new Error(`an audit ended with ${exitCode ?? killedBy}: ${stderr.slice(-2_000)}`);

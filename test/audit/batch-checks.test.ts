@@ -2,13 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { checkBatch } from '../../src/audit/audit-batch.ts';
+import { type AuditEvent, auditBatch, checkBatch } from '../../src/audit/audit-batch.ts';
 import { Checks } from '../../src/audit/checks.ts';
 import { lacksAnswers } from '../../src/audit/regraded.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { printedText } from '../../src/bounds/anyone.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import type { TrialRecord } from '../../src/record/trial-record.ts';
+import type { Config } from '../../src/suite/config-file.ts';
 import { fillBatch } from '../evidence/batch.ts';
 
 test('a definition of a quadrillion trials is contradicted at once', async () => {
@@ -41,4 +42,42 @@ test('judges whose answers are not in a record are told from those whose are', (
   ]);
   const rubric = { judgments: [{ evaluator: 'rubric' }] } as unknown as TrialRecord;
   expect(lacksAnswers(rubric)).toBe(true);
+});
+
+test('an audit that is stopped has what was found by then, and says how many trials are left', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'offsite-batch-checks-'));
+  try {
+    using ledger = new Ledger(folder, systemClock);
+    const batch = ledger.batches.byKey(await fillBatch(ledger));
+    const stopping = new AbortController();
+    const events: AuditEvent[] = [];
+    let looked = 0;
+    const regraded = async (_: unknown, signal: AbortSignal) => {
+      if (++looked === 3) stopping.abort(new Error('stopped'));
+      signal.throwIfAborted();
+      return new Checks().level('regraded');
+    };
+    const { trials, left } = await auditBatch(
+      batch,
+      {
+        ledger,
+        config: {} as Config,
+        harnesses: [],
+        now: 0,
+        problems: [],
+        concurrency: 1,
+        regraded,
+        observe: (event) => events.push(event),
+      },
+      stopping.signal,
+    );
+    expect([trials.length, left]).toEqual([2, 5]);
+    expect(events.map(({ kind }) => kind)).toEqual([
+      'planned',
+      ...['level', 'audited', 'level', 'audited', 'level'],
+    ]);
+    expect(events[0]).toEqual({ kind: 'planned', trials: 7 });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -82,3 +82,21 @@ describe('offsite run', () => {
     expectFiles(place, 'SIGINT');
   });
 });
+
+test('offsite audit says how far it is, and what it has found when it is stopped', async () => {
+  using place = openPlace();
+  const verifies = { quick: 'true', slow: 'sleep 25' };
+  const suite = place.suite({ cases: Object.entries(verifies).map(([id, verify]) => ({ id, verify })) });
+  const ran = await offsite(place, ['run', suite, '-c', '2']);
+  expect(ran.exitCode, ran.stderr).toBe(0);
+  const audit = start(place, ['audit', '--level', 'regraded']);
+  await audit.printed(/^auditing 2 trials, \d trials? at a time$/m);
+  await audit.printed(/^ *1 of 2 done, 1 held, .*running: 1 verify/m);
+  audit.kill('SIGTERM');
+  const { exitCode, stdout, stderr } = await audit.ended;
+  expect(exitCode, stderr).toBe(130);
+  expect(stdout).toMatch(/^quick · worker #0 +passed +held +held +held$/m);
+  expect(stdout).toMatch(/regraded: 1 of 2 trials\nstopped: interrupted by SIGTERM; 1 trial not audited$/m);
+  const shown = await offsite(place, ['show', 'quick']);
+  expect(shown.stdout).toContain('regraded');
+});

@@ -5,7 +5,7 @@ import { Command, Option } from '@commander-js/extra-typings';
 import { readPlan } from '../../agent/batch-run.ts';
 import { concurrencyOn, enginesOf } from '../../agent/engines/check.ts';
 import { recordedModels } from '../../agent/ledger-cassette.ts';
-import { auditBatch } from '../../audit/audit-batch.ts';
+import { type AuditEvent, auditBatch } from '../../audit/audit-batch.ts';
 import { type AuditedFile, openAuditedFile, readTrusted } from '../../audit/audited-file.ts';
 import { type Committed, committedBy, type EvidenceProblem } from '../../audit/intact.ts';
 import { type RegradedParts, regradedLevel } from '../../audit/regraded.ts';
@@ -36,7 +36,8 @@ import { Sandboxes } from '../../trial/prepare/sandboxes.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { withConfigAndData } from '../options.ts';
-import { openProgress } from '../output/progress.ts';
+import { openProgress, type Progress } from '../output/progress.ts';
+import { endedBy } from '../results/incomplete.ts';
 import type { CommonOptions } from '../settings.ts';
 import { announcedTarget } from '../show/open-trial.ts';
 
@@ -79,7 +80,7 @@ interface AuditOptions extends CommonOptions {
 async function audit(what: string | undefined, options: AuditOptions): Promise<number> {
   await using context = CommandContext.open(options);
   const { err, env, clock, out, config, runners } = context;
-  using progress = await openProgress({ err, env, clock, plain: options.json === true });
+  using progress = await openProgress({ err, env, clock, plain: options.json === true, words: auditWords });
   context.note = progress.note;
   const { signal } = context.interruption({ doing: () => 'ending the audit' });
   using scratch = openScratch();
@@ -95,7 +96,13 @@ async function audit(what: string | undefined, options: AuditOptions): Promise<n
   await using again = wants('regraded')
     ? await openAgain({ ...audited, blobs: blobs() }, options, context, signal)
     : undefined;
-  const { whole, trials } = await auditBatch(
+  const observe = (event: AuditEvent) => {
+    if (again) showOn(progress, event, again.concurrency);
+    // What is said of somebody else's file ends with the command.
+    if (event.kind === 'audited' && again && !isForeign)
+      keepAudit(ledger.records, event.trial.key, event.audit);
+  };
+  const { whole, trials, left } = await auditBatch(
     batch,
     {
       ledger,
@@ -107,8 +114,7 @@ async function audit(what: string | undefined, options: AuditOptions): Promise<n
       concurrency: again?.concurrency ?? readAtATime,
       ...(again && { regraded: regradedLevel(again.parts) }),
       ...(again && wants('replayed') && { replayed: replayedLevel(again.parts) }),
-      // What is said of somebody else's file ends with the command.
-      observe: (trial, found) => isForeign || !again || keepAudit(ledger.records, trial.key, found),
+      observe,
     },
     signal,
     (trial) => isWanted(trial, target),
@@ -120,12 +126,39 @@ async function audit(what: string | undefined, options: AuditOptions): Promise<n
     });
   progress[Symbol.dispose]();
   const { level: _, ...ofBatch } = whole.level('consistent');
-  const shown = { batchId: batch.id, level, signature, whole: ofBatch, trials };
+  const stopped = left > 0 ? { why: endedBy(signal.reason).why, left } : undefined;
+  const shown = { batchId: batch.id, level, signature, whole: ofBatch, trials, stopped };
   if (options.json) out.json(auditDocument(shown, committedBy(ledger, batch)));
   else out.print(auditText(shown));
+  if (stopped) signal.throwIfAborted();
   if (contradictedCount(shown) > 0) return exitCodes.belowThreshold;
   // Nothing was found only because nothing could be looked at.
   return reachedCount(shown) > 0 ? exitCodes.done : exitCodes.infrastructure;
+}
+
+/** How the trials of an audit are counted while it runs. */
+const auditWords = { passed: 'held', failed: 'contradicted', void: 'not reached' };
+
+/** Shows what an audit that needs an engine does. */
+function showOn(progress: Progress, event: AuditEvent, concurrency: number): void {
+  if (event.kind === 'planned') {
+    const { trials } = event;
+    progress.note(
+      text`auditing ${plural(trials, 'trial')}, ${plural(Math.min(concurrency, trials), 'trial')} at a time`,
+    );
+    progress.update({ kind: 'planned', trials });
+    return;
+  }
+  const { key, caseId, variant, ordinal } = event.trial;
+  const trial = { key: String(key), case: caseId, which: `${variant} #${ordinal}` };
+  if (event.kind === 'level') {
+    progress.update({ kind: 'phase', trial, phase: event.level === 'replayed' ? 'harness' : 'verify' });
+    return;
+  }
+  const standing = auditStanding(event.audit);
+  const isHeld = event.audit.levels.every(({ state }) => state === 'held');
+  const verdict = standing === 'contradicted' ? 'failed' : isHeld ? 'passed' : 'void';
+  progress.update({ kind: 'finished', trial, verdict, ms: event.ms });
 }
 
 /** Trials whose contents are read at the same time. */
@@ -287,6 +320,8 @@ interface ShownAudit {
   signature: string | undefined;
   whole: Omit<AuditedLevel, 'level'>;
   trials: { trial: ListedTrial; audit: TrialAudit }[];
+  /** What ended the command before all trials were audited, and how many were not. */
+  stopped?: { why: string; left: number } | undefined;
 }
 
 /** The JSON document. */
@@ -316,7 +351,7 @@ function reachedCount({ trials, level }: Pick<ShownAudit, 'trials' | 'level'>): 
 
 /** Who signed it, then each contradiction with its place, a row for each trial, and what was not checked. */
 export function auditText(shown: ShownAudit): Printable {
-  const { whole, trials, signature, level } = shown;
+  const { whole, trials, signature, level, stopped } = shown;
   // What needs no engine is always looked at.
   const last = Math.max(auditLevels.indexOf(level), auditLevels.indexOf('consistent'));
   const levels = auditLevels.slice(0, last + 1);
@@ -329,7 +364,7 @@ export function auditText(shown: ShownAudit): Printable {
     stack([text`${name}: ${path}`, text`  not so: ${ours(says)}; expected ${expected}, found ${found}`]),
   );
   const held = reachedCount(shown);
-  const next = held > 0 ? auditLevels[levels.length] : undefined;
+  const next = held > 0 && !stopped ? auditLevels[levels.length] : undefined;
   return stack([
     ...(signature === undefined ? [] : [text`${signature}`, ours('')]),
     ...firstOf(contradictions),
@@ -339,10 +374,11 @@ export function auditText(shown: ShownAudit): Printable {
     ...firstOf(uncheckedLines(shown)),
     ours(
       `${contradictions.length === 0 ? 'nothing is contradicted' : `contradicted: ${plural(contradictions.length, 'place')}`}; ` +
-        `${level}: ${held} of ${plural(trials.length, 'trial')}`,
+        `${level}: ${held} of ${plural(trials.length + (stopped?.left ?? 0), 'trial')}`,
     ),
+    ...(stopped ? [text`stopped: ${stopped.why}; ${plural(stopped.left, 'trial')} not audited`] : []),
     ...(next === undefined ? [] : [ours(`further: --level ${next}`)]),
-    ...(held === 0 && contradictions.length === 0 ? [unreachedText(shown)] : []),
+    ...(held === 0 && contradictions.length === 0 && !stopped ? [unreachedText(shown)] : []),
   ]);
 }
 
