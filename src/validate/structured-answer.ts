@@ -9,13 +9,14 @@ import { nothingMore } from '../suite/script-file.ts';
 /**
  * A model's answer as JSON that matches a schema. The request contains the schema, but not all servers
  * enforce it. If the answer has another form, the model is shown what is wrong and may answer once more. If
- * the second answer is wrong too, throws an `OffsiteError` with code `ANSWER_FORM`.
+ * the second answer is wrong too, throws an `OffsiteError` with code `ANSWER_FORM`. `refused` says what was
+ * wrong with the first answer.
  */
 export async function structuredAnswer<Value>(
   request: Omit<ChatRequest, 'schema'>,
   form: { name: string; schema: z.ZodType<Value> },
   ask: (request: ChatRequest) => Promise<ChatAnswer>,
-): Promise<{ value: Value; answer: ChatAnswer }> {
+): Promise<{ value: Value; answer: ChatAnswer; refused?: string }> {
   const schema = z.toJSONSchema(form.schema) as Record<string, unknown>;
   const asked: ChatRequest = { ...request, schema: { name: form.name, schema } };
   const first = await ask(asked);
@@ -31,7 +32,7 @@ export async function structuredAnswer<Value>(
   ];
   const second = await ask({ ...asked, messages });
   const repaired = readAnswer(second, form.schema);
-  if ('value' in repaired) return { value: repaired.value, answer: second };
+  if ('value' in repaired) return { value: repaired.value, answer: second, refused: read.problem };
   const who = request.model === undefined ? 'the model' : `the model ${request.model}`;
   const said = [...new Set([first, second].map(({ text }) => text))]
     .map((text) => JSON.stringify(text.slice(0, printedText.bytes.value)))

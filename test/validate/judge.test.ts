@@ -58,6 +58,14 @@ describe('what a judge reads', () => {
   });
 });
 
+test('an answer that was refused stands before the reason of the next one', async () => {
+  const { judgment } = await judged({ threshold: 0.6 }, scored(9), scored(0, 'No note about the change'));
+  expect(judgment).toMatchObject({
+    score: 0,
+    reason: 'asked again: score: expected a number of at most 1; No note about the change',
+  });
+});
+
 describe('work without any text', () => {
   test.each([
     [{ threshold: 0.5 }, { score: 0, passed: false }],

@@ -2,9 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Clock } from '../../base/clock.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { printedText } from '../../bounds/anyone.ts';
 import { validatorRecords } from '../../bounds/grading.ts';
 import type { Judgment } from '../../contract/validation.ts';
 import type { ChatAnswer, ChatRequest } from '../../gateway/chat/chat.ts';
+import { cut } from '../../text/printable.ts';
 import { captured } from '../record.ts';
 import { structuredAnswer } from '../structured-answer.ts';
 
@@ -106,12 +108,17 @@ async function castVote(
   asking: Asking,
 ): Promise<Vote> {
   const form = answerForm(request.choices);
-  const { value, answer } = await structuredAnswer(
+  const { value, answer, refused } = await structuredAnswer(
     judgeRequest(request, judge, form.instruction),
     { name: 'judgment', schema: form.schema },
     (asked) => askRecorded(asked, asking),
   );
-  return { model: judge.model ?? answer.model ?? 'judge', ...value };
+  // The second answer may be another one only because of that: a script has used up a turn.
+  const reason =
+    refused === undefined
+      ? value.reason
+      : `asked again: ${cut(refused, printedText.bytes.title)}; ${value.reason}`;
+  return { model: judge.model ?? answer.model ?? 'judge', ...value, reason };
 }
 
 /** The system text contains the rubric and the rules. The message contains only the material. */
