@@ -14,6 +14,7 @@ import { namedTrials } from '../evidence/statement.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { listTrials } from '../ledger/find.ts';
 import { Ledger } from '../ledger/ledger.ts';
+import type { Contradiction } from '../record/audit.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { EvidenceProblem } from './intact.ts';
 
@@ -76,7 +77,13 @@ export async function openAuditedFile(
       ? { kind: 'sigstore' as const, ...(await checkSigstore(opened.signature.bundle, trusted)) }
       : opened.signature;
   const wrong = wrongSignature(signature, trusted !== undefined);
-  if (wrong !== undefined) problems.push({ message: wrong, isContradiction: true, trial: undefined });
+  if (wrong) {
+    // Whoever reads of a contradiction may think that somebody changed the contents.
+    const isWhole = findings.length === 0 && signature.kind !== 'unsigned' && signature.holds !== false;
+    const whole = isWhole ? '; the file holds what its statement lists' : '';
+    const { found, ...required } = wrong;
+    problems.push({ message: `${found}${whole}`, isContradiction: true, trial: undefined, required });
+  }
   const definition = statement.predicate.batch.plan;
   return { ledger, batch, definition, problems, commits, images, signature: signatureText(signature) };
 }
@@ -85,14 +92,22 @@ type CheckedSignature =
   | Exclude<EvidenceSignature, { kind: 'sigstore' }>
   | ({ kind: 'sigstore' } & SigstoreSigner);
 
-function wrongSignature(signature: CheckedSignature, isSomebodyNamed: boolean): string | undefined {
+function wrongSignature(
+  signature: CheckedSignature,
+  isSomebodyNamed: boolean,
+): Omit<Contradiction, 'path'> | undefined {
+  const holds = { says: 'its signature holds', expected: 'one of whoever it names' };
   if (signature.kind === 'sigstore' && signature.why !== undefined)
-    return `its signature of Sigstore does not hold: ${signature.why}`;
+    return { ...holds, found: `its signature of Sigstore does not hold: ${signature.why}` };
   if (signature.kind === 'ed25519' && !signature.holds)
-    return 'its signature is not that of the key it names, or its statement was changed since';
-  if (isSomebodyNamed && !(signature.kind !== 'unsigned' && signature.isTrusted))
-    return 'it is not signed by anybody of --signed-by';
-  return undefined;
+    return { ...holds, found: 'it is not of the key that it names, or its statement was changed since' };
+  if (!isSomebodyNamed) return undefined;
+  const says = 'somebody of --signed-by signed it';
+  if (signature.kind === 'unsigned') return { says, expected: 'a signature', found: 'none' };
+  if (signature.isTrusted) return undefined;
+  return signature.kind === 'sigstore'
+    ? { says, expected: 'an account of --signed-by', found: signature.who }
+    : { says, expected: 'a key of --signed-by', found: signature.keyId };
 }
 
 function signatureText(signature: CheckedSignature): string {

@@ -2,7 +2,7 @@ import { ReportedTrial } from '../contract/report.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import type { ListedTrial } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { AuditedLevel } from '../record/audit.ts';
+import type { AuditedLevel, Contradiction } from '../record/audit.ts';
 import { namedBlobs } from '../record/named-blobs.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { digestOfReport, digestOfSetup } from '../service/record/stored-trial.ts';
@@ -16,14 +16,16 @@ export interface EvidenceProblem {
   message: string;
   /** Whether its owner did something that must not be; otherwise a content is said to be missing. */
   isContradiction: boolean;
+  /** What must be so of the signature. By default, the problem is one of the contents. */
+  required?: Pick<Contradiction, 'says' | 'expected'> | undefined;
 }
 
 /** Notes what is wrong with the file. */
 export function noteProblems(problems: readonly EvidenceProblem[], checks: Checks): void {
-  for (const { message, isContradiction } of problems) {
-    if (isContradiction)
-      checks.contradicted('evidence', 'the file holds what its statement lists', 'the same', message);
-    else checks.missed(message);
+  for (const { message, isContradiction, required } of problems) {
+    if (!isContradiction) checks.missed(message);
+    else if (required) checks.contradicted('signature', required.says, required.expected, message);
+    else checks.contradicted('evidence', 'the file holds what its statement lists', 'the same', message);
   }
 }
 
