@@ -19,6 +19,11 @@ export function took(milliseconds: number, isAbout = false): string {
   return isAbout ? `about ${duration(milliseconds)}` : duration(milliseconds);
 }
 
+/** What a change of a case's pass rate is called, if it need not be more than noise. */
+export function changeWord(before: number, after: number): 'worse' | 'better' {
+  return after < before ? 'worse' : 'better';
+}
+
 /** `45 s`, `4 m 05 s`, `2 h 05 m`: the time that something in progress has taken. */
 export function elapsed(milliseconds: number): string {
   const seconds = Math.floor(Math.max(0, milliseconds) / 1000);

@@ -3,7 +3,7 @@ import { unknownPartsText, variantChangesText } from '../../record/fingerprint.t
 import { table } from '../../text/fit.ts';
 import { plainText } from '../../text/output.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
-import { percent, plural } from '../../text/quantities.ts';
+import { changeWord, percent, plural } from '../../text/quantities.ts';
 import {
   differenceSentence,
   explained,
@@ -171,8 +171,8 @@ function changesOf({ changes, mcnemar }: Comparison): Printable[] {
   if (changes.length === 0) return [];
   const share = ({ passed, scored }: { passed: number; scored: number }) => `${passed} of ${scored}`;
   const rows = changes.slice(0, listed).map(({ case: name, a, b }): Value[] => {
-    const isWorse = a.passed / a.scored > b.passed / b.scored;
-    return [name, share(a), share(b), isWorse ? styled('red', ours('worse')) : ours('better')];
+    const word = changeWord(a.passed / a.scored, b.passed / b.scored);
+    return [name, share(a), share(b), word === 'worse' ? styled('red', ours(word)) : ours(word)];
   });
   const more = changes.length - rows.length;
   const worse = plural(mcnemar.worse, 'case');

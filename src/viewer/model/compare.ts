@@ -7,6 +7,7 @@ import {
 } from '../../stats/compare.ts';
 import { type CaseValues, type CaseVerdicts, usualConfidence } from '../../stats/pass-rate.ts';
 import { type Noise, noiseOf } from '../../stats/repeats.ts';
+import { changeWord } from '../../text/quantities.ts';
 import { type GridTrial, passRate, tallyOf, variantsOf } from './grid.ts';
 
 /**
@@ -111,7 +112,7 @@ function changeOf(a: readonly GridTrial[], b: readonly GridTrial[]): Change {
   if (before > 0.5 && after < 0.5) return 'regressed';
   if (before < 0.5 && after > 0.5) return 'fixed';
   if (before === after) return 'same';
-  return after < before ? 'worse' : 'better';
+  return changeWord(before, after);
 }
 
 function deltasOf(a: readonly GridTrial[], b: readonly GridTrial[]): Partial<Record<Measure, number>> {

@@ -22,21 +22,27 @@ const names: Record<Change, string> = {
   redefined: '≠ redefined',
 };
 
+/** Where the whole is noise, a row does not say more than a change of the pass rate. */
+const inNoise: Partial<Record<Change, Change>> = { regressed: 'worse', fixed: 'better' };
+
 interface CaseListProps {
   cases: ComparedCase[];
+  /** Whether all cases together show no difference. */
+  isNoise: boolean;
   /** The columns of numbers. */
   measures: Measure[];
   query: URLSearchParams;
 }
 
 /** The cases of a comparison, flips first. */
-export function CaseList({ cases, measures, query }: CaseListProps) {
+export function CaseList({ cases, isNoise, measures, query }: CaseListProps) {
   const isNarrow = useMedia(narrow);
   const [at, setAt] = useState<number>();
   const filter = query.get('q') ?? '';
   const words = filter.toLowerCase().split(/\s+/);
-  const shown = cases.filter(({ caseName, change }) => {
-    const text = `${caseName} ${names[change]}`.toLowerCase();
+  const said = ({ change }: ComparedCase) => (isNoise && inNoise[change]) || change;
+  const shown = cases.filter((one) => {
+    const text = `${one.caseName} ${names[said(one)]}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });
   const address = (one: ComparedCase) =>
@@ -107,6 +113,7 @@ export function CaseList({ cases, measures, query }: CaseListProps) {
                     key={one.caseId}
                     {...{ one, measures, index, attributes }}
                     address={address(one)}
+                    change={said(one)}
                     isCurrent={index === at}
                   />
                 )
@@ -121,6 +128,8 @@ export function CaseList({ cases, measures, query }: CaseListProps) {
 
 interface RowProps {
   one: ComparedCase;
+  /** As the row says it. */
+  change: Change;
   measures: Measure[];
   index: number;
   attributes: RowAttributes;
@@ -128,7 +137,7 @@ interface RowProps {
   isCurrent: boolean;
 }
 
-function Row({ one, measures, index, attributes, address, isCurrent }: RowProps) {
+function Row({ one, change, measures, index, attributes, address, isCurrent }: RowProps) {
   return (
     <div
       class={`row ${isCurrent ? 'current' : ''}`}
@@ -137,8 +146,8 @@ function Row({ one, measures, index, attributes, address, isCurrent }: RowProps)
       aria-current={isCurrent ? 'true' : undefined}
       {...attributes}
     >
-      <span role="cell" class={`change ${one.change}`}>
-        {names[one.change]}
+      <span role="cell" class={`change ${change}`}>
+        {names[change]}
       </span>
       <span role="cell" class="name">
         <a class="cover" href={address}>

@@ -109,7 +109,12 @@ function Overview({ compared, query, waiting, ...finding }: OverviewProps) {
         <Measures compared={compared} />
       </div>
       {waiting > 0 && <p class="dim">reading {plural(waiting, 'record')} …</p>}
-      <CaseList cases={compared.cases} measures={shownMeasures(compared.measures)} query={query} />
+      <CaseList
+        cases={compared.cases}
+        isNoise={compared.finding === 'noise'}
+        measures={shownMeasures(compared.measures)}
+        query={query}
+      />
     </>
   );
 }
