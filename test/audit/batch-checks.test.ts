@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { type AuditEvent, auditBatch, checkBatch } from '../../src/audit/audit-batch.ts';
 import { Checks } from '../../src/audit/checks.ts';
 import { lacksAnswers } from '../../src/audit/regraded.ts';
+import { checkTraffic } from '../../src/audit/traffic.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { printedText } from '../../src/bounds/anyone.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
@@ -80,4 +81,16 @@ test('an audit that is stopped has what was found by then, and says how many tri
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+test('trials of which some answers were not recorded share a line, however many', () => {
+  const uncheckedOf = (answers: number) => {
+    const exchange = { role: 'agent', responseBytes: 1, startedAt: 0, durationMs: 1, usage: {} };
+    const models = { exchanges: Array(answers).fill(exchange), usage: [], modelMs: 1 };
+    const checks = new Checks();
+    checkTraffic({ models } as unknown as TrialRecord, undefined, () => undefined, checks);
+    return checks.level('consistent').unchecked.filter((line) => line.includes('answers of the model'));
+  };
+  expect(uncheckedOf(5)).toHaveLength(1);
+  expect(uncheckedOf(5)).toEqual(uncheckedOf(4));
 });
