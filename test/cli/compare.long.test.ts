@@ -252,7 +252,7 @@ describe('offsite compare', () => {
     });
     const { stdout } = await compare('before', 'partly');
     expect(stdout).toMatch(/^B {2}batch_partly · worker: 100 %, 1 of 1 trial passed$/m);
-    expect(stdout).toMatch(/^With 1 case and 1 trial of each,/m);
+    expect(stdout).toMatch(/^With 1 case and 3 trials of A and 1 of B,/m);
   });
 
   test('the gate says which cases it did not compare, since they are new or gone', async () => {

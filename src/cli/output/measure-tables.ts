@@ -109,8 +109,10 @@ export function tooFewOf(comparison: Comparison): Printable[] {
   const trials = trialsOfEach(comparison);
   if (finding !== 'noise' || (casesToShowWorse(trials, confidence) ?? Number.POSITIVE_INFINITY) <= cases)
     return [];
+  const [ofA, ofB] = trialsOfSides(comparison);
+  const of = ofA === ofB ? `${plural(ofA, 'trial')} of each` : `${plural(ofA, 'trial')} of A and ${ofB} of B`;
   return [
-    text`With ${plural(cases, 'case')} and ${plural(trials, 'trial')} of each, not even 0 % and 100 % can be told apart: ${casesNeeded(cases, trials, confidence)}.`,
+    text`With ${plural(cases, 'case')} and ${ours(of)}, not even 0 % and 100 % can be told apart: ${casesNeeded(cases, trials, confidence)}.`,
   ];
 }
 
@@ -136,10 +138,15 @@ export function casesNeeded(cases: number, trials: number, confidence: number): 
 }
 
 /** The scored trials of a case on the side that has fewer, rounded up. At least one. */
-export function trialsOfEach({ a, b, difference }: Comparison): number {
-  const scored = [a, b].map(({ passRate }) => (passRate ? passRate.passed + passRate.failed : 0));
+export function trialsOfEach(comparison: Comparison): number {
+  return Math.min(...trialsOfSides(comparison));
+}
+
+function trialsOfSides({ a, b, difference }: Comparison): [number, number] {
   const cases = Math.max(1, difference.cases);
-  return Math.max(1, Math.ceil(Math.min(...scored) / cases));
+  const ofCase = ({ passRate }: Comparison['a']) =>
+    Math.max(1, Math.ceil(passRate ? (passRate.passed + passRate.failed) / cases : 0));
+  return [ofCase(a), ofCase(b)];
 }
 
 /** `12 to 34`. */
