@@ -129,7 +129,13 @@ export async function readEvidence(
         cause: error,
         hint: 'Name a file that `offsite export --evidence` wrote.',
       });
-    if (code === 'ZSTD_error_prefix_unknown') throw refuse('the file is not compressed with zstd', error);
+    if (code === 'ZSTD_error_prefix_unknown')
+      throw new OffsiteError(`${file} is not evidence that can be read: it is not compressed with zstd`, {
+        code: 'EVIDENCE_REFUSED',
+        kind: 'input',
+        hint: 'Name the file that `offsite export --evidence` wrote.',
+        cause: error,
+      });
     if (error instanceof SinkFailure) throw error.cause;
     throw refuse(messageOf(error), error);
   } finally {

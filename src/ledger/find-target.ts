@@ -201,8 +201,12 @@ function described(found: Found): string {
 /** Names what the user may have meant, in the form that the user wrote: `case/variant`, or a case alone. */
 function unknown(what: string, records: Records, { key }: StoredBatch, name: string): never {
   const runs = listRuns(records, key);
+  const ofVariant = runs.find(({ variant }) => variant === name);
   const names = name.includes('/') ? runs.map(labelOf) : runs.map(({ caseId }) => caseId);
-  throw new OffsiteError(`${what}${orNearest(name, [...new Set(names)])}`, {
+  const why = ofVariant
+    ? `: it is a variant; name the case, too: ${labelOf(ofVariant)}`
+    : orNearest(name, [...new Set(names)]);
+  throw new OffsiteError(`${what}${why}`, {
     code: 'REFERENCE_UNKNOWN',
     kind: 'input',
     hint:

@@ -48,7 +48,10 @@ export async function addCase(
 ): Promise<AddedCase> {
   const { suite: file = 'evals/suite.yaml', force = false } = options;
   if (!existsSync(file))
-    throw refused(`${file} does not exist`, 'Name a suite with --suite, or write one: offsite init');
+    throw refused(
+      `${file} does not exist`,
+      'In the git repository of the change, name a suite with --suite, or write one: offsite init',
+    );
   const written = readText(file);
   const { suite, cases = [] } = yamlFileOf(written, { file, schema: SuiteFile }).value;
   const request = requestOf(options);

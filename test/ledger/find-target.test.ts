@@ -56,6 +56,11 @@ test('a run is found by its id, by case and variant, and by its case if it is th
   expect(() => meant('b/c')).toThrow(/2 runs of batch_new fit b\/c:\nb\/c\/v\nb\/c\/w w/);
 });
 
+test('a variant alone is told from a name that nothing has', () => {
+  batch('batch_new', [['trim', 'hasty']]);
+  expect(() => meant('hasty')).toThrow(/no run hasty: it is a variant; name the case, too: trim\/hasty$/);
+});
+
 test('a trial is found by its ordinal, and by the line that a run prints', () => {
   batch('batch_new', [
     ['a', 'v'],

@@ -2,6 +2,23 @@ import { help, type Mistake } from './mistake.ts';
 
 export const inTheCommandLine: readonly Mistake[] = [
   {
+    mistake: 'a page in place of evidence',
+    files: { 'report.html': '<!doctype html>\n<p>A page.</p>\n' },
+    args: ['audit', 'report.html'],
+    printed: [
+      'error: report.html is not evidence that can be read: it is not compressed with zstd',
+      '  Name the file that `offsite export --evidence` wrote.',
+    ],
+  },
+  {
+    mistake: 'a case of a commit where there is no repository and no suite',
+    args: ['case', 'add', '--commit', 'HEAD'],
+    printed: [
+      'error: evals/suite.yaml does not exist',
+      '  In the git repository of the change, name a suite with --suite, or write one: offsite init',
+    ],
+  },
+  {
     mistake: 'a command with a typo',
     args: ['rnu', 'suite.yaml'],
     printed: ["error: unknown command 'rnu'", '(Did you mean run?)', help],
@@ -312,6 +329,9 @@ export const inTheCommandLine: readonly Mistake[] = [
   {
     mistake: 'a case of nothing',
     args: ['case', 'add', '--suite', 'gone.yaml'],
-    printed: ['error: gone.yaml does not exist', '  Name a suite with --suite, or write one: offsite init'],
+    printed: [
+      'error: gone.yaml does not exist',
+      '  In the git repository of the change, name a suite with --suite, or write one: offsite init',
+    ],
   },
 ];
