@@ -135,8 +135,11 @@ type WhyNotClaimed =
   | { kind: 'ended' }
   /** Another agent has it. It may be free in the given milliseconds. */
   | { kind: 'held'; waitMs: number }
-  /** The service could not be asked, or refused to answer. */
-  | { kind: 'unasked' };
+  /**
+   * The service could not be asked, or refused to answer. With `waitMs`, no trial is claimed for so many
+   * milliseconds.
+   */
+  | { kind: 'unasked'; waitMs?: number };
 
 /** This agent must not run a trial now. */
 export class NotClaimed extends OffsiteError {
@@ -216,7 +219,9 @@ export class ServiceClaims implements Claims, AsyncDisposable {
       if (error instanceof Conflict) throw notClaimed(error);
       if (error instanceof NotFound && (await this.#offer()) === 'absent') return noLease();
       if (trial.origin === 'planned') return this.#lease(trial, undefined);
-      throw new NotClaimed({ kind: 'unasked' }, `it cannot be claimed now: ${messageOf(error)}`, error);
+      const waitMs = offer === 'unreachable' ? claimAnswers.time.down : this.#downMs;
+      const why = { kind: 'unasked', ...(waitMs > 0 && { waitMs }) } as const;
+      throw new NotClaimed(why, `it cannot be claimed now: ${messageOf(error)}`, error);
     }
   }
 
@@ -226,11 +231,16 @@ export class ServiceClaims implements Claims, AsyncDisposable {
   }
 
   get #isDown(): boolean {
-    return this.#down !== undefined && this.#down.until > this.#parts.clock.monotonic();
+    return this.#downMs > 0;
+  }
+
+  /** Milliseconds until the service is asked again after a call failed. */
+  get #downMs(): number {
+    return this.#down === undefined ? 0 : Math.max(0, this.#down.until - this.#parts.clock.monotonic());
   }
 
   async #firstClaim(trial: ClaimedTrial, offer: Offer, signal: AbortSignal) {
-    if (this.#down && this.#isDown) throw this.#down.error;
+    if (this.#down && this.#isDown) throw answeredNoOther(this.#down.error);
     if (offer === 'unreachable') throw noAnswer();
     const sentAt = momentOf(this.#parts.clock);
     return { number: await this.#ask(trial, undefined, signal), sentAt };
@@ -326,6 +336,12 @@ export class ServiceClaims implements Claims, AsyncDisposable {
     this.#known = { offer, until: clock.monotonic() + validMs[offer] };
     return offer;
   }
+}
+
+/** A trial that was not asked for must not look as if its own claim had failed. */
+function answeredNoOther(error: unknown): OffsiteError {
+  const message = `the service did not answer the claim of another trial: ${messageOf(error)}`;
+  return new OffsiteError(message, { code: 'NO_SERVICE', kind: 'infrastructure', cause: error });
 }
 
 function noAnswer(): OffsiteError {

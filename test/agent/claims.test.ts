@@ -162,8 +162,12 @@ test('while the service is down, found trials wait, and planned ones run and are
   (await claims.acquire(found(1), signal))[Symbol.dispose]();
   service.down.add('evals.claimTrial');
   const { why, message } = await reasonOf(claims.acquire(found(), signal));
-  expect(why).toEqual({ kind: 'unasked' });
+  expect(why).toEqual({ kind: 'unasked', waitMs: claimAnswers.time.down });
   expect(message).toContain('503');
+  await clock.pass(5_000);
+  const other = await reasonOf(claims.acquire(found(1), signal));
+  expect(other.why).toEqual({ kind: 'unasked', waitMs: claimAnswers.time.down - 5_000 });
+  expect(other.message).toContain('the service did not answer the claim of another trial: ');
   const before = claimed();
   using lease = await claims.acquire(planned(), signal);
   // It does not wait for a service that was down a moment ago.
@@ -187,7 +191,8 @@ test('nothing answers at all: found trials wait, planned ones run', async () => 
   await using nowhere = openClient('http://127.0.0.1:9');
   const parts = { client: nowhere, agent: 'a', clock, leaseMs };
   const claims = new ServiceClaims(parts);
-  expect((await reasonOf(claims.acquire(found(), signal))).why).toEqual({ kind: 'unasked' });
+  const { why } = await reasonOf(claims.acquire(found(), signal));
+  expect(why).toEqual({ kind: 'unasked', waitMs: claimAnswers.time.down });
   using lease = await claims.acquire(planned(), signal);
   expect(lease.number).toBeUndefined();
 });
@@ -241,7 +246,7 @@ test('while a proxy answers 404 for a service that granted claims, found trials 
   isReplaced = true;
   const unknown = { ...found(), runId: 'run_unknown' };
   expect((await reasonOf(claims.acquire(unknown, signal))).why).toEqual({ kind: 'unasked' });
-  expect((await reasonOf(claims.acquire(found(1), signal))).why).toEqual({ kind: 'unasked' });
+  expect((await reasonOf(claims.acquire(found(1), signal))).why.kind).toBe('unasked');
   isReplaced = false;
   await clock.pass(claimAnswers.time.down);
   using second = await claims.acquire(found(1), signal);
@@ -257,7 +262,7 @@ test.for([1.5, 0, -1, 1e300])('a lease with the number %d is none', async (attem
   service.alter = (operation, body) =>
     operation === 'evals.claimTrial' ? JSON.stringify({ attempt, expiresAt: 'never' }) : body;
   const claims = claimsOf('a');
-  expect((await reasonOf(claims.acquire(found(), signal))).why).toEqual({ kind: 'unasked' });
+  expect((await reasonOf(claims.acquire(found(), signal))).why.kind).toBe('unasked');
   using lease = await claims.acquire(planned(1), signal);
   expect(lease.number).toBeUndefined();
 });

@@ -282,6 +282,25 @@ describe('a run that was found at the service and canceled', () => {
     expect(stdout).not.toContain('claimed by other');
   });
 
+  test('waits briefly while no trial can be claimed, and is not listed once another agent has ended it', async () => {
+    at.service.down.add('evals.claimTrial');
+    const [over = ''] = await at.queue(['over-elsewhere'], { suite: 'small' });
+    await at.queue(['waits'], { suite: 'small' });
+    const { waiting } = await at.once((status) => status.waiting.length === 2);
+    for (const { askedAgainInMs } of waiting) expect(askedAgainInMs).toBeLessThanOrEqual(15_000);
+    expect((await at.command('daemon', 'status')).stdout).toMatch(
+      new RegExp(`over-elsewhere · ${over}  asked for again in \\S+ s  it cannot be claimed now: `),
+    );
+    const outcome = { passed: false, exitCode: 1 };
+    const trial = { caseName: 'over', ordinal: 0, taskIndex: 0, sandboxId: 'x', events: [], outcome };
+    await at.service.ask('evals.reportTrial', { id: over, trial });
+    await at.once((status) => status.waiting.every(({ run }) => run !== over));
+    at.service.down.clear();
+    const since = performance.now();
+    await expect.poll(() => trialStatus('waits'), { timeout: 60_000 }).toBe('reported');
+    expect(performance.now() - since).toBeLessThan(40_000);
+  });
+
   test('is not said to run elsewhere once another machine has ended it', async () => {
     const run = await canceled('ended-elsewhere');
     const there = await offsite(
@@ -309,7 +328,7 @@ test('drain ends it, and whoever asks then is told that there is none', async ()
 test('what was canceled can be run after all, or ended with a report', async () => {
   const batchOf = async (suite: string) => {
     const listed: { id: string; suite: string }[] = JSON.parse(
-      (await at.command('data', 'batches', '--json')).stdout,
+      (await at.command('data', 'batches', '--number', '100', '--json')).stdout,
     );
     return listed.find((one) => one.suite === suite)?.id ?? '';
   };

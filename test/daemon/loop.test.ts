@@ -109,13 +109,17 @@ test('a run that waits for the machine is tried again after a while or when it c
   let now = 0;
   const waiting = new WaitingRuns({ monotonic: () => now });
   const run = { kind: 'waiting', run: 'r', case: 'a', reason: 'no image' } as const;
-  expect(waiting.add(1, run, { again: true })).toBe(true);
+  expect(waiting.add(1, run, 60_000)).toBe(true);
   expect(waiting.add(2, { ...run, reason: 'no such profile' })).toBe(true);
   expect(waiting.add(3, { ...run, reason: 'no such profile' })).toBe(false);
   expect(waiting.keys()).toEqual([1, 2, 3]);
+  now = 20_000;
+  // Who looks is told when it is tried again, and a worker sleeps no longer.
+  expect(waiting.all().map(({ askedAgainInMs }) => askedAgainInMs)).toEqual([40_000, undefined, undefined]);
+  expect(waiting.nextMs).toBe(40_000);
   now = 61_000;
   expect(waiting.keys()).toEqual([2, 3]);
-  waiting.add(1, run, { again: true });
+  waiting.add(1, run, 60_000);
   waiting.retry();
   expect(waiting.keys()).toEqual([2, 3]);
   waiting.clear();

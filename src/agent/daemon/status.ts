@@ -105,7 +105,7 @@ export function workOf(
   worker: Worker,
   now: number,
 ): Pick<DaemonStatus, 'running' | 'building' | 'waiting' | 'parked' | 'claimedElsewhere'> {
-  const runs = worker.waiting.all();
+  const runs = worker.waitingRuns();
   return {
     running: worker.running().map(({ trial, running: { phase, at }, engine }) => {
       const { batchId: batch, suite, runId: run, caseId, ordinal } = trial;

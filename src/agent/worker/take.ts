@@ -14,7 +14,7 @@ import { type MachineCheck, specify } from '../specify.ts';
 import type { Flight, WorkedTrial } from './flight.ts';
 import type { Gate } from './gate.ts';
 import type { TrialClaims } from './trial-claims.ts';
-import type { TrialsElsewhere, WaitingRuns } from './waiting-runs.ts';
+import { retryMs, type TrialsElsewhere, type WaitingRuns } from './waiting-runs.ts';
 import type { WorkerParts } from './worker-parts.ts';
 
 /** What the trials of a worker share. */
@@ -46,7 +46,7 @@ export async function take(trial: QueuedTrial, parts: TakeParts, signal: AbortSi
     const again = specified.kind === 'waiting' && specified.again;
     const { kind, reason } = specified;
     const run = { kind, run: trial.runId, case: trial.caseId, reason };
-    const isNews = waiting.add(trial.run, run, { again });
+    const isNews = waiting.add(trial.run, run, again ? retryMs : undefined);
     observe({ kind: 'not-ready', trial, why: specified, isNews });
     return;
   }
@@ -178,7 +178,8 @@ function leave(one: WorkedTrial, error: NotClaimed, parts: UnfinishedParts): voi
         break;
       case 'unasked': {
         const { run, runId, caseId } = trial;
-        isNews = waiting.add(run, { kind: 'waiting', run: runId, case: caseId, reason }, { again: true });
+        const waiter = { kind: 'waiting', run: runId, case: caseId, reason } as const;
+        isNews = waiting.add(run, waiter, why.waitMs ?? retryMs);
       }
     }
   } catch (failure) {

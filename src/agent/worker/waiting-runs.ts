@@ -9,10 +9,12 @@ export interface WaitingRun {
   run: string;
   case: string;
   reason: string;
+  /** Milliseconds until it is tried again; undefined if it waits for the configuration. */
+  askedAgainInMs?: number;
 }
 
 /** Milliseconds until a run that waits for the machine, not for the configuration, is tried again. */
-const retryMs = 60_000;
+export const retryMs = 60_000;
 
 /**
  * The runs that cannot start now. They are not stored on disk: all are tried again after a restart, and
@@ -28,11 +30,11 @@ export class WaitingRuns {
   }
 
   /**
-   * Keeps a run from starting until the configuration changes, or with `again` for a minute. Returns whether
-   * the reason is new: a reason that many runs share is logged once.
+   * Keeps a run from starting for some milliseconds, or until the configuration changes. Returns whether the
+   * reason is new: a reason that many runs share is logged once.
    */
-  add(key: RunKey, run: WaitingRun, { again = false }: { again?: boolean } = {}): boolean {
-    const retryAt = again ? this.#clock.monotonic() + retryMs : Number.POSITIVE_INFINITY;
+  add(key: RunKey, run: WaitingRun, ms = Number.POSITIVE_INFINITY): boolean {
+    const retryAt = this.#clock.monotonic() + ms;
     this.#runs.set(key, { ...run, retryAt });
     const isNews = !this.#knownReasons.has(run.reason);
     this.#knownReasons.add(run.reason);
@@ -63,7 +65,16 @@ export class WaitingRuns {
   }
 
   all(): WaitingRun[] {
-    return [...this.#runs.values()].map(({ retryAt: _, ...run }) => run);
+    const now = this.#clock.monotonic();
+    return [...this.#runs.values()].map(({ retryAt, ...run }) =>
+      Number.isFinite(retryAt) ? { ...run, askedAgainInMs: Math.max(0, Math.round(retryAt - now)) } : run,
+    );
+  }
+
+  /** Milliseconds until the next of them is tried again; undefined if none is. */
+  get nextMs(): number | undefined {
+    const due = this.all().flatMap(({ askedAgainInMs }) => askedAgainInMs ?? []);
+    return due.length === 0 ? undefined : due.reduce((least, ms) => Math.min(least, ms));
   }
 }
 

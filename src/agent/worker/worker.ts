@@ -16,7 +16,7 @@ import { Flight, type Running } from './flight.ts';
 import { Gate } from './gate.ts';
 import { type TakeParts, take } from './take.ts';
 import { TrialClaims } from './trial-claims.ts';
-import { type TrialElsewhere, TrialsElsewhere, WaitingRuns } from './waiting-runs.ts';
+import { type TrialElsewhere, TrialsElsewhere, type WaitingRun, WaitingRuns } from './waiting-runs.ts';
 import type { WorkerParts } from './worker-parts.ts';
 
 /**
@@ -113,14 +113,15 @@ export class Worker implements AsyncDisposable {
 
   /** Takes trials until enough are in flight. Resolves with the milliseconds until the next call is due. */
   async fill(signal: AbortSignal): Promise<number> {
-    const { ledger, scope, gate, flight, elsewhere } = this.#parts;
+    const { ledger, scope, gate, flight, elsewhere, waiting } = this.#parts;
     const blockedMs = gate.unblock();
     if (blockedMs > 0) return blockedMs;
     for (;;) {
       const room = flight.room(this.concurrency);
       if (room <= 0 || gate.isHeld || this.blocked !== undefined) return idleMs;
       const next = ledger.queue.next(scope, room, this.#leftOut());
-      if (next.length === 0) return Math.min(idleMs, elsewhere.nextMs ?? idleMs);
+      if (next.length === 0)
+        return Math.min(idleMs, elsewhere.nextMs ?? idleMs, waiting.nextMs ?? idleMs);
       for (const trial of next) {
         // Somebody may have stopped the worker while the previous trial was checked.
         if (!gate.isHeld) await take(trial, this.#parts, signal);
@@ -246,9 +247,19 @@ export class Worker implements AsyncDisposable {
     return this.#parts.gate.blocked;
   }
 
-  /** Runs whose trials cannot start now. */
+  /** Keeps runs from starting. */
   get waiting(): WaitingRuns {
     return this.#parts.waiting;
+  }
+
+  /** Runs with open trials that cannot start now. */
+  waitingRuns(): WaitingRun[] {
+    const { ledger, scope, waiting } = this.#parts;
+    const all = waiting.all();
+    if (all.length === 0) return all;
+    // Other agents may have ended the trials of some since.
+    const open = new Set(ledger.queue.openRuns(scope).map(({ runId }) => runId));
+    return all.filter(({ run }) => open.has(run));
   }
 
   /** Queued trials that other agents have claimed. */

@@ -1,5 +1,6 @@
 import { Command } from '@commander-js/extra-typings';
 import { type DaemonStatus, nothingListed } from '../../agent/daemon/status.ts';
+import type { WaitingRun } from '../../agent/worker/waiting-runs.ts';
 import { shellWord } from '../../text/escape.ts';
 import { lines, ours, type Printable, stack, text, type Value } from '../../text/printable.ts';
 import { duration, plural } from '../../text/quantities.ts';
@@ -158,6 +159,7 @@ function section<Item>(title: string, items: readonly Item[], lineOf: (item: Ite
   return items.length === 0 ? [] : ['', text`${title}:`, ...items.map((item) => text`  ${lineOf(item)}`)];
 }
 
-function reasonOf(run: { case: string; run: string; reason: string }): Printable {
-  return text`${run.case} · ${run.run}  ${lines(run.reason)}`;
+function reasonOf({ case: id, run, reason, askedAgainInMs }: WaitingRun): Printable {
+  const again = askedAgainInMs === undefined ? '' : `  asked for again in ${duration(askedAgainInMs)}`;
+  return text`${id} · ${run}${again}  ${lines(reason)}`;
 }
