@@ -10,7 +10,7 @@ export class Interrupted extends Error {
  * Milliseconds within which signals count as one: npm, `timeout` and a terminal's process group deliver the
  * same signal twice.
  */
-const togetherMs = 1_000;
+export const togetherMs = 1_000;
 
 /** What most commands do when they are interrupted. */
 export const stoppingTrials = 'stopping the trials and removing their sandboxes';

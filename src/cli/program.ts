@@ -217,6 +217,7 @@ const otherOptions: Readonly<Record<string, string>> = {
   'run --timeout': '`timeouts` of a sandbox in offsite.yaml',
   'serve --listen': '--host and --port',
   'daemon enqueue --trials': 'trials in the suite',
+  'daemon enqueue --for-daemons': 'offsite service start --for-daemons',
 };
 
 function refuseOtherOption(program: Command, argv: readonly string[]): void {

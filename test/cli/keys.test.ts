@@ -39,7 +39,13 @@ test('who makes a key where another service is configured is told which service 
   expect(alone.stderr).not.toContain('warning');
   const elsewhere = await create({ OFFSITE_URL: 'https://evals.example' });
   expect(elsewhere.exitCode).toBe(0);
-  expect(elsewhere.stderr).toContain('warning: commands use the service https://evals.example here');
+  const warning = 'warning: commands use the service https://evals.example here';
+  expect(elsewhere.stderr).toContain(warning);
+  for (const words of [['list'], ['revoke', 'key_none']]) {
+    const looked = (env: Record<string, string>) => offsite(place, ['service', 'keys', ...words], { env });
+    expect((await looked({ OFFSITE_URL: 'https://evals.example' })).stderr).toContain(warning);
+    expect((await looked({})).stderr).not.toContain('warning');
+  }
 });
 
 test('a key of the folder of the server that commands use here is made without a warning', async () => {

@@ -1,3 +1,5 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { openDaemonPlace } from './daemon-place.ts';
@@ -11,6 +13,13 @@ test('the first SIGTERM drains: what runs ends and is reported, what waits stays
   const { running } = await at.once(({ running }) => running.some(({ phase }) => phase === 'harness'));
   daemon.kill('SIGTERM');
   await daemon.printed(/the daemon is draining/);
+  const late = { suite: { id: 'late', prompt: 'Do it.' }, cases: [{ id: 'late', verify: 'true' }] };
+  const worker = { name: 'worker', model: 'none', harness: 'command', profile: 'worker' };
+  const file = at.place.write('late.json', JSON.stringify({ ...late, variants: [worker] }));
+  expect((await at.command('daemon', 'enqueue', file)).stdout).toContain(
+    'the daemon is draining and takes up nothing more: the next one runs the suite',
+  );
+  rmSync(join(at.place.dataFolder, 'queue'), { recursive: true });
   await letGo(running[0]?.run ?? '');
   const { exitCode, stderr } = await daemon.ended;
   expect(exitCode, stderr).toBe(0);
@@ -33,6 +42,7 @@ test('the second SIGTERM puts trials that run back, and the next daemon runs the
   daemon.kill('SIGTERM');
   await daemon.printed(/the daemon is draining/);
   // Twice within a second is taken for one that came by two ways.
+  await daemon.printed(/a second signal, later than 1 s, ends the running trials/);
   await delay(1_500);
   daemon.kill('SIGTERM');
   expect(await daemon.ended).toMatchObject({ exitCode: 130 });

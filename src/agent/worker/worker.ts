@@ -120,8 +120,7 @@ export class Worker implements AsyncDisposable {
       const room = flight.room(this.concurrency);
       if (room <= 0 || gate.isHeld || this.blocked !== undefined) return idleMs;
       const next = ledger.queue.next(scope, room, this.#leftOut());
-      if (next.length === 0)
-        return Math.min(idleMs, elsewhere.nextMs ?? idleMs, waiting.nextMs ?? idleMs);
+      if (next.length === 0) return Math.min(idleMs, elsewhere.nextMs ?? idleMs, waiting.nextMs ?? idleMs);
       for (const trial of next) {
         // Somebody may have stopped the worker while the previous trial was checked.
         if (!gate.isHeld) await take(trial, this.#parts, signal);

@@ -1,10 +1,11 @@
 import { Command } from '@commander-js/extra-typings';
+import type { DaemonStatus } from '../../agent/daemon/status.ts';
 import { writeTicket } from '../../agent/daemon/ticket.ts';
 import { sourcesOf, suiteOptions } from '../../api/plan-suite.ts';
 import { ciRun } from '../../api/types.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
 import { CommandContext } from '../context.ts';
-import { daemonListens } from '../daemon/ask-daemon.ts';
+import { askDaemon, daemonListens } from '../daemon/ask-daemon.ts';
 import { withAllowOutside, withConfigAndData } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
 
@@ -22,8 +23,18 @@ export function enqueueCommand() {
       const ticket = await writeTicket(dataFolder, { ...plan, trigger: ciRun(env) });
       // A wrong name of the data folder would otherwise look like success.
       const next = (await daemonListens(dataFolder))
-        ? "`offsite daemon status` shows the daemon's progress"
+        ? await nextStep(dataFolder)
         : `no daemon runs in ${dataFolder} yet: start one there with \`offsite daemon\``;
       out.print(`queued as ${ticket}; ${next}`);
     });
+}
+
+/** What happens to the suite while a daemon runs: one that ends takes up nothing more. */
+async function nextStep(dataFolder: string): Promise<string> {
+  const asked = askDaemon(dataFolder, 'GET', '/status') as Promise<Pick<DaemonStatus, 'mode'>>;
+  // The suite is queued, whatever the daemon says.
+  const { mode } = await asked.catch(() => ({ mode: 'working' }));
+  if (mode === 'paused') return 'the daemon is paused: `offsite daemon resume` lets it start the trials';
+  if (mode === 'working') return "`offsite daemon status` shows the daemon's progress";
+  return `the daemon is ${mode} and takes up nothing more: the next one runs the suite`;
 }

@@ -32,7 +32,7 @@ function createCommand() {
     )
     .option('--permission <permission...>', 'what the key may do, in place of --for', permission)
     .action((options) =>
-      withEmbedded({ ...options, creates: true }, async (service, { config, dataFolder, env, clock }) => {
+      withEmbedded({ ...options, creates: true }, async (service, context) => {
         const { out, err } = openTerminal();
         const { name, organization } = options;
         const key = service.createKey({
@@ -41,23 +41,33 @@ function createCommand() {
           ...(name !== undefined && { name }),
         });
         err.print(
-          `key ${key.id} of ${key.organization}, in ${dataFolder}; its secret is shown now and never again:`,
+          `key ${key.id} of ${key.organization}, in ${context.dataFolder}; its secret is shown now and never again:`,
         );
-        const url = env.OFFSITE_URL ?? config.service?.url;
-        // Not refused: the server may be one of this machine, with the same data folder.
-        if (url && !(await isKnownAt(url, key.secret, clock)))
-          err.print(
-            `warning: commands use the service ${url} here, which knows this key only if ${dataFolder} is its data folder; ` +
-              'otherwise make a key on its machine, with its --data-folder',
-          );
+        await warnOfOtherService(context, key.secret);
         out.print(key.secret);
       }),
     );
 }
 
-/** Whether a server of this machine knows a new key. No other machine is shown the key. */
+/**
+ * Says that the service of other commands may have other keys than the data folder. Nothing is refused: the
+ * server may be one of this machine, with the same data folder.
+ *
+ * @param secret of a new key, by which a server of this machine is asked; no other machine is shown it
+ */
+async function warnOfOtherService({ config, dataFolder, env, clock }: CommandContext, secret?: string) {
+  const url = env.OFFSITE_URL ?? config.service?.url;
+  if (!url) return;
+  const isHere = URL.canParse(url) && isLoopback(new URL(url).hostname);
+  if (isHere && (secret === undefined || (await isKnownAt(url, secret, clock)))) return;
+  const keys = secret === undefined ? 'the keys of this folder' : 'this key';
+  openTerminal().err.print(
+    `warning: commands use the service ${url} here, which knows ${keys} only if ${dataFolder} is its data folder; ` +
+      'otherwise use this command on its machine, with its --data-folder',
+  );
+}
+
 async function isKnownAt(url: string, secret: string, clock: Clock): Promise<boolean> {
-  if (!URL.canParse(url) || !isLoopback(new URL(url).hostname)) return false;
   await using client = createClient({ url, apiKey: secret, clock, retry: { attempts: 1 } });
   return await client.call('auth.whoami', {}, { deadlineMs: 2_000 }).then(
     () => true,
@@ -93,8 +103,9 @@ function listCommand() {
     .description('list the keys, without their secrets')
     .option('--json', 'print one JSON document on stdout')
     .action((options) =>
-      withEmbedded(options, (service) => {
+      withEmbedded(options, async (service, context) => {
         const { out } = openTerminal();
+        await warnOfOtherService(context);
         const keys = service.listKeys();
         if (options.json) out.json(keys);
         else {
@@ -118,7 +129,8 @@ function revokeCommand() {
     .description('revoke a key')
     .argument('<id>', "the key's id, as `offsite service keys list` shows it")
     .action((id, options) =>
-      withEmbedded(options, (service) => {
+      withEmbedded(options, async (service, context) => {
+        await warnOfOtherService(context);
         service.revokeKey(id);
         openTerminal().out.print(`key ${id} is revoked`);
       }),
@@ -127,7 +139,7 @@ function revokeCommand() {
 
 async function withEmbedded(
   options: { config?: string | undefined; dataFolder?: string | undefined; creates?: true },
-  work: (service: Service, context: CommandContext) => void | Promise<void>,
+  work: (service: Service, context: CommandContext) => Promise<void>,
 ): Promise<void> {
   await using context = CommandContext.open(options);
   const { dataFolder, clock } = context;

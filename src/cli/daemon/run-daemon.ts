@@ -15,7 +15,7 @@ import { plural } from '../../text/quantities.ts';
 import { secretsOf } from '../../trial/prepare/credentials.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { endInSteps, interruption } from '../interruption.ts';
+import { endInSteps, interruption, togetherMs } from '../interruption.ts';
 import { lastDefence } from '../last-defence.ts';
 import { address } from '../options.ts';
 import type { CommonOptions } from '../settings.ts';
@@ -65,7 +65,12 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   };
   let interrupted = false;
   using _signals = endInSteps({
-    first: () => daemon.drain(),
+    first() {
+      daemon.drain();
+      log.info(
+        `a second signal, later than ${togetherMs / 1_000} s, ends the running trials and queues them again`,
+      );
+    },
     second() {
       interrupted = true;
       daemon.cancel();

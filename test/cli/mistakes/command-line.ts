@@ -58,6 +58,15 @@ export const inTheCommandLine: readonly Mistake[] = [
     ],
   },
   {
+    mistake: 'a suite for the daemons of a service, queued for the daemon of this folder',
+    args: ['daemon', 'enqueue', 'suite.yaml', '--for-daemons'],
+    printed: [
+      "error: unknown option '--for-daemons'",
+      '(Did you mean offsite service start --for-daemons?)',
+      help,
+    ],
+  },
+  {
     mistake: 'a name of a key without its option',
     args: ['service', 'keys', 'create', 'bob'],
     printed: ["error: offsite service keys create takes no 'bob'", '(Did you mean --name bob?)', help],
