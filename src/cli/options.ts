@@ -101,6 +101,8 @@ export function finiteNumber(text: string): number {
 export function rate(text: string): number {
   const value = Number(text);
   if (text.trim() !== '' && value >= 0 && value <= 1) return value;
+  if (text.trim() === '')
+    throw new InvalidArgumentError('it is empty: if a variable should give it, that has no value here.');
   // What was probably meant: people also write `80 %`, `80` and `0,8`.
   const meant = Number(text.replace(/\s*%$/, '').replace(',', '.'));
   const isPercent = meant > 1 || /%$/.test(text);
