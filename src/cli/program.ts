@@ -215,6 +215,7 @@ const otherOptions: Readonly<Record<string, string>> = {
   'run -o': '--html, --junit or --json',
   'run --report': '--html, --junit or --json',
   'run --timeout': '`timeouts` of a sandbox in offsite.yaml',
+  'export --junit': '--junit of run or resume',
   'serve --listen': '--host and --port',
   'daemon enqueue --trials': 'trials in the suite',
   'daemon enqueue --for-daemons': 'offsite service start --for-daemons',
