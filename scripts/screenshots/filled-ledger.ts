@@ -180,7 +180,7 @@ function addBatch(ledger: Ledger, { id, repeats, ...batch }: Batch, planned: rea
     })),
   });
   const ordinals = [...Array(repeats).keys()];
-  ledger.queue.add(ledger.batches.runs(key).map((run) => ({ run: run.key, setup: undefined, ordinals })));
+  ledger.queue.add(ledger.batches.runs(key).map((run) => ({ key: run.key, setup: undefined, ordinals })));
   const runs = ledger.batches.runs(key).map((run) => run.key);
   const trials = ledger.queue.ofBatch(key).flatMap(({ key: trial, run, ordinal }) => {
     const pair = planned[runs.indexOf(run)];

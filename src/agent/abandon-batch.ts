@@ -1,14 +1,15 @@
 import type { Clock } from '../base/clock.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Client } from '../client/client.ts';
-import type { RunKey, StoredBatch, StoredRun, TrialKey } from '../ledger/batches.ts';
+import type { RunKey, StoredBatch, StoredRun } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { daemonLock, type QueuedTrial } from '../ledger/queue.ts';
+import { daemonLock } from '../ledger/queue.ts';
 import { lockOfSet, type StoredSet } from '../ledger/sets.ts';
 import type { OpenStart } from '../ledger/starts.ts';
+import { detailsOf, type StoredTrial } from '../ledger/trial-rows.ts';
 import { type TrialRecord, voidRecord } from '../record/trial-record.ts';
 import { finishedTrial } from '../trial/report.ts';
-import { notResumable, type OpenBatch, openBatch, type Run } from './batch-run.ts';
+import { notResumable, type OpenBatch, openBatch } from './batch-run.ts';
 import { type Claims, NotClaimed } from './claims.ts';
 import { lostBatch, type Resumable } from './resume-batch.ts';
 import type { FoundRunDetails } from './specify.ts';
@@ -150,7 +151,7 @@ async function abandonUnderDaemon(
   if (!unreported) await pullSetups(batch, parts, signal);
   await parts.letGo(only?.id ?? stored.id);
   ended.batches.push(stored.id);
-  const canceled = ledger.batches.canceled(stored.key, only?.key);
+  const canceled = ledger.queue.canceled(stored.key, only?.key);
   if (unreported) ended.withdrawn += canceled.length;
   else await voidTrials(canceled, batch, parts, ended, signal);
 }
@@ -176,11 +177,11 @@ async function voidBatch(
     .ofBatch(batch.key)
     .filter(({ result, run }) => result === undefined && (only === undefined || run === only));
   // Canceled trials are not queued again first: they would run if this fails.
-  await voidTrials([...open, ...ledger.batches.canceled(batch.key, only)], batch, parts, ended, signal);
+  await voidTrials([...open, ...ledger.queue.canceled(batch.key, only)], batch, parts, ended, signal);
 }
 
 async function voidTrials(
-  trials: readonly { key: TrialKey; run: RunKey; ordinal: number }[],
+  trials: readonly StoredTrial[],
   batch: OpenBatch,
   parts: AbandonParts,
   ended: Abandoned,
@@ -188,17 +189,12 @@ async function voidTrials(
 ): Promise<void> {
   const { ledger } = parts;
   const byKey = new Map(batch.runs.map((run) => [run.key, run]));
-  for (const { key, run, ordinal } of trials) {
+  for (const trial of trials) {
     signal.throwIfAborted();
-    const planned = byKey.get(run);
-    if (!planned) throw new Error(`the batch has no run with the key ${run}`);
-    const { name: caseName } = planned.case.request;
-    const { id: runId, taskIndex, variant } = planned;
-    const { model } = variant;
-    const trial = { key, ordinal, runId, caseName, taskIndex, model, origin: 'planned' } as const;
-    if (await voidTrial(trial, parts, signal)) ended.voided++;
+    const { model = '' } = byKey.get(trial.run)?.variant ?? {};
+    if (await voidTrial(trial, model, parts, signal)) ended.voided++;
     else {
-      ledger.queue.withdraw([key], 'elsewhere');
+      ledger.queue.withdraw([trial.key], 'elsewhere');
       ended.elsewhere++;
     }
   }
@@ -206,28 +202,26 @@ async function voidTrials(
 
 /** Ends canceled trials of runs that the daemon found: each is stored as void, with its report. */
 export async function abandonCanceled(
-  trials: readonly QueuedTrial[],
+  trials: readonly StoredTrial[],
   parts: AbandonParts,
   signal: AbortSignal,
 ): Promise<Abandoned> {
   const batches = [...new Set(trials.map(({ batchId }) => batchId))];
   const ended = { batches, voided: 0, withdrawn: 0, elsewhere: 0, unknownStarts: 0, unstarted: 0 };
-  for (const { details, ...trial } of trials) {
+  for (const trial of trials) {
     signal.throwIfAborted();
-    const { model = '' } = (details as FoundRunDetails).variant ?? {};
+    const { model = '' } = detailsOf<FoundRunDetails>(trial).variant ?? {};
     if (parts.unreported) ended.withdrawn++;
-    else if (await voidTrial({ ...trial, taskIndex: 0, model }, parts, signal)) ended.voided++;
+    else if (await voidTrial(trial, model, parts, signal)) ended.voided++;
     else ended.elsewhere++;
   }
   return ended;
 }
 
-type OpenTrial = Pick<QueuedTrial, 'key' | 'ordinal' | 'runId' | 'caseName' | 'origin'> &
-  Pick<Run, 'taskIndex'> & { model: string };
-
 /** Stores a trial as void, with its report. Returns false if another agent has the trial. */
 async function voidTrial(
-  { key, ordinal, runId, caseName, taskIndex, model, origin }: OpenTrial,
+  { key, ordinal, runId, caseName, taskIndex, origin }: StoredTrial,
+  model: string,
   { ledger, claims, clock }: AbandonParts,
   signal: AbortSignal,
 ): Promise<boolean> {

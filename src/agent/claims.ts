@@ -4,7 +4,7 @@ import { claimAnswers, serviceDescription } from '../bounds/service.ts';
 import type { Client } from '../client/client.ts';
 import type { Offer } from '../client/offer.ts';
 import { Conflict, NotFound } from '../client/refusal.ts';
-import type { QueuedTrial } from '../ledger/queue.ts';
+import type { StoredTrial } from '../ledger/trial-rows.ts';
 import { Loop } from './loop.ts';
 
 /** The right to run one trial. Disposing ends the right: the trial is given back unless it was settled. */
@@ -165,7 +165,7 @@ function notClaimed(refusal: Conflict): NotClaimed {
 }
 
 /** A trial as a service knows it. Its `origin` decides what to do while the service cannot be asked. */
-export type ClaimedTrial = Pick<QueuedTrial, 'runId' | 'ordinal' | 'origin'>;
+export type ClaimedTrial = Pick<StoredTrial, 'runId' | 'ordinal' | 'origin'>;
 
 /** Keeps agents with data folders of their own from running the same trial. */
 export interface Claims {

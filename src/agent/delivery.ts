@@ -5,7 +5,7 @@ import { versionOf } from '../base/version.ts';
 import { foundRuns } from '../bounds/service.ts';
 import type { BatchKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { PendingReport } from '../ledger/outbox.ts';
+import type { StoredTrial } from '../ledger/trial-rows.ts';
 import { plural } from '../text/quantities.ts';
 import { Loop, type Watchdog } from './loop.ts';
 import { type Delivered, isUnreadable, reconcile, reconcileEarlier } from './reconcile.ts';
@@ -41,7 +41,7 @@ export interface DeliveryParts {
    * trials must run again.
    */
   compared?: ((again: number) => void) | undefined;
-  observe(report: PendingReport, delivered: Delivered): void;
+  observe(report: StoredTrial, delivered: Delivered): void;
   /** Called with messages for the user. */
   note(message: string): void;
   /** From 0 (inclusive) to 1 (exclusive); spreads the waits. */
@@ -153,7 +153,7 @@ export class Delivery implements AsyncDisposable {
     return due.length > 0 ? 0 : Math.min(idleMs, Math.max(1, this.#backlog().nextAt - clock.now()));
   }
 
-  async #deliver(report: PendingReport, signal: AbortSignal): Promise<void> {
+  async #deliver(report: StoredTrial, signal: AbortSignal): Promise<void> {
     const { clock, ledger, sender, batch, observe } = this.#parts;
     const {
       state,
@@ -167,7 +167,7 @@ export class Delivery implements AsyncDisposable {
       (error) => this.#failed(error, signal),
     );
     const now = clock.now();
-    ledger.outbox.become(report.trial, state, { answer, nextAt: now + afterMs, version: versionOf() });
+    ledger.outbox.become(report.key, state, { answer, nextAt: now + afterMs, version: versionOf() });
     if (state === 'sent' && (this.#isDraining || batch === undefined))
       this.#lookAt = Math.min(this.#lookAt, this.#isDraining ? now : now + lookMs);
     observe(report, { state, answer });
@@ -238,10 +238,10 @@ export async function deliverLeftovers(
   const waiting = () => outbox.pending().filter(({ service }) => service === parts.service);
   const before = waiting();
   if (before.length === 0) return 0;
-  const earlier = new Set(before.filter(({ batchId }) => !own.includes(batchId)).map(({ trial }) => trial));
+  const earlier = new Set(before.filter(({ batchId }) => !own.includes(batchId)).map(({ key }) => key));
   outbox.hurry([...earlier]);
   let delivered = 0;
-  const observe = ({ runId, ordinal }: PendingReport, { state, answer = '' }: Delivered) => {
+  const observe = ({ runId, ordinal }: StoredTrial, { state, answer = '' }: Delivered) => {
     if (state === 'delivered') delivered++;
     if (state === 'superseded')
       note(`trial ${ordinal} of run ${runId}: its result does not count: ${answer}`);
@@ -250,7 +250,7 @@ export async function deliverLeftovers(
   await delivery.drain({ ms: 3_000, failures: 1 }, signal);
   if (delivered > 0) note(`reported ${delivered} of ${before.length} results that were queued`);
   // Other processes may add reports meanwhile.
-  const left = waiting().filter(({ trial }) => earlier.has(trial)).length;
+  const left = waiting().filter(({ key }) => earlier.has(key)).length;
   if (left > 0)
     note(`the service does not show ${plural(left, 'result')} of earlier batches yet: offsite data outbox`);
   return left;

@@ -7,9 +7,10 @@ import {
   type RecordedTrial,
   recordedExchange,
 } from '../gateway/replay/cassette.ts';
-import { type ListedTrial, listTrials } from '../ledger/find.ts';
+import { listTrials } from '../ledger/find.ts';
 import { refuseForeign } from '../ledger/foreign-batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { StoredTrial } from '../ledger/trial-rows.ts';
 import type { ModelExchange } from '../record/model-account.ts';
 import { readRecord } from '../record/read-record.ts';
 import { ModelConfig } from '../suite/model-config.ts';
@@ -58,14 +59,14 @@ export function plannedCassette(ledger: Ledger, { batch, name, fork }: PlannedRe
   return { name: fork.name, trials: [recordedTrial({ ledger }, forked, fork.at)] };
 }
 
-function finishedOf(ledger: Ledger, batch: number): ListedTrial[] {
+function finishedOf(ledger: Ledger, batch: number): StoredTrial[] {
   return listTrials(ledger.records, batch).filter(({ result }) => result !== undefined);
 }
 
 /** @param upTo the number of the last exchange to use */
 function recordedTrial(
   { ledger, leftOut }: CassetteParts,
-  { caseName, variant, ordinal, result = '' }: ListedTrial,
+  { caseName, variant, ordinal, result = '' }: StoredTrial,
   upTo = Number.POSITIVE_INFINITY,
 ): RecordedTrial {
   const name = `${caseName} · ${variant} #${ordinal}`;

@@ -7,7 +7,8 @@ import { NotFound } from '../client/refusal.ts';
 import type { ReportedTrial } from '../contract/report.ts';
 import type { TrialKey } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { KnownRun, PendingReport, ReportState, TrialReport } from '../ledger/outbox.ts';
+import type { KnownRun } from '../ledger/outbox.ts';
+import type { ReportState, StoredTrial } from '../ledger/trial-rows.ts';
 import type { Verdict } from '../ledger/trials.ts';
 import { recordVersion, type TrialRecord } from '../record/trial-record.ts';
 import { plural } from '../text/quantities.ts';
@@ -16,7 +17,7 @@ import { plural } from '../text/quantities.ts';
  * What the ledger has of a trial: the state of its report, but `sent` whenever the service may have it,
  * because it accepted it or because an answer was lost.
  */
-export type InLedger = TrialReport['state'];
+export type InLedger = NonNullable<StoredTrial['report']>;
 
 /**
  * What the service's record shows of a trial.
@@ -72,7 +73,7 @@ export interface ReconcileParts {
   /** Receives messages for the user. */
   note(message: string): void;
   /** Receives what became of each report that was pending. */
-  observe?(report: PendingReport, delivered: Delivered): void;
+  observe?(report: StoredTrial, delivered: Delivered): void;
 }
 
 /** What is said of the trials that changed although no report of them was pending. */
@@ -110,10 +111,10 @@ export async function reconcile(
     const acted = ledger.records.transaction(() => {
       // The record may be older than an answer that came meanwhile. A later time is of a clock that was set
       // back.
-      const isNewer = ({ since }: TrialReport) => since > askedAt && since <= ledger.records.now();
+      const isNewer = ({ since }: StoredTrial) => since > askedAt && since <= ledger.records.now();
       return ledger.outbox
         .ofRun(run.key)
-        .filter((trial) => !isNewer(trial) && (trial.state !== 'open' || open))
+        .filter((trial) => !isNewer(trial) && (trial.report !== 'open' || open))
         .map((trial) => act(trial, record, parts));
     });
     for (const { changed, afterwards } of acted) {
@@ -138,11 +139,12 @@ interface Acted {
 
 /** Does what the table says, within a transaction. */
 function act(
-  trial: TrialReport,
+  trial: StoredTrial,
   record: ListedRun<'results'> | undefined,
   { ledger, observe }: ReconcileParts,
 ): Acted {
-  const { trial: key, state } = trial;
+  const { key, report: state } = trial;
+  if (state === undefined) return {};
   const hasReport = state !== 'open' && state !== 'taken';
   // A report that was refused at once did not arrive; its record is read because of that.
   const has = state !== 'queued' && state !== 'sent' ? state : trial.sent ? 'sent' : 'queued';
@@ -166,7 +168,7 @@ function act(
   const waitMs = state === 'sent' ? unseenMs(trial.tries) : 0;
   ledger.outbox.become(key, next, { answer, nextAt: ledger.records.now() + waitMs });
   if (state === 'queued' || state === 'sent' || state === 'parked')
-    return { afterwards: () => observe?.(trial as PendingReport, { state: next, answer }) };
+    return { afterwards: () => observe?.(trial, { state: next, answer }) };
   if (next === 'delivered') return {};
   return { changed: next === 'queued' ? 'lost' : 'superseded' };
 }
@@ -222,9 +224,9 @@ export async function reconcileEarlier(
   const { outbox, records } = ledger;
   const offered = outbox
     .pending()
-    .filter((one) => one.service === service && one.state === 'parked')
+    .filter((one) => one.service === service && one.report === 'parked')
     .filter(({ since, refused }) => since < records.now() - refusedMs || refused !== versionOf());
-  for (const { trial } of offered) outbox.become(trial, 'queued', { answer: 'the service may take it now' });
+  for (const { key } of offered) outbox.become(key, 'queued', { answer: 'the service may take it now' });
   if (offered.length > 0) note(`offers ${plural(offered.length, 'refused result')} to the service again`);
   const all = outbox.runs(service, 'shown');
   let trialsAgain = 0;

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import pLimit from 'p-limit';
 import { OffsiteError } from '../base/offsite-error.ts';
-import type { ListedTrial } from '../ledger/find.ts';
 import type { StoredGrading } from '../ledger/gradings.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { StoredTrial } from '../ledger/trial-rows.ts';
 import type { Verdict } from '../ledger/trials.ts';
 import type { KeptWorkspace } from '../ledger/workspaces.ts';
 import type { Cause, PhaseName } from '../record/cause.ts';
@@ -28,7 +28,7 @@ import { trialSpec } from './trial-spec.ts';
 
 /** A trial that can be graded again. */
 export interface RegradeJob {
-  trial: ListedTrial;
+  trial: StoredTrial;
   kept: KeptWorkspace;
   spec: TrialSpec;
   /** The sha256 of all that says how to grade. */
@@ -38,12 +38,12 @@ export interface RegradeJob {
 
 /** A trial that is not graded again. */
 export interface LeftOutTrial {
-  trial: ListedTrial;
+  trial: StoredTrial;
   why: string;
 }
 
 export interface RegradeRequest {
-  trials: readonly ListedTrial[];
+  trials: readonly StoredTrial[];
   /** The suite that says how to grade; undefined for the plan of the batch. */
   suite: SuitePlan | undefined;
   /** Leave out trials that have a grading on the same basis. */
@@ -78,7 +78,7 @@ export async function planRegrade(
 
 /** How to grade a trial again, or why it cannot be. */
 async function jobOf(
-  trial: ListedTrial,
+  trial: StoredTrial,
   { suite, newServices }: Pick<RegradeRequest, 'suite' | 'newServices'>,
   parts: SpecParts,
 ): Promise<RegradeJob | string> {
@@ -90,9 +90,7 @@ async function jobOf(
   const obstacle = obstacleOf(kept, ledger.workspaces);
   if (obstacle !== undefined) return whyNotKept(record) ?? obstacle;
   if (kept === undefined) throw new Error('nothing kept is an obstacle');
-  const queued = ledger.queue.trial(trial.key);
-  if (!queued) throw new Error(`the ledger lists trial ${trial.key} and does not have it`);
-  const specified = await specify(queued, parts, async () => undefined);
+  const specified = await specify(trial, parts, async () => undefined);
   if (specified.kind !== 'ready') return specified.reason;
   const graded = suite ? gradedBy(suite, specified.spec, trial) : { spec: specified.spec, notes: [] };
   if (typeof graded === 'string') return graded;
@@ -101,7 +99,7 @@ async function jobOf(
   return { trial, kept, ...graded, basis: basisOf(graded.spec) };
 }
 
-function recordFor(ledger: Ledger, { result = '' }: ListedTrial): TrialRecord | string {
+function recordFor(ledger: Ledger, { result = '' }: StoredTrial): TrialRecord | string {
   try {
     return readRecord(ledger.blobs.readJson(result));
   } catch (error) {
@@ -127,7 +125,7 @@ function whyNotKept({ left, cause, notRun }: TrialRecord): string | undefined {
 function gradedBy(
   suite: SuitePlan,
   spec: TrialSpec,
-  { caseId, variant }: ListedTrial,
+  { caseId, variant }: StoredTrial,
 ): { spec: TrialSpec; notes: string[] } | string {
   const planned = suite.cases.find(({ request }) => request.id === caseId);
   if (!planned) return `the suite has no case ${caseId}`;
@@ -174,7 +172,7 @@ function basisOf({ verify, verifyPlace, validator, tests, testsHosts, judges, ..
 
 /** A trial with its new grading, which the ledger has. */
 export interface RegradedTrial {
-  trial: ListedTrial;
+  trial: StoredTrial;
   was: RegradedVerdict;
   now: RegradedVerdict;
   /** How the new grading differs from a grading within the trial. */
@@ -213,7 +211,7 @@ export interface RegradeBatchParts extends Omit<RegradeParts, 'blobs' | 'workspa
 }
 
 export type RegradeEvent =
-  | { kind: 'phase'; trial: ListedTrial; phase: PhaseName }
+  | { kind: 'phase'; trial: StoredTrial; phase: PhaseName }
   | { kind: 'graded'; regraded: RegradedTrial };
 
 /**

@@ -3,9 +3,9 @@ import type { Client } from '../client/client.ts';
 import type { Spent } from '../gateway/budget.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { PendingReport } from '../ledger/outbox.ts';
 import { platformLock, platformService } from '../ledger/platform.ts';
 import type { PartKey } from '../ledger/starts.ts';
+import type { StoredTrial } from '../ledger/trial-rows.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import type { BuildEvent } from '../trial/prepare/obtain-image.ts';
 import type { OpenBatch, Run } from './batch-run.ts';
@@ -274,12 +274,12 @@ class BatchProgress {
   }
 
   /** Reports each delivery once when it is deferred, and again when it is delivered or refused for good. */
-  reported(report: PendingReport, delivered: Delivered): void {
+  reported(report: StoredTrial, delivered: Delivered): void {
     const run = this.#byId.get(report.runId);
     if (!run || delivered.state === 'sent') return;
     if (delivered.state === 'queued') {
-      if (this.#deferred.has(report.trial)) return;
-      this.#deferred.add(report.trial);
+      if (this.#deferred.has(report.key)) return;
+      this.#deferred.add(report.key);
     }
     this.#observe({ kind: 'report', trial: { run, ordinal: report.ordinal }, delivered });
   }

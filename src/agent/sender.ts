@@ -13,7 +13,7 @@ import {
 } from '../client/refusal.ts';
 import type { ReportedTrial } from '../contract/report.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { PendingReport } from '../ledger/outbox.ts';
+import type { StoredTrial } from '../ledger/trial-rows.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { PlatformTrials } from '../service/platform.ts';
 import { type Delivered, recordsOf, trialIn } from './reconcile.ts';
@@ -31,7 +31,7 @@ export interface Sender {
   /** The service whose records show what it has; absent for a receiver in this process. */
   client?: Client;
   /** Sends one result. Rejects if that failed for a reason that can pass. */
-  send(report: PendingReport, signal: AbortSignal): Promise<Sent>;
+  send(report: StoredTrial, signal: AbortSignal): Promise<Sent>;
 }
 
 export interface SenderParts {
@@ -66,8 +66,8 @@ export class ServiceSender implements Sender {
     this.#parts = parts;
   }
 
-  async send(report: PendingReport, signal: AbortSignal): Promise<Sent> {
-    const trial = this.#parts.ledger.outbox.body(report.trial);
+  async send(report: StoredTrial, signal: AbortSignal): Promise<Sent> {
+    const trial = this.#parts.ledger.outbox.body(report.key);
     try {
       await this.#try(report, trial, signal);
       return { state: 'sent' };
@@ -84,7 +84,7 @@ export class ServiceSender implements Sender {
    * new lease.
    */
   async #conflict(
-    report: PendingReport,
+    report: StoredTrial,
     trial: ReportedTrial,
     refusal: Conflict,
     signal: AbortSignal,
@@ -112,13 +112,13 @@ export class ServiceSender implements Sender {
   }
 
   /** Reports a trial, and notes whether the service may have it now. */
-  async #try(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
+  async #try(report: StoredTrial, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
     const { outbox } = this.#parts.ledger;
-    outbox.sending(report.trial, report.lease);
+    outbox.sending(report.key, report.lease);
     try {
       await this.#report(report, trial, signal);
     } catch (error) {
-      if (!report.sent && !mayHaveArrived(error)) outbox.notSent(report.trial);
+      if (!report.sent && !mayHaveArrived(error)) outbox.notSent(report.key);
       throw error;
     }
   }
@@ -127,7 +127,7 @@ export class ServiceSender implements Sender {
    * Reports a trial in the form that this service accepts: by its run or by its batch, with all events or
    * only with the Started event, with its lease or without. A form that it refuses is changed once.
    */
-  async #report(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
+  async #report(report: StoredTrial, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
     let [identifier, kinds, { lease }] = [this.#identifier, this.#events, report] as const;
     // The place of a found run in its batch is not known, and without it, a batch's id names no run.
     if (report.origin === 'found') identifier = 'run';
@@ -165,7 +165,7 @@ export class ServiceSender implements Sender {
    * Given a batch's id, a service finds the run by `taskIndex`. If its order of runs is another one than it
    * told, the result is filed under another run: looked at once for each run, after its first success.
    */
-  async #requireFiled(report: PendingReport, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
+  async #requireFiled(report: StoredTrial, trial: ReportedTrial, signal: AbortSignal): Promise<void> {
     const { run: key, runId: id, caseId, ordinal } = report;
     if (this.#filed.has(id)) return;
     // If the service cannot be asked now, it is looked at after the next report.
@@ -225,7 +225,7 @@ function isAnswer(error: OffsiteError): boolean {
   return error instanceof ServiceRefusal || (error instanceof ClientError && 'status' in error);
 }
 
-function refusalOf(report: PendingReport, error: OffsiteError): string {
+function refusalOf(report: StoredTrial, error: OffsiteError): string {
   if (!(error instanceof NotFound) || report.origin === 'planned') return error.message;
   return `the service listed this run and has it no more: export the result, drop it, and queue its suite again (${error.message})`;
 }
@@ -264,8 +264,8 @@ export function platformSender(
   platform: Pick<PlatformTrials, 'complete'>,
 ): Sender {
   return {
-    async send({ trial, runId, ordinal }) {
-      await platform.complete(runId, ordinal, readRecord(trials.result(trial)));
+    async send({ key, runId, ordinal }) {
+      await platform.complete(runId, ordinal, readRecord(trials.result(key)));
       return { state: 'delivered' };
     },
   };

@@ -6,7 +6,7 @@ import { receiving } from '../contract/receiving.ts';
 import { type RunVariant, Setup } from '../contract/record.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { QueuedTrial } from '../ledger/queue.ts';
+import { detailsOf, type StoredTrial } from '../ledger/trial-rows.ts';
 import type { Config } from '../suite/config-file.ts';
 import { checksFile, unfilledName } from '../suite/load-tests.ts';
 import { noExtras, type PlannedVariant, type SuitePlan } from '../suite/plan.ts';
@@ -58,7 +58,7 @@ export interface SpecParts {
  * @param check throws an OffsiteError if this machine lacks what the trial needs
  */
 export async function specify(
-  trial: QueuedTrial,
+  trial: StoredTrial,
   parts: SpecParts,
   check: (spec: TrialSpec) => Promise<void>,
 ): Promise<Specified> {
@@ -157,10 +157,10 @@ const parking = new Set([
   'PLAN_UNREADABLE',
 ]);
 
-function found(trial: QueuedTrial, parts: SpecParts): Specified {
+function found(trial: StoredTrial, parts: SpecParts): Specified {
   const { harnesses, revision, ledger } = parts;
   const { config } = revision;
-  const { variant: names } = trial.details as FoundRunDetails;
+  const { variant: names } = detailsOf<FoundRunDetails>(trial);
   const cell = cellOf(trial, names, parts);
   if (cell.kind === 'ambiguous') return { kind: 'waiting', reason: cell.reason, again: false };
   if (cell.kind === 'planned') {
@@ -179,7 +179,7 @@ function found(trial: QueuedTrial, parts: SpecParts): Specified {
   }
 }
 
-function planned(trial: QueuedTrial, { batches, ledger }: SpecParts): Specified {
+function planned(trial: StoredTrial, { batches, ledger }: SpecParts): Specified {
   const { id, plan, runs } = batches.planOf(trial.batch);
   const run = runs.find(({ key }) => key === trial.run);
   if (!run) throw new Error(`trial ${trial.key} belongs to a run that batch ${id} does not have`);
@@ -192,10 +192,10 @@ function planned(trial: QueuedTrial, { batches, ledger }: SpecParts): Specified 
  * that the validator declares, and captures everything. Throws `SETUP_MISSING`, `SETUP_UNREADABLE`,
  * `SOURCE_UNKNOWN`, `USER_MODEL_UNKNOWN`, `VARIABLES_MISSING` and `VARIABLE_UNSET`.
  */
-function foundSpec(trial: QueuedTrial, variant: PlannedVariant, { ledger, revision }: SpecParts): TrialSpec {
+function foundSpec(trial: StoredTrial, variant: PlannedVariant, { ledger, revision }: SpecParts): TrialSpec {
   const { caseId, caseName } = trial;
   // The case has no texts, so the pulled texts differ from them and are not expanded again.
-  const { definition: known } = trial.details as FoundRunDetails;
+  const { definition: known } = detailsOf<FoundRunDetails>(trial);
   const definition = known ?? { id: caseId, name: caseName };
   if (definition.user && variant.userModel === undefined) throw noUserModel(caseId);
   const judges = [...revision.config.daemon.judges];
@@ -251,7 +251,7 @@ export function noUserModel(caseId: string): OffsiteError {
 const ReceivedSetup = receiving(Setup);
 
 /** The pulled setup of a trial's run, checked: the client passes setups on unchecked. */
-function setupOf({ runId, setup }: QueuedTrial, { blobs }: Ledger): Setup {
+function setupOf({ runId, setup }: StoredTrial, { blobs }: Ledger): Setup {
   const pulled = setup === undefined ? undefined : blobs.readJson(setup);
   if (!pulled) {
     throw new OffsiteError(`the service gave run ${runId} no setup, so there is nothing to run`, {
@@ -283,7 +283,7 @@ type Cell =
   | { kind: 'ambiguous'; reason: string };
 
 /** The planned case and variant of a run that somebody added to a batch of this agent. */
-function cellOf(trial: QueuedTrial, names: RunVariant | undefined, { ledger, batches }: SpecParts): Cell {
+function cellOf(trial: StoredTrial, names: RunVariant | undefined, { ledger, batches }: SpecParts): Cell {
   if (ledger.batches.byKey(trial.batch).plan === undefined || names === undefined)
     return { kind: 'unplanned' };
   const { plan, runs } = batches.planOf(trial.batch);

@@ -239,7 +239,7 @@ async function pulledRun(
   // A service may list a trial only after the trial is recorded.
   const ordinals = listed.length > 0 ? listed : Array.from({ length: trials }, (_, n) => n);
   const setup = record.setup && (await ledger.blobs.putJson(record.setup));
-  return { run: run.key, setup, variantId: record.variant?.id, ordinals };
+  return { key: run.key, setup, variantId: record.variant?.id, ordinals };
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Setup } from '../contract/record.ts';
-import type { QueuedTrial } from '../ledger/queue.ts';
+import type { StoredTrial } from '../ledger/trial-rows.ts';
 import { agentSandbox, caseSandbox, testsHosts } from '../suite/case-network.ts';
 import type { Answer, CaseAgent, CaseSteps, CaseTests } from '../suite/case-tests.ts';
 import { type CaseEnvironment, noEnvironment, sandboxIn } from '../suite/environment.ts';
@@ -21,7 +21,7 @@ type AskedPlan = Pick<SuitePlan, 'judges' | 'replay' | 'answers'> & {
 export function trialSpec(
   plan: AskedPlan,
   { case: planned, variant, taskIndex = 0 }: Pick<Run, 'case' | 'variant'> & { taskIndex?: number },
-  { batchId, runId, ordinal }: Pick<QueuedTrial, 'batchId' | 'runId' | 'ordinal'>,
+  { batchId, runId, ordinal }: Pick<StoredTrial, 'batchId' | 'runId' | 'ordinal'>,
   pulled?: Setup,
 ): TrialSpec {
   const prompt = promptOf(plan) ?? '';

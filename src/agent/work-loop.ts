@@ -3,8 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { isExpected, messageOf } from '../base/offsite-error.ts';
 import { foundRuns } from '../bounds/service.ts';
 import type { TrialKey } from '../ledger/batches.ts';
-import type { PendingReport } from '../ledger/outbox.ts';
-import type { QueuedTrial } from '../ledger/queue.ts';
+import type { StoredTrial } from '../ledger/trial-rows.ts';
 import type { BuildEvent } from '../trial/prepare/obtain-image.ts';
 import type { Metrics } from './daemon/metrics.ts';
 import { Delivery, type DeliveryParts } from './delivery.ts';
@@ -86,7 +85,7 @@ export interface WatchedDeliveryParts extends Omit<DeliveryParts, 'observe' | 'n
   /** What is done with a result, for the log: it is reported to a service, or recorded by this process. */
   verb?: 'report' | 'record';
   /** Receives the report of each result that was delivered, or waits, besides the log. */
-  observed?: ((report: PendingReport) => void) | undefined;
+  observed?: ((report: StoredTrial) => void) | undefined;
   /** Receives each trial whose report does not count, because another agent's does. */
   superseded?: ((trial: TrialKey) => void) | undefined;
 }
@@ -104,7 +103,7 @@ export function openDelivery(parts: WatchedDeliveryParts): Delivery {
 }
 
 function observeDelivery(
-  { trial, batchId, runId, caseId, ordinal }: PendingReport,
+  { key, batchId, runId, caseId, ordinal }: StoredTrial,
   { state, answer: reason }: Delivered,
   { log, metrics, verb = 'report', superseded }: WatchedDeliveryParts,
 ): void {
@@ -114,7 +113,7 @@ function observeDelivery(
   if (state === 'delivered') log.info({ ...names, reason }, `${verb}ed a trial`);
   else if (state === 'superseded') {
     log.warn({ ...names, reason }, 'the service has another result of a trial; that one counts');
-    superseded?.(trial);
+    superseded?.(key);
   } else log.warn({ ...names, state, reason }, `cannot ${verb} a trial`);
 }
 
@@ -203,6 +202,6 @@ function logBuild({ what, state }: BuildEvent, log: Logger): void {
 }
 
 /** The names of a trial in the log. */
-function namesOf({ batchId, runId, caseId, ordinal }: QueuedTrial) {
+function namesOf({ batchId, runId, caseId, ordinal }: StoredTrial) {
   return { batch: batchId, run: runId, case: caseId, trial: ordinal };
 }

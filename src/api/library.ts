@@ -1,10 +1,11 @@
 import type { BatchEvent } from '../agent/run-batch.ts';
 import { readReference } from '../comparison/side.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
-import { type ListedTrial, listTrials } from '../ledger/find.ts';
+import { listTrials } from '../ledger/find.ts';
 import { labelOf } from '../ledger/find-target.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { listingsOf } from '../ledger/listings.ts';
+import type { StoredTrial } from '../ledger/trial-rows.ts';
 import { listingOf, type TrialListing, whyText } from '../record/listing.ts';
 import { readRecord } from '../record/read-record.ts';
 import { plainText } from '../text/output.ts';
@@ -129,7 +130,7 @@ function batchOf(ledger: Ledger, batches: readonly StoredBatch[], set?: string):
 function trialOf(
   { blobs }: Ledger,
   batchId: string,
-  { caseId, variant, ordinal, verdict = 'void', result = '' }: ListedTrial,
+  { caseId, variant, ordinal, verdict = 'void', result = '' }: StoredTrial,
   listing: TrialListing | undefined,
 ): Trial {
   const name = `${labelOf({ caseId, variant })}#${ordinal}`;

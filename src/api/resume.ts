@@ -13,8 +13,8 @@ import { fleetLock } from '../ledger/fleet-tasks.ts';
 import { refuseForeign } from '../ledger/foreign-batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { platformService } from '../ledger/platform.ts';
-import type { QueuedTrial } from '../ledger/queue.ts';
 import type { StoredSet } from '../ledger/sets.ts';
+import type { StoredTrial } from '../ledger/trial-rows.ts';
 import { type ModelConfig, whereOf } from '../suite/model-config.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { findModel } from '../suite/planned-variant.ts';
@@ -28,7 +28,7 @@ import { checkModels } from '../trial/run/models.ts';
  */
 export function chosenToResume(ledger: Ledger, service: string, reference: string | undefined): Resumable[] {
   const own = reference === undefined ? undefined : ownBatch(ledger, service, reference);
-  if (own) ledger.batches.takeBackCanceled(own.batch.key, own.run?.key);
+  if (own) ledger.queue.takeBack(ledger.queue.canceled(own.batch.key, own.run?.key));
   return chosen(ledger, service, own?.run ? own.batch.id : reference);
 }
 
@@ -41,11 +41,11 @@ export interface ToAbandon {
 /** The batch, set or run to abandon. Changes nothing. Throws as {@link chosenToResume} does. */
 export function chosenToAbandon(ledger: Ledger, service: string, reference: string): ToAbandon[] {
   const own = ownBatch(ledger, service, reference);
-  if (own?.run === undefined && (!own || ledger.batches.canceled(own.batch.key).length === 0))
+  if (own?.run === undefined && (!own || ledger.queue.canceled(own.batch.key).length === 0))
     return chosen(ledger, service, reference).map((what) => ({ what, run: undefined }));
   const { batch, run } = own;
   const isOver = run && !ledger.queue.ofBatch(batch.key).some((one) => one.run === run.key && !one.result);
-  if (isOver && ledger.batches.canceled(batch.key, run.key).length === 0) {
+  if (isOver && ledger.queue.canceled(batch.key, run.key).length === 0) {
     throw new OffsiteError(`run ${run.id} has no open trial`, {
       code: 'NOTHING_TO_RESUME',
       kind: 'input',
@@ -118,18 +118,18 @@ export interface CanceledHere {
   /** The service's id of the batch, or of the run. */
   id: string;
   name: string;
-  trials: QueuedTrial[];
+  trials: StoredTrial[];
 }
 
 /** What was canceled of the found runs of a batch, or of one found run. Undefined if nothing was. */
 export function canceledHere(ledger: Ledger, service: string, reference: string): CanceledHere | undefined {
-  const { records, batches, foundRuns, queue } = ledger;
+  const { records, batches, queue } = ledger;
   const isOwn = (batch: StoredBatch) => batch.service === service;
   const [batch, ...others] = fittingBatches(records, reference).filter(isOwn);
   const run = batch ? undefined : runNamed(records, reference, (one) => isOwn(batches.byKey(one.batch)));
   const of = batch?.key ?? run?.batch;
   if (of === undefined || others.length > 0) return undefined;
-  const trials = foundRuns.canceled(of, run?.key).flatMap((key) => queue.trial(key) ?? []);
+  const trials = queue.canceled(of, run?.key, 'found');
   const id = (batch ?? run)?.id ?? reference;
   return trials.length === 0 ? undefined : { id, name: `${batch ? 'batch' : 'run'} ${id}`, trials };
 }

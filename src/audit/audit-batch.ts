@@ -3,9 +3,10 @@ import { readPlan } from '../agent/batch-run.ts';
 import { messageOf } from '../base/offsite-error.ts';
 import { printedText } from '../bounds/anyone.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
-import { type ListedTrial, listTrials } from '../ledger/find.ts';
+import { listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { listingsOf } from '../ledger/listings.ts';
+import type { StoredTrial } from '../ledger/trial-rows.ts';
 import type { AuditedLevel, AuditLevel, TrialAudit } from '../record/audit.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { Checks } from './checks.ts';
@@ -34,15 +35,15 @@ export interface AuditParts extends DefinitionParts {
 export type AuditEvent =
   /** So many trials will be audited. */
   | { kind: 'planned'; trials: number }
-  | { kind: 'level'; trial: ListedTrial; level: AuditLevel }
+  | { kind: 'level'; trial: StoredTrial; level: AuditLevel }
   /** All levels of the trial are known. */
-  | { kind: 'audited'; trial: ListedTrial; audit: TrialAudit; ms: number };
+  | { kind: 'audited'; trial: StoredTrial; audit: TrialAudit; ms: number };
 
 export interface BatchAudit {
   /** About the batch as a whole. */
   whole: Checks;
   /** In the order of lists. */
-  trials: { trial: ListedTrial; audit: TrialAudit }[];
+  trials: { trial: StoredTrial; audit: TrialAudit }[];
   /** How many trials were not audited because the signal aborted. */
   left: number;
 }
@@ -58,7 +59,7 @@ export async function auditBatch(
   batch: StoredBatch,
   parts: AuditParts,
   signal: AbortSignal,
-  only: (trial: ListedTrial) => boolean = () => true,
+  only: (trial: StoredTrial) => boolean = () => true,
 ): Promise<BatchAudit> {
   const { ledger, now, definition, problems } = parts;
   const whole = new Checks();
@@ -71,7 +72,7 @@ export async function auditBatch(
   const contents = new Contents(ledger);
   const seen: SeenTrial[] = [];
   const limit = pLimit(parts.concurrency);
-  const levelsOf = async (trial: ListedTrial): Promise<AuditedLevel[]> => {
+  const levelsOf = async (trial: StoredTrial): Promise<AuditedLevel[]> => {
     signal.throwIfAborted();
     const own = problemsOf.get(trial.key) ?? [];
     const audited = await auditedTrial(trial, ledger, specOf);
@@ -105,7 +106,7 @@ export async function auditBatch(
   };
   const wanted = finished.filter(only);
   parts.observe({ kind: 'planned', trials: wanted.length });
-  const auditOf = async (trial: ListedTrial) => {
+  const auditOf = async (trial: StoredTrial) => {
     const startedAt = performance.now();
     try {
       const audit = { at: now, levels: await levelsOf(trial) };
@@ -123,7 +124,7 @@ export async function auditBatch(
 
 /** What is remembered of a trial, whose record may be large. */
 interface SeenTrial extends Pick<TrialRecord, 'sandboxId' | 'verdict'> {
-  trial: ListedTrial;
+  trial: StoredTrial;
 }
 
 /** The trials are those that the definition asks for, each once, and none is a copy of another one. */

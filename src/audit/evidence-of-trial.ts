@@ -12,9 +12,9 @@ import { nameText } from '../engine/archive/entries.ts';
 import { tarEntries } from '../engine/archive/tar-entries.ts';
 import { PathRoom, tooManyPaths } from '../engine/changes/layer-paths.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
-import { type ListedTrial, listAttempts } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { foreignService } from '../ledger/platform.ts';
+import { listAttempts, type StoredTrial } from '../ledger/trial-rows.ts';
 import type { ListedAttempt } from '../record/attempt.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
@@ -25,7 +25,7 @@ import type { Checks } from './checks.ts';
 
 /** A finished trial, with what the ledger has of it. */
 export interface AuditedTrial {
-  trial: ListedTrial;
+  trial: StoredTrial;
   record: TrialRecord;
   /** Undefined if none was made: the service had the result. */
   report: ReportedTrial | undefined;
@@ -54,18 +54,16 @@ export function definitionOf(batch: StoredBatch, parts: DefinitionParts) {
     open ??= openBatch(batch, ledger);
     return open;
   };
-  return async ({ key }: ListedTrial): Promise<Pick<AuditedTrial, 'spec' | 'planned'>> => {
-    const queued = ledger.queue.trial(key);
-    if (!queued) throw new Error(`the ledger lists trial ${key} and does not have it`);
-    if (queued.origin === 'found' && batch.service === foreignService)
+  return async (trial: StoredTrial): Promise<Pick<AuditedTrial, 'spec' | 'planned'>> => {
+    if (trial.origin === 'found' && batch.service === foreignService)
       return { spec: 'its run was not planned with the batch' };
     try {
       const given = { ledger, batches: { planOf }, harnesses, revision: { config } };
-      const specified = await specify(queued, given, async () => undefined);
+      const specified = await specify(trial, given, async () => undefined);
       if (specified.kind !== 'ready') return { spec: specified.reason };
-      const { plan, runs } = queued.origin === 'planned' ? planOf() : { plan: undefined, runs: [] };
-      const run = runs.find((one) => one.key === queued.run);
-      return { spec: specified.spec, planned: plan && run && trialSpec(plan, run, queued) };
+      const { plan, runs } = trial.origin === 'planned' ? planOf() : { plan: undefined, runs: [] };
+      const run = runs.find((one) => one.key === trial.run);
+      return { spec: specified.spec, planned: plan && run && trialSpec(plan, run, trial) };
     } catch (error) {
       // A plan from elsewhere may have anything in it.
       return { spec: `its definition cannot be read: ${messageOf(error)}` };
@@ -75,7 +73,7 @@ export function definitionOf(batch: StoredBatch, parts: DefinitionParts) {
 
 /** What the ledger has of a trial, or why its record cannot be read. */
 export async function auditedTrial(
-  trial: ListedTrial,
+  trial: StoredTrial,
   ledger: Ledger,
   specOf: ReturnType<typeof definitionOf>,
 ): Promise<AuditedTrial | string> {

@@ -1,7 +1,7 @@
 import { ReportedTrial } from '../contract/report.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
-import type { ListedTrial } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { StoredTrial } from '../ledger/trial-rows.ts';
 import type { AuditedLevel, Contradiction } from '../record/audit.ts';
 import { namedBlobs } from '../record/named-blobs.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
@@ -140,7 +140,7 @@ export function committedBy({ batches, blobs, outbox }: Ledger, { key }: StoredB
         run.setup === undefined ? undefined : digestOf(() => digestOfSetup(blobs.readJson(run.setup ?? ''))),
       ]),
   );
-  return (trial: ListedTrial): Committed => ({
+  return (trial: StoredTrial): Committed => ({
     record: trial.result,
     report: digestOf(() => digestOfReport(trial.runId, ReportedTrial.parse(outbox.body(trial.key)))),
     setup: setups.get(trial.run),

@@ -1,16 +1,9 @@
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
-import {
-  findBatch,
-  fittingBatches,
-  type ListedTrial,
-  lastBatch,
-  lastWord,
-  listBatches,
-  listTrials,
-} from '../ledger/find.ts';
+import { findBatch, fittingBatches, lastBatch, lastWord, listBatches, listTrials } from '../ledger/find.ts';
 import { fingerprintsOf } from '../ledger/fingerprints.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { StoredTrial } from '../ledger/trial-rows.ts';
 import { batchMarks } from '../record/batch-marks.ts';
 import type { KnownFingerprint } from '../record/fingerprint.ts';
 import { readRecord } from '../record/read-record.ts';
@@ -181,7 +174,7 @@ export function valuesOf({ cases }: Side, measure: Measure): CaseValues[] {
 }
 
 /** The numbers in a trial's stored result; undefined if that cannot be read, or has another verdict. */
-function measuredIn({ blobs }: Ledger, trial: ListedTrial): Partial<Record<Measure, number>> | undefined {
+function measuredIn({ blobs }: Ledger, trial: StoredTrial): Partial<Record<Measure, number>> | undefined {
   const stored = trial.result === undefined ? undefined : blobs.tryRead(trial.result);
   if (!stored) return undefined;
   const result = recordIn(stored);

@@ -4,8 +4,9 @@ import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { messageOf, OffsiteError, systemHint } from '../base/offsite-error.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
-import { type ListedTrial, listAttempts, listTrials } from '../ledger/find.ts';
+import { listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { listAttempts, type StoredTrial } from '../ledger/trial-rows.ts';
 import type { Verdict } from '../ledger/trials.ts';
 import type { ExportedTrial } from '../record/exported-trial.ts';
 import { namedBlobs } from '../record/named-blobs.ts';
@@ -152,7 +153,7 @@ export function* exportedTrials(
 function recordOf(
   { blobs }: Ledger,
   sha256: string,
-  { caseName, variant, ordinal }: ListedTrial,
+  { caseName, variant, ordinal }: StoredTrial,
   unreadable: (message: string) => void,
 ): TrialRecord | undefined {
   try {

@@ -80,7 +80,7 @@ export async function startWorkflow(
     plan,
     trials: plan.trials,
     runs: runs.map(({ run, needs, trials }) => {
-      const pulled = setups.find(({ run: key }) => key === run.key);
+      const pulled = setups.find(({ key }) => key === run.key);
       const setup = pulled?.setup ?? run.setup;
       return {
         id: run.id,

@@ -1,9 +1,9 @@
 import type { BatchFacts } from '../record/batch-marks.ts';
 import type { SuiteCommit } from '../record/suite-commit.ts';
 import { foreignService } from './platform.ts';
-import type { BatchKey, Records, RunKey, TrialKey } from './records.ts';
+import type { BatchKey, Records, RunKey } from './records.ts';
 import type { StartKey } from './starts.ts';
-import { closeRun, reopen, takeBack } from './trial-states.ts';
+import { closeRun } from './trial-states.ts';
 
 export type { BatchKey, RunKey, TrialKey } from './records.ts';
 
@@ -179,30 +179,6 @@ export class Batches {
       );
       const counts = runs.map(({ key }) => closeRun(records, Number(key)));
       return counts.reduce((sum, count) => sum + count, 0);
-    });
-  }
-
-  /** The planned trials of a batch, or of one of its runs, that a person canceled and that have no result. */
-  canceled(batch: BatchKey, run?: RunKey): { key: TrialKey; run: RunKey; ordinal: number }[] {
-    return this.#records.select(
-      `SELECT trials.key, trials.run, trials.ordinal FROM trials JOIN runs ON runs.key = trials.run
-       WHERE runs.batch = ?1 AND (?2 IS NULL OR runs.key = ?2) AND runs.origin = 'planned'
-         AND trials.withdrawn = 'canceled' AND trials.state = 'queued' ORDER BY trials.key`,
-      batch,
-      run ?? null,
-    );
-  }
-
-  /**
-   * Queues again what {@link canceled} lists, and opens the batch. Returns how many trials there were.
-   */
-  takeBackCanceled(batch: BatchKey, run?: RunKey): number {
-    const records = this.#records;
-    return records.transaction(() => {
-      const canceled = this.canceled(batch, run);
-      for (const { key } of canceled) takeBack(records, key, 'a person took it back');
-      for (const one of new Set(canceled.map((trial) => trial.run))) reopen(records, one);
-      return canceled.length;
     });
   }
 

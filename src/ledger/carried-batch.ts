@@ -4,9 +4,9 @@ import { Commit } from '../record/exported-trial.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { type BatchKey, commitColumns, type RunKey, type TrialKey } from './batches.ts';
-import { listAttempts } from './find.ts';
 import { fingerprintKey } from './fingerprints.ts';
 import type { Ledger } from './ledger.ts';
+import { listAttempts } from './trial-rows.ts';
 
 /**
  * A batch with all its rows, as it goes from one data folder to another. Contents are named by their sha256.

@@ -8,7 +8,6 @@ import {
   fittingBatches,
   fittingRuns,
   hintOfFile,
-  type ListedTrial,
   lastBatch,
   lastWord,
   listOlderBatches,
@@ -18,12 +17,13 @@ import {
   unknownBatch,
 } from './find.ts';
 import type { Records } from './records.ts';
+import type { StoredTrial } from './trial-rows.ts';
 
 /** What a reference means. */
 export type Target = (
   | { kind: 'batch'; batch: StoredBatch }
   | { kind: 'run'; batch: StoredBatch; run: StoredRun }
-  | { kind: 'trial'; batch: StoredBatch; run: StoredRun; trial: ListedTrial }
+  | { kind: 'trial'; batch: StoredBatch; run: StoredRun; trial: StoredTrial }
 ) & {
   /** The ids of older batches that have the run too, newest first, if no batch is named. */
   olderToo?: readonly string[];

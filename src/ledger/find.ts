@@ -1,14 +1,12 @@
 import { OffsiteError } from '../base/offsite-error.ts';
-import type { ListedAttempt } from '../record/attempt.ts';
 import type { BatchFacts, Regraded } from '../record/batch-marks.ts';
 import type { Elapsed } from '../record/listing.ts';
 import { nearest } from '../text/nearest.ts';
 import { auditedBatches } from './audits.ts';
 import { storeSums, sumColumns, sumsOf } from './batch-sums.ts';
 import { type BatchRow, batchOf, runColumns, type StoredBatch, type StoredRun } from './batches.ts';
-import type { BatchKey, Records, RunKey, TrialKey } from './records.ts';
-import type { TrialState } from './trial-states.ts';
-import type { Verdict } from './trials.ts';
+import type { BatchKey, Records } from './records.ts';
+import { type StoredTrial, storedTrials } from './trial-rows.ts';
 
 /** A batch with the number of its trials. Withdrawn trials without a result do not count. */
 export interface ListedBatch extends StoredBatch, BatchFacts {
@@ -25,22 +23,6 @@ export interface ListedBatch extends StoredBatch, BatchFacts {
   answers: BatchFacts['answers'];
   isForeign: boolean;
   suiteCases: number | undefined;
-}
-
-/** A trial with the run that it belongs to. */
-export interface ListedTrial extends Pick<StoredRun, 'caseId' | 'caseName' | 'variant'> {
-  key: TrialKey;
-  run: RunKey;
-  /** The service's id of the run. */
-  runId: string;
-  ordinal: number;
-  state: TrialState;
-  /** Undefined until the trial is finished. */
-  verdict: Verdict | undefined;
-  /** The sha256 of the blob with the whole result; undefined until the trial is finished. */
-  result: string | undefined;
-  /** Epoch milliseconds; undefined until the trial is finished. */
-  finishedAt: number | undefined;
 }
 
 /** How many candidates an error names. */
@@ -409,37 +391,18 @@ export function listOlderBatches(records: Records, { batch, caseId, variant }: S
     .map(({ id }) => String(id));
 }
 
-/** The attempts at a trial, in order. */
-export function listAttempts(records: Records, trial: TrialKey): ListedAttempt[] {
-  const statement = `SELECT ${attemptColumns} FROM attempts WHERE trial = ? ORDER BY number`;
-  return records.select<AttemptRow>(statement, trial).map(attemptOf);
-}
-
-export const attemptColumns =
-  'attempts.number, attempts.started_at, attempts.ended_at, attempts.ending, attempts.cause, attempts.result';
-
-/** The cause is JSON. */
-export type AttemptRow = Omit<ListedAttempt, 'cause'> & { cause?: string };
-
-export function attemptOf({ cause, ...row }: AttemptRow): ListedAttempt {
-  return { ...row, cause: cause === undefined ? undefined : JSON.parse(cause) };
-}
-
 /**
  * The trials of a batch, by case, variant and ordinal, including those of runs that were found. Unfinished
  * trials that were withdrawn are left out.
  */
-export function listTrials(records: Records, batch: BatchKey): ListedTrial[] {
-  return records.select(
-    `SELECT ${trialColumns} FROM trials JOIN runs ON runs.key = trials.run
-     WHERE runs.batch = ? AND (trials.state = 'finished' OR trials.withdrawn IS NULL)
+export function listTrials(records: Records, batch: BatchKey): StoredTrial[] {
+  return storedTrials(
+    records,
+    `WHERE runs.batch = ? AND (trials.state = 'finished' OR trials.withdrawn IS NULL)
      ORDER BY runs.task_index, runs.key, trials.ordinal`,
     batch,
   );
 }
-
-export const trialColumns = `trials.key, trials.run, runs.id AS run_id, runs.case_id, runs.case_name, runs.variant,
-  trials.ordinal, trials.state, trials.verdict, trials.result, trials.finished_at`;
 
 /** The variants of all batches, by their keys. */
 export function variantsOfBatches(records: Records): Map<BatchKey, string[]> {

@@ -71,26 +71,10 @@ export class FoundRuns {
     return this.#adoptMore(run, ordinals);
   }
 
-  /**
-   * The trials that a person canceled and that have no result, of the runs of a batch that the daemon found,
-   * or of one of them.
-   */
-  canceled(batch: BatchKey, run?: RunKey): TrialKey[] {
-    return this.#records
-      .all(
-        `SELECT trials.key FROM trials JOIN runs ON runs.key = trials.run
-         WHERE runs.batch = ?1 AND (?2 IS NULL OR runs.key = ?2) AND runs.origin = 'found' AND runs.lock IS NULL
-           AND trials.withdrawn = 'canceled' AND trials.state = 'queued' ORDER BY trials.key`,
-        batch,
-        run ?? null,
-      )
-      .map(({ key }) => Number(key));
-  }
-
-  /** Queues a trial again: the service has lost its result, or a person takes it back. */
-  runAgain(run: RunKey, trial: TrialKey, detail?: string): void {
+  /** Queues a trial again whose result the service has lost. */
+  runAgain(run: RunKey, trial: TrialKey): void {
     this.#records.transaction(() => {
-      takeBack(this.#records, trial, detail);
+      takeBack(this.#records, trial);
       reopen(this.#records, run);
     });
   }

@@ -3,50 +3,7 @@ import type { ReportedTrial } from '../contract/report.ts';
 import type { BatchKey, RunKey, StoredRun, TrialKey } from './batches.ts';
 import type { BlobStore } from './blobs.ts';
 import type { Records, Value } from './records.ts';
-
-/**
- * `queued`: waits to be sent. `sent`: the service has answered, and its record was not read since.
- * `delivered`: its record shows the result. `superseded`: it shows another one. `parked`: the service refused
- * the report as its documentation says, so only a change helps.
- */
-export type ReportState = 'queued' | 'sent' | 'delivered' | 'parked' | 'superseded';
-
-/** A report, which is pending until the service shows its result. */
-export interface PendingReport {
-  /** The trial's key in the ledger, which is also the report's. */
-  trial: TrialKey;
-  service: string;
-  batchId: string;
-  runId: string;
-  /** The run's key in the ledger. */
-  run: RunKey;
-  /** Whether this agent started the run or found it. The index of a found run in its batch is not known. */
-  origin: 'planned' | 'found';
-  caseId: string;
-  ordinal: number;
-  state: ReportState;
-  /** Whether the service may have got it, even if the answer was lost. */
-  sent: boolean;
-  tries: number;
-  /** Epoch milliseconds of the next try. */
-  nextAt: number;
-  /** When it got this state, in epoch milliseconds; 0 if that is not known. */
-  since: number;
-  /** The service's last answer. */
-  answer: string | undefined;
-  /** The number of the lease under which the trial ran; undefined if it ran without one. */
-  lease: number | undefined;
-  /** The version of Offsite whose report was refused. */
-  refused: string | undefined;
-}
-
-/**
- * A trial, with its report if it has one. Without it, an `open` trial has no result, and `taken` has only
- * what the service showed.
- */
-export interface TrialReport extends Omit<PendingReport, 'state'> {
-  state: ReportState | 'open' | 'taken';
-}
+import { fromTrials, type ReportState, reportState, type StoredTrial, storedTrials } from './trial-rows.ts';
 
 /** A run of the ledger, as the service knows it. */
 export type KnownRun = Pick<StoredRun, 'key' | 'id' | 'caseId'>;
@@ -69,24 +26,9 @@ export interface DueReports {
   limit: number;
 }
 
-const from = `
-  FROM trials
-  LEFT JOIN reports ON reports.trial = trials.key
-  JOIN runs ON runs.key = trials.run
-  JOIN batches ON batches.key = runs.batch`;
-
-const ofService = `${from} WHERE batches.service = ?1 AND (?2 IS NULL OR batches.key = ?2)`;
+const ofService = 'WHERE batches.service = ?1 AND (?2 IS NULL OR batches.key = ?2)';
 
 const isPending = "reports.state IN ('queued', 'sent', 'parked')";
-
-const state = `coalesce(reports.state, CASE
-  WHEN trials.state <> 'finished' AND trials.withdrawn IS NULL THEN 'open'
-  WHEN trials.state = 'finished' AND trials.withdrawn = 'elsewhere' THEN 'taken' END)`;
-
-const columns = `
-  trials.key AS trial, batches.service, batches.id AS batch_id, runs.id AS run_id, runs.key AS run, runs.origin,
-  runs.case_id, trials.ordinal, ${state} AS state, reports.sent, reports.tries, reports.next_at, reports.since,
-  reports.answer, reports.lease, reports.refused`;
 
 /** Reports of finished trials for the service. A report is pending until the service shows its result. */
 export class Outbox {
@@ -99,13 +41,14 @@ export class Outbox {
   }
 
   /** All reports whose results the service has not shown, oldest first. */
-  pending(): PendingReport[] {
-    return this.#select(`${from} WHERE ${isPending} ORDER BY reports.trial`);
+  pending(): StoredTrial[] {
+    return storedTrials(this.#records, `WHERE ${isPending} ORDER BY reports.trial`);
   }
 
   /** The reports to send now, oldest first. */
-  due({ service, batch, now, limit }: DueReports): PendingReport[] {
-    return this.#select(
+  due({ service, batch, now, limit }: DueReports): StoredTrial[] {
+    return storedTrials(
+      this.#records,
       `${ofService} AND reports.state = 'queued' AND (next_at <= ?3 OR next_at > ?3 + ?4)
        ORDER BY reports.trial LIMIT ?5`,
       service,
@@ -117,8 +60,9 @@ export class Outbox {
   }
 
   /** The trials of a run, in order, except those left to somebody else and those whose report was dropped. */
-  ofRun(run: RunKey): TrialReport[] {
-    return this.#select(`${from} WHERE runs.key = ? AND ${state} IS NOT NULL ORDER BY trials.ordinal`, run);
+  ofRun(run: RunKey): StoredTrial[] {
+    const which = `WHERE runs.key = ? AND ${reportState} IS NOT NULL ORDER BY trials.ordinal`;
+    return storedTrials(this.#records, which, run);
   }
 
   /**
@@ -133,7 +77,7 @@ export class Outbox {
          count(*) FILTER (WHERE reports.state = 'parked') AS parked,
          min(trials.finished_at) FILTER (WHERE reports.state <> 'parked') AS oldestAt,
          min(next_at) FILTER (WHERE reports.state = 'queued') AS nextAt
-       ${ofService} AND ${isPending}`,
+       ${fromTrials} ${ofService} AND ${isPending}`,
       service,
       batch,
     );
@@ -143,9 +87,9 @@ export class Outbox {
   /** The runs with reports that were only sent, or with results that the service has shown; last first. */
   runs(service: string, of: 'sent' | 'shown'): KnownRun[] {
     const condition =
-      of === 'sent' ? "reports.state = 'sent'" : `${state} IN ('delivered', 'superseded', 'taken')`;
+      of === 'sent' ? "reports.state = 'sent'" : `${reportState} IN ('delivered', 'superseded', 'taken')`;
     return this.#records.select(
-      `SELECT runs.key, runs.id, runs.case_id ${ofService} AND ${condition} GROUP BY runs.key
+      `SELECT runs.key, runs.id, runs.case_id ${fromTrials} ${ofService} AND ${condition} GROUP BY runs.key
        ORDER BY max(coalesce(nullif(reports.since, 0), trials.finished_at, 0)) DESC, max(trials.key) DESC`,
       service,
       null,
@@ -225,11 +169,5 @@ export class Outbox {
       this.#records.run(`UPDATE trials SET withdrawn = ${withdrawn} WHERE key = ?2`, change.state, trial);
       this.#records.note({ subject: 'report', key: trial, ...change });
     });
-  }
-
-  #select<Trial extends TrialReport>(rows: string, ...values: Value[]): Trial[] {
-    return this.#records
-      .select<Omit<TrialReport, 'sent'> & { sent?: number }>(`SELECT ${columns} ${rows}`, ...values)
-      .map((row) => ({ ...row, sent: row.sent === 1 }) as Trial);
   }
 }

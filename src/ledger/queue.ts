@@ -1,20 +1,15 @@
 import type { BatchKey, RunKey, StoredRun, TrialKey } from './batches.ts';
 import { noteDeath } from './crashes.ts';
-import type { ListedTrial } from './find.ts';
 import { platformLock, platformService } from './platform.ts';
 import type { Records, Value } from './records.ts';
-import { finishAbove, queueTrials } from './trial-states.ts';
+import { fromTrials, type StoredTrial, storedTrials } from './trial-rows.ts';
+import { finishAbove, queueTrials, reopen, takeBack } from './trial-states.ts';
 
-/** A run as the service describes it. */
-export interface PulledRun {
-  run: RunKey;
-  /** The service's id of its variant. */
+/** A run as the service describes it, with the ordinals of its trials. */
+export type PulledRun = Pick<StoredRun, 'key' | 'setup'> & {
   variantId?: string | undefined;
-  /** The blob with the run's setup. */
-  setup: string | undefined;
-  /** The ordinals of its trials. */
   ordinals: readonly number[];
-}
+};
 
 /**
  * The lock that a daemon holds while it runs. It guards the batches that the daemon starts and the runs that
@@ -31,21 +26,6 @@ export interface QueueScope {
   batch?: BatchKey | undefined;
   /** If set, only the runs with which their batch was started. */
   origin?: 'planned' | undefined;
-}
-
-/** A trial without a result, with what the ledger knows of its run. */
-export interface QueuedTrial
-  extends Pick<StoredRun, 'batch' | 'caseId' | 'caseName' | 'variant' | 'variantIndex' | 'setup'> {
-  key: TrialKey;
-  ordinal: number;
-  run: RunKey;
-  runId: string;
-  details: unknown;
-  batchId: string;
-  /** The name of its suite, for people. */
-  suite: string;
-  /** `planned` if the batch was started with this run, `found` if a poll found it. */
-  origin: 'planned' | 'found';
 }
 
 /** A run with queued trials. `batch` and `run` are the service's ids. */
@@ -75,18 +55,13 @@ export type Withdrawal = 'elsewhere' | 'canceled';
  * A run that was found belongs to the daemon, or to the fleet that found it. All runs of platform batches
  * belong to the executor, no matter which process started the batch.
  */
-const inScope = `
-  FROM trials JOIN runs ON runs.key = trials.run JOIN batches ON batches.key = runs.batch
+const isInScope = `
   WHERE batches.service = ?1
     AND CASE WHEN batches.service = '${platformService}' THEN '${platformLock}'
       WHEN runs.origin = 'found' THEN coalesce(runs.lock, '${daemonLock}') ELSE batches.lock END = ?2
     AND (?3 IS NULL OR batches.key = ?3) AND (?4 IS NULL OR runs.origin = ?4)`;
 
-const waiting = `${inScope} AND trials.state = 'queued' AND trials.withdrawn IS NULL`;
-
-const queuedColumns = `trials.key, trials.ordinal, runs.key AS run, runs.id AS run_id, runs.case_id,
-  runs.case_name, runs.variant, runs.variant_index, runs.memory, runs.setup, runs.origin,
-  batches.key AS batch, batches.id AS batch_id, batches.suite`;
+const isWaiting = `${isInScope} AND trials.state = 'queued' AND trials.withdrawn IS NULL`;
 
 /** The trials to run, of every batch and run in the ledger. */
 export class Queue {
@@ -100,20 +75,21 @@ export class Queue {
   add(pulled: readonly PulledRun[]): void {
     const records = this.#records;
     records.transaction(() => {
-      for (const { run, setup, variantId, ordinals } of pulled) {
-        if (setup !== undefined) records.run('UPDATE runs SET setup = ? WHERE key = ?', setup, run);
+      for (const { key, setup, variantId, ordinals } of pulled) {
+        if (setup !== undefined) records.run('UPDATE runs SET setup = ? WHERE key = ?', setup, key);
         if (variantId !== undefined)
-          records.run('UPDATE runs SET variant_id = ? WHERE key = ?', variantId, run);
-        queueTrials(records, run, ordinals);
+          records.run('UPDATE runs SET variant_id = ? WHERE key = ?', variantId, key);
+        queueTrials(records, key, ordinals);
       }
     });
   }
 
   /** The next trials to run, oldest first. */
-  next(scope: QueueScope, limit: number, except: ExcludedTrials = {}): QueuedTrial[] {
+  next(scope: QueueScope, limit: number, except: ExcludedTrials = {}): StoredTrial[] {
     const { trials = [], runs = [], variants = [] } = except;
-    const rows = this.#records.select<QueuedRow>(
-      `SELECT ${queuedColumns} ${waiting}
+    return storedTrials(
+      this.#records,
+      `${isWaiting}
          AND trials.key NOT IN (SELECT value FROM json_each(?5))
          AND runs.key NOT IN (SELECT value FROM json_each(?6))
          AND json_array(batches.key, runs.variant, runs.variant_index)
@@ -125,22 +101,12 @@ export class Queue {
       JSON.stringify([...variants]),
       limit,
     );
-    return rows.map(queuedTrial);
-  }
-
-  /** A trial as the queue gave it, even if it is finished. Undefined if the ledger has none with the key. */
-  trial(key: TrialKey): QueuedTrial | undefined {
-    const [row] = this.#records.select<QueuedRow>(
-      `SELECT ${queuedColumns} FROM trials JOIN runs ON runs.key = trials.run
-       JOIN batches ON batches.key = runs.batch WHERE trials.key = ?`,
-      key,
-    );
-    return row && queuedTrial(row);
   }
 
   /** How many trials are queued. */
   count(scope: QueueScope): number {
-    return Number(this.#records.get(`SELECT count(*) AS count ${waiting}`, ...valuesOf(scope))?.count ?? 0);
+    const counted = `SELECT count(*) AS count ${fromTrials} ${isWaiting}`;
+    return Number(this.#records.get(counted, ...valuesOf(scope))?.count);
   }
 
   /** Those of some trials that are queued. */
@@ -148,7 +114,7 @@ export class Queue {
     const keys = JSON.stringify(trials);
     return this.#records
       .select<{ key: TrialKey }>(
-        `SELECT trials.key ${waiting} AND trials.key IN (SELECT value FROM json_each(?5))`,
+        `SELECT trials.key ${fromTrials} ${isWaiting} AND trials.key IN (SELECT value FROM json_each(?5))`,
         ...valuesOf(scope),
         keys,
       )
@@ -159,7 +125,7 @@ export class Queue {
   runs(scope: QueueScope, limit: number): QueuedRun[] {
     return this.#records.select(
       `SELECT batches.id AS batch, batches.suite, runs.id AS run, runs.case_id AS "case", count(*) AS trials
-         ${waiting}
+         ${fromTrials} ${isWaiting}
        GROUP BY runs.key ORDER BY min(trials.key) LIMIT ?5`,
       ...valuesOf(scope),
       limit,
@@ -167,20 +133,19 @@ export class Queue {
   }
 
   /** The runs with trials that are queued or running, oldest first. */
-  openRuns(scope: QueueScope): Pick<QueuedTrial, 'batchId' | 'runId' | 'origin' | 'suite'>[] {
+  openRuns(scope: QueueScope): Pick<StoredTrial, 'batchId' | 'runId' | 'origin' | 'suite'>[] {
     return this.#records.select(
-      `SELECT batches.id AS batch_id, batches.suite, runs.id AS run_id, runs.origin ${inScope}
+      `SELECT batches.id AS batch_id, batches.suite, runs.id AS run_id, runs.origin ${fromTrials} ${isInScope}
          AND trials.state <> 'finished' AND trials.withdrawn IS NULL GROUP BY runs.key ORDER BY runs.key`,
       ...valuesOf(scope),
     );
   }
 
   /** The trials of a batch's planned runs, except unfinished ones that were withdrawn. */
-  ofBatch(batch: BatchKey): Pick<ListedTrial, 'key' | 'run' | 'ordinal' | 'state' | 'result'>[] {
-    return this.#records.select(
-      `SELECT trials.key, trials.run, trials.ordinal, trials.state, trials.result
-       FROM trials JOIN runs ON runs.key = trials.run
-       WHERE runs.batch = ? AND runs.origin = 'planned'
+  ofBatch(batch: BatchKey): StoredTrial[] {
+    return storedTrials(
+      this.#records,
+      `WHERE runs.batch = ? AND runs.origin = 'planned'
          AND (trials.state = 'finished' OR trials.withdrawn IS NULL)
        ORDER BY trials.key`,
       batch,
@@ -190,9 +155,10 @@ export class Queue {
   /**
    * The trials of a run, by the service's id, that have no result; none if the scope does not have the run.
    */
-  openTrials(scope: QueueScope, runId: string): { key: TrialKey; ordinal: number }[] {
-    return this.#records.select(
-      `SELECT trials.key, trials.ordinal ${inScope} AND runs.id = ?5 AND trials.state <> 'finished'
+  openTrials(scope: QueueScope, runId: string): StoredTrial[] {
+    return storedTrials(
+      this.#records,
+      `${isInScope} AND runs.id = ?5 AND trials.state <> 'finished'
          AND trials.withdrawn IS NULL`,
       ...valuesOf(scope),
       runId,
@@ -214,6 +180,29 @@ export class Queue {
     });
   }
 
+  /**
+   * The trials of a batch, or of one of its runs, that a person canceled and that have no result: of planned
+   * runs, or of those that the daemon found.
+   */
+  canceled(batch: BatchKey, run?: RunKey, origin: StoredTrial['origin'] = 'planned'): StoredTrial[] {
+    return storedTrials(
+      this.#records,
+      `WHERE runs.batch = ?1 AND (?2 IS NULL OR runs.key = ?2) AND runs.origin = ?3 AND runs.lock IS NULL
+         AND trials.withdrawn = 'canceled' AND trials.state = 'queued' ORDER BY trials.key`,
+      batch,
+      run ?? null,
+      origin,
+    );
+  }
+
+  /** Queues canceled trials again, and opens their batch. */
+  takeBack(canceled: readonly StoredTrial[]): void {
+    this.#records.transaction(() => {
+      for (const { key } of canceled) takeBack(this.#records, key, 'a person took it back');
+      for (const run of new Set(canceled.map((trial) => trial.run))) reopen(this.#records, run);
+    });
+  }
+
   /** Ends the attempts of a process that died, and queues their trials again. Returns how many there were. */
   interrupt(scope: QueueScope): number {
     return this.#interrupt(scope, undefined);
@@ -228,7 +217,7 @@ export class Queue {
     const records = this.#records;
     const attempts = records.all(
       `SELECT attempts.key, attempts.trial FROM attempts WHERE attempts.ended_at IS NULL AND attempts.trial IN
-         (SELECT trials.key ${inScope} AND (?5 IS NULL OR trials.key = ?5))`,
+         (SELECT trials.key ${fromTrials} ${isInScope} AND (?5 IS NULL OR trials.key = ?5))`,
       ...valuesOf(scope),
       trial ?? null,
     );
@@ -252,17 +241,10 @@ export class Queue {
 }
 
 /** A unique name for a variant of a batch. All trials of a variant have the same model. */
-export function variantOf({ batch, variant, variantIndex }: QueuedTrial): string {
+export function variantOf({ batch, variant, variantIndex }: StoredTrial): string {
   return JSON.stringify([batch, variant, variantIndex ?? null]);
 }
 
 function valuesOf({ service, lock, batch, origin }: QueueScope): Value[] {
   return [service, lock, batch ?? null, origin ?? null];
-}
-
-/** `memory` is JSON. */
-type QueuedRow = Omit<QueuedTrial, 'details'> & { memory: string };
-
-function queuedTrial({ memory, ...row }: QueuedRow): QueuedTrial {
-  return { ...row, details: JSON.parse(memory) };
 }

@@ -1,14 +1,111 @@
 import type { ListedAttempt } from '../record/attempt.ts';
-import { type AttemptRow, attemptColumns, attemptOf, type ListedTrial, trialColumns } from './find.ts';
-import type { BatchKey, Records, TrialKey } from './records.ts';
+import type { StoredRun } from './batches.ts';
+import type { BatchKey, Records, RunKey, TrialKey, Value } from './records.ts';
+import type { TrialState } from './trial-states.ts';
+import type { Verdict } from './trials.ts';
 
-/** A trial with the batch that it belongs to; undefined if the ledger has none with the key. */
-export function trialByKey(records: Records, key: TrialKey): (ListedTrial & { batch: BatchKey }) | undefined {
-  const [trial] = records.select<ListedTrial & { batch: BatchKey }>(
-    `SELECT ${trialColumns}, runs.batch FROM trials JOIN runs ON runs.key = trials.run WHERE trials.key = ?`,
-    key,
-  );
-  return trial;
+/**
+ * `queued`: waits to be sent. `sent`: the service has answered, and its record was not read since.
+ * `delivered`: its record shows the result. `superseded`: it shows another one. `parked`: the service refused
+ * the report as its documentation says, so only a change helps.
+ */
+export type ReportState = 'queued' | 'sent' | 'delivered' | 'parked' | 'superseded';
+
+/** A trial, with what the ledger has of its run, its batch and its report. */
+export interface StoredTrial extends Omit<StoredRun, 'key' | 'id' | 'variantId'> {
+  key: TrialKey;
+  ordinal: number;
+  run: RunKey;
+  /** The service's ids. */
+  runId: string;
+  batchId: string;
+  /** The service's name in the ledger. */
+  service: string;
+  /** The name of its suite, for people. */
+  suite: string;
+  /**
+   * `planned` if the batch was started with this run, `found` if a poll found it: its index in its batch is
+   * not known then.
+   */
+  origin: 'planned' | 'found';
+  /** What is kept of a found run besides its setup, as JSON. */
+  memory: string;
+  state: TrialState;
+  /** Undefined until the trial is finished. */
+  verdict: Verdict | undefined;
+  /** The sha256 of the blob with the whole result; undefined until the trial is finished. */
+  result: string | undefined;
+  /** Epoch milliseconds; undefined until the trial is finished. */
+  finishedAt: number | undefined;
+  /**
+   * The state of its report, which is pending until the service shows its result. Without one, an `open`
+   * trial has no result, and `taken` has only what the service showed. Undefined for a trial that was left to
+   * somebody else, or whose report was dropped.
+   */
+  report: ReportState | 'open' | 'taken' | undefined;
+  /** Whether the service may have got its report, even if the answer was lost. */
+  sent: boolean;
+  tries: number;
+  /** Epoch milliseconds of the next try. */
+  nextAt: number;
+  /** When its report got its state, in epoch milliseconds; 0 if that is not known. */
+  since: number;
+  /** The service's last answer. */
+  answer: string | undefined;
+  /** The number of the lease under which the trial ran; undefined if it ran without one. */
+  lease: number | undefined;
+  /** The version of Offsite whose report was refused. */
+  refused: string | undefined;
+}
+
+/** The SQL for {@link StoredTrial.report}. */
+export const reportState = `coalesce(reports.state, CASE
+  WHEN trials.state <> 'finished' AND trials.withdrawn IS NULL THEN 'open'
+  WHEN trials.state = 'finished' AND trials.withdrawn = 'elsewhere' THEN 'taken' END)`;
+
+const columns = `trials.key, trials.ordinal, trials.run, trials.state, trials.verdict, trials.result,
+  trials.finished_at, runs.batch, runs.id AS run_id, runs.task_index, runs.case_id, runs.case_name, runs.variant,
+  runs.variant_index, runs.setup, runs.origin, runs.memory, batches.id AS batch_id, batches.service, batches.suite,
+  ${reportState} AS report, reports.sent, reports.tries, reports.next_at, reports.since, reports.answer,
+  reports.lease, reports.refused`;
+
+export const fromTrials = `FROM trials JOIN runs ON runs.key = trials.run
+  JOIN batches ON batches.key = runs.batch LEFT JOIN reports ON reports.trial = trials.key`;
+
+/** @param which the SQL after {@link fromTrials}: which trials, in which order */
+export function storedTrials(records: Records, which: string, ...values: Value[]): StoredTrial[] {
+  return records
+    .select<Omit<StoredTrial, 'sent'> & { sent?: number }>(
+      `SELECT ${columns} ${fromTrials} ${which}`,
+      ...values,
+    )
+    .map((row) => ({ ...row, sent: row.sent === 1 }));
+}
+
+/** A trial, even if it is finished; undefined if the ledger has none with the key. */
+export function trialByKey(records: Records, key: TrialKey): StoredTrial | undefined {
+  return storedTrials(records, 'WHERE trials.key = ?', key)[0];
+}
+
+/** The attempts at a trial, in order. */
+export function listAttempts(records: Records, trial: TrialKey): ListedAttempt[] {
+  const statement = `SELECT ${attemptColumns} FROM attempts WHERE trial = ? ORDER BY number`;
+  return records.select<AttemptRow>(statement, trial).map(attemptOf);
+}
+
+const attemptColumns =
+  'attempts.number, attempts.started_at, attempts.ended_at, attempts.ending, attempts.cause, attempts.result';
+
+/** The cause is JSON. */
+type AttemptRow = Omit<ListedAttempt, 'cause'> & { cause?: string };
+
+function attemptOf({ cause, ...row }: AttemptRow): ListedAttempt {
+  return { ...row, cause: cause === undefined ? undefined : JSON.parse(cause) };
+}
+
+/** What is kept of a found run besides its setup. */
+export function detailsOf<Details>({ memory }: Pick<StoredTrial, 'memory'>): Details {
+  return JSON.parse(memory);
 }
 
 /** The last attempt of each trial of a batch. Its number is how many attempts the trial had. */

@@ -154,7 +154,7 @@ describe('the outbox', () => {
   test('goes on past a report that is refused for good, which is parked', async () => {
     await using bench = await loopOver(3, [refused, success]);
     expect(await bench.loop.drain(grace, signal)).toBe(0);
-    expect(bench.ledger.outbox.pending()).toMatchObject([{ state: 'parked' }]);
+    expect(bench.ledger.outbox.pending()).toMatchObject([{ report: 'parked' }]);
   });
 
   test('goes on past a report that the disk has lost, which is parked and said to be damaged', async () => {
@@ -167,7 +167,7 @@ describe('the outbox', () => {
     loop.wake();
     expect(await loop.drain(grace, signal)).toBe(0);
     expect(ledger.outbox.pending()).toMatchObject([
-      { trial, state: 'parked', answer: expect.stringContaining('is damaged') },
+      { key: trial, report: 'parked', answer: expect.stringContaining('is damaged') },
     ]);
   });
 
@@ -193,7 +193,7 @@ describe('the outbox', () => {
     const command = (own: string[]) =>
       deliverLeftovers({ ledger, sender, clock, service: 'there' }, signal, () => undefined, own);
     expect(await command(['batch_1'])).toBe(0);
-    expect(ledger.outbox.pending()).toMatchObject([{ trial, state: 'queued' }]);
+    expect(ledger.outbox.pending()).toMatchObject([{ key: trial, report: 'queued' }]);
     expect(await command([])).toBe(0);
     expect(ledger.outbox.pending()).toEqual([]);
   });

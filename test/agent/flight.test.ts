@@ -22,7 +22,7 @@ function queued(runs: Record<string, number>) {
   ledger.queue.add(
     ledger.batches
       .runs(key)
-      .map((run) => ({ run: run.key, setup: undefined, ordinals: ordinals(runs[run.id]) })),
+      .map((run) => ({ key: run.key, setup: undefined, ordinals: ordinals(runs[run.id]) })),
   );
 }
 

@@ -133,7 +133,7 @@ test.each([
       runs: [{ id: newest, taskIndex: 0, caseId, caseName: 'Quick', variant: 'v' }],
     });
     const [run] = ledger.batches.runs(batch);
-    ledger.queue.add([{ run: run?.key ?? 0, setup: undefined, ordinals: [3] }]);
+    ledger.queue.add([{ key: run?.key ?? 0, setup: undefined, ordinals: [3] }]);
     const [trial] = ledger.queue.ofBatch(batch);
     const attempt = ledger.trials.beginAttempt(trial?.key ?? 0);
     const sent = { ...report(newest, 3), events: [] };

@@ -133,7 +133,7 @@ describe('a trial, by what the ledger has and what the service shows', () => {
       'the service has no result of 1 trial whose reports it had accepted; they are sent again',
     ]);
     const due = { service: 'there', now: Date.now(), limit: 4 };
-    expect(ledger.outbox.due(due)).toMatchObject([{ state: 'queued', sent: true }]);
+    expect(ledger.outbox.due(due)).toMatchObject([{ report: 'queued', sent: true }]);
   });
 });
 

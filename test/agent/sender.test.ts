@@ -180,7 +180,7 @@ describe('a report', () => {
       ],
     });
     for (const { key } of ledger.batches.runs(batch.key))
-      ledger.queue.add([{ run: key, setup: undefined, ordinals: [1, 2] }]);
+      ledger.queue.add([{ key, setup: undefined, ordinals: [1, 2] }]);
     for (const { key, ordinal } of ledger.queue.ofBatch(batch.key)) {
       const attempt = ledger.trials.beginAttempt(key);
       await ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report: { ...report, ordinal } });
@@ -216,7 +216,7 @@ describe('a report', () => {
     const { outcomes, sent, left } = await deliver([notFound]);
     expect(outcomes).toMatchObject([{ state: 'parked' }]);
     expect(sent.map(({ id }) => id)).toEqual(['run_1', 'batch_1']);
-    expect(left).toMatchObject([{ state: 'parked', answer: expect.stringContaining('no such run') }]);
+    expect(left).toMatchObject([{ report: 'parked', answer: expect.stringContaining('no such run') }]);
   });
 
   const refusalAt = (...path: (string | number)[]) =>
@@ -300,7 +300,7 @@ describe('a report', () => {
   test('waits on a conflict when the service shows no result of the trial', async () => {
     const { left } = await deliver([conflict], { shows: [listed({ status: 'queued' })] });
     expect(left).toMatchObject([
-      { state: 'queued', answer: expect.stringContaining('it lists the trial without a result') },
+      { report: 'queued', answer: expect.stringContaining('it lists the trial without a result') },
     ]);
   });
 
@@ -315,7 +315,7 @@ describe('a report', () => {
     ['a page with 200', text(200, '<html>', { 'content-type': 'text/html' })],
   ])('stays queued while the service is %s', async (_, step) => {
     const broken = await deliver([step]);
-    expect(broken.left).toMatchObject([{ state: 'queued', tries: 1 }]);
+    expect(broken.left).toMatchObject([{ report: 'queued', tries: 1 }]);
   });
 
   test.each([
@@ -323,7 +323,7 @@ describe('a report', () => {
     [403, 'Forbidden'],
   ])('stays queued while the key is refused with %d, since a key can be replaced', async (status, tag) => {
     const refused = await deliver([json(status, { _tag: tag, message: 'not you' })]);
-    expect(refused.left).toMatchObject([{ state: 'queued', tries: 1 }]);
+    expect(refused.left).toMatchObject([{ report: 'queued', tries: 1 }]);
   });
 
   test('of a leased trial carries the number of its lease', async () => {
@@ -348,7 +348,7 @@ describe('a report', () => {
     const held = json(409, { _tag: 'Conflict', message: 'claimed' }, { 'retry-after': '30' });
     const { left } = await deliver([conflict, held], { sent: own, lease: 3, shows: [running] });
     expect(left).toMatchObject([
-      { state: 'queued', answer: expect.stringContaining('has claimed the trial') },
+      { report: 'queued', answer: expect.stringContaining('has claimed the trial') },
     ]);
     expect(left[0]?.nextAt).toBeGreaterThan(Date.now() + 10_000);
   });

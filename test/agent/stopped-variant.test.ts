@@ -123,7 +123,7 @@ function queue(ledger: Ledger, variants: string[], trials: number, id = 'batch')
     })),
   });
   const ordinals = Array.from({ length: trials }, (_, ordinal) => ordinal);
-  ledger.queue.add(ledger.batches.runs(key).map((run) => ({ run: run.key, setup: undefined, ordinals })));
+  ledger.queue.add(ledger.batches.runs(key).map((run) => ({ key: run.key, setup: undefined, ordinals })));
   const all = ledger.queue.ofBatch(key);
   return ledger.batches
     .runs(key)

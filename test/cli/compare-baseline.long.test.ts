@@ -68,7 +68,7 @@ async function add(
     })),
   });
   const runs = ledger.batches.runs(key);
-  ledger.queue.add(runs.map((run) => ({ run: run.key, setup: undefined, ordinals: [0, 1] })));
+  ledger.queue.add(runs.map((run) => ({ key: run.key, setup: undefined, ordinals: [0, 1] })));
   const result = { verdict, startedAt: 0, finishedAt: 1, phases: [], modelUnmeasured: false };
   const report = { caseName: 'c', ordinal: 0, taskIndex: 0, events: [], outcome: {} };
   for (const trial of ledger.queue.ofBatch(key)) {
@@ -94,7 +94,7 @@ function addFound(ledger: Ledger, id: string, suiteName: string): void {
     })),
   });
   ledger.queue.add(
-    ledger.batches.runs(key).map((run) => ({ run: run.key, setup: undefined, ordinals: [0] })),
+    ledger.batches.runs(key).map((run) => ({ key: run.key, setup: undefined, ordinals: [0] })),
   );
 }
 

@@ -108,7 +108,7 @@ async function add(
   const runs = ledger.batches.runs(key);
   ledger.queue.add(
     runs.map((run, index) => ({
-      run: run.key,
+      key: run.key,
       setup: undefined,
       ordinals: [...(cells[index]?.trials ?? '')].map((_, ordinal) => ordinal),
     })),

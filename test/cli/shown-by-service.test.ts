@@ -97,7 +97,7 @@ describe.concurrent('what the service shows', () => {
     service.down.clear();
     {
       using ledger = new Ledger(place.dataFolder, systemClock);
-      for (const { trial } of ledger.outbox.pending())
+      for (const { key: trial } of ledger.outbox.pending())
         ledger.outbox.become(trial, 'parked', { answer: 'no', version: 'another version' });
     }
     const run = await offsite(place, ['run', file, '--json'], { env });

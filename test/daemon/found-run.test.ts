@@ -53,7 +53,7 @@ test('a result that was superseded is sent again when the service lists its tria
   expect(ledger.outbox.pending()).toEqual([]);
   await sync(listed('queued', 'queued'));
   expect(ordinals()).toEqual([1]);
-  expect(ledger.outbox.pending()).toMatchObject([{ ordinal: 0, state: 'queued' }]);
+  expect(ledger.outbox.pending()).toMatchObject([{ ordinal: 0, report: 'queued' }]);
 });
 
 test('a trial that was canceled here stays so, and a planned run is left to its own worker', async () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { WorkEvent } from '../../src/agent/worker/worker-parts.ts';
 import { daemonLog } from '../../src/cli/daemon/log.ts';
 import { type WorkLog, workLog } from '../../src/cli/daemon/work-log.ts';
-import type { QueuedTrial } from '../../src/ledger/queue.ts';
+import type { StoredTrial } from '../../src/ledger/trial-rows.ts';
 import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { Output } from '../../src/text/output.ts';
 import { handClock } from '../agent/test-clock.ts';
@@ -27,7 +27,7 @@ function open(queued = 0) {
 }
 
 const trial = (key: number) =>
-  ({ key, caseId: 'a', runId: 'run_1', batchId: 'batch_1', ordinal: key }) as unknown as QueuedTrial;
+  ({ key, caseId: 'a', runId: 'run_1', batchId: 'batch_1', ordinal: key }) as unknown as StoredTrial;
 const building = (what: string, kind: 'running' | 'built' = 'running'): WorkEvent => ({
   kind: 'build',
   build: { id: what, what, state: { kind } },

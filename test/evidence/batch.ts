@@ -69,7 +69,7 @@ export async function fillBatch(ledger: Ledger, { kilobytes = 1 } = {}): Promise
   });
   for (const run of runs.values()) {
     const setup = await blobs.putJson({ prompt: 'Do it.', verify: 'true', run });
-    queue.add([{ run, setup, variantId: `variant-${run}`, ordinals: [0, 1] }]);
+    queue.add([{ key: run, setup, variantId: `variant-${run}`, ordinals: [0, 1] }]);
   }
   const queued = queue.ofBatch(key);
   for (const [index, { key: trial, run, ordinal }] of queued.entries()) {

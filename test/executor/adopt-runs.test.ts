@@ -93,7 +93,7 @@ test('a run is queued once, without the trials that have ended, and with what it
     [id, 2],
   ]);
   const [trial] = ledger.queue.next(scope, 1);
-  expect(trial?.details).toMatchObject({
+  expect(JSON.parse(trial?.memory ?? '')).toMatchObject({
     variant: { model: 'small' },
     definition: {
       variables: { who: 'me' },
@@ -119,7 +119,7 @@ test('a result is handed over once: again after a crash before the ledger noted 
   const [run] = service.service.platform.openRuns();
   if (!run) throw new Error('the run is over');
   expect(await adoptRun({ ...run, ended: [] }, ledger)).toBe(true);
-  expect(ledger.outbox.pending()).toMatchObject([{ ordinal: 0, state: 'queued' }]);
+  expect(ledger.outbox.pending()).toMatchObject([{ ordinal: 0, report: 'queued' }]);
   expect(await handOver()).toEqual(['delivered']);
 
   // And the other way round: the service has a result that the ledger has not.

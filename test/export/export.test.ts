@@ -35,7 +35,7 @@ async function fill(): Promise<void> {
   });
   const [run] = ledger.batches.runs(key);
   if (!run) throw new Error('there is a run');
-  ledger.queue.add([{ run: run.key, setup: undefined, ordinals: [0, 1, 2] }]);
+  ledger.queue.add([{ key: run.key, setup: undefined, ordinals: [0, 1, 2] }]);
   const [failed, passed, running] = ledger.queue.ofBatch(key);
   if (!failed || !passed || !running) throw new Error('there are three trials');
   const spoilt = { kind: 'infrastructure', phase: 'sandbox', message: 'the engine went away' } as const;
@@ -176,7 +176,7 @@ test('a key that was told after the record was stored is in no part of it, not e
     runs: [{ id: 'run_2', taskIndex: 0, caseId: 'c', caseName: 'Case', variant: 'v' }],
   });
   const [run] = ledger.batches.runs(batch);
-  ledger.queue.add([{ run: run?.key ?? 0, setup: undefined, ordinals: [0] }]);
+  ledger.queue.add([{ key: run?.key ?? 0, setup: undefined, ordinals: [0] }]);
   const attempt = ledger.trials.beginAttempt(ledger.queue.ofBatch(batch)[0]?.key ?? 0);
   const events: TrialRecord['events'] = [
     { kind: 'tool', at: 1, name: 'read', input: { [key]: `${'x'.repeat(10_000)}${key}` } },

@@ -215,7 +215,7 @@ class Agent implements AsyncDisposable {
     this.#batch = batch.key;
     const stored = this.#ledger.batches.runs(batch.key);
     const ordinals = Array.from({ length: trialsOfARun }, (_, ordinal) => ordinal);
-    this.#ledger.queue.add(stored.map(({ key }) => ({ run: key, setup: undefined, ordinals })));
+    this.#ledger.queue.add(stored.map(({ key }) => ({ key, setup: undefined, ordinals })));
     this.#runs = stored.map(({ key, id, caseId }) => ({ key, id, caseId }));
     this.backUp();
   }
@@ -288,7 +288,7 @@ class Agent implements AsyncDisposable {
     const problems: string[] = [];
     for (const run of this.#runs) {
       const trials = await this.#recorded(run.caseId);
-      for (const { trial, ordinal, state, answer } of this.#ledger.outbox.ofRun(run.key)) {
+      for (const { key: trial, ordinal, report: state, answer } of this.#ledger.outbox.ofRun(run.key)) {
         const recorded = trials.find((one) => one.ordinal === ordinal);
         const name = `${this.#folder.slice(-1)} ${run.caseId} ${ordinal}`;
         if (recorded?.status !== 'reported') problems.push(`${name} is ${recorded?.status} at the service`);
@@ -311,7 +311,9 @@ class Agent implements AsyncDisposable {
 
   #open(): { run: KnownRun; trial: number; ordinal: number }[] {
     return this.#runs.flatMap((run) =>
-      this.#ledger.outbox.ofRun(run.key).flatMap((one) => (one.state === 'open' ? [{ ...one, run }] : [])),
+      this.#ledger.outbox
+        .ofRun(run.key)
+        .flatMap(({ key: trial, ordinal, report }) => (report === 'open' ? [{ trial, ordinal, run }] : [])),
     );
   }
 

@@ -83,7 +83,7 @@ test('a refused report is parked; it can be exported, queued again, and dropped,
   await offsite(place, ['run', place.suite({ cases: [{ id: 'one', verify: 'true' }] })], { env });
   {
     using ledger = new Ledger(place.dataFolder, systemClock);
-    for (const { trial } of ledger.outbox.pending())
+    for (const { key: trial } of ledger.outbox.pending())
       ledger.outbox.become(trial, 'parked', { answer: '403 Forbidden', version: versionOf() });
   }
   const outbox = (...args: string[]) => offsite(place, ['data', 'outbox', ...args], { env });

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { OffsiteError } from '../../src/base/offsite-error.ts';
-import { listAttempts, shortBatchIds, shortRunId } from '../../src/ledger/find.ts';
+import { shortBatchIds, shortRunId } from '../../src/ledger/find.ts';
 import { findTarget } from '../../src/ledger/find-target.ts';
+import { listAttempts } from '../../src/ledger/trial-rows.ts';
 import { eachLedger, ledger } from './each-ledger.ts';
 
 let now = 1_000;
@@ -24,7 +25,7 @@ function batch(id: string, runs: [string, string][], service = 'embedded') {
     })),
   });
   for (const { key: run } of ledger.batches.runs(key))
-    ledger.queue.add([{ run, setup: undefined, ordinals: [0, 1] }]);
+    ledger.queue.add([{ key: run, setup: undefined, ordinals: [0, 1] }]);
 }
 
 /** What a reference means, in short. */

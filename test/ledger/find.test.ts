@@ -33,7 +33,7 @@ async function batch(id: string, runs: (Verdict | undefined)[][] = [], service =
   });
   for (const [index, run] of ledger.batches.runs(key).entries()) {
     const verdicts = runs[index] ?? [];
-    ledger.queue.add([{ run: run.key, setup: undefined, ordinals: [...verdicts.keys()] }]);
+    ledger.queue.add([{ key: run.key, setup: undefined, ordinals: [...verdicts.keys()] }]);
     for (const trial of ledger.queue.ofBatch(key).filter((trial) => trial.run === run.key)) {
       const verdict = verdicts[trial.ordinal];
       if (verdict === undefined) continue;

@@ -55,10 +55,10 @@ describe('a finished trial', () => {
       batchId: 'batch_1',
       caseId: 'a',
       ordinal: 0,
-      state: 'queued',
+      report: 'queued',
       tries: 0,
     });
-    expect(ledger.outbox.body(pending?.trial ?? 0)).toEqual(report);
+    expect(ledger.outbox.body(pending?.key ?? 0)).toEqual(report);
   });
 
   test('cannot be begun again, and its report stays', async () => {
@@ -75,7 +75,7 @@ describe('a finished trial', () => {
     await ledger.trials.finish(ledger.trials.beginAttempt(trial), { verdict: 'passed', result: 1, report });
     ledger.outbox.become(trial, 'queued', { answer: 'no answer', nextAt: 61_000 });
     expect(ledger.outbox.pending()[0]).toMatchObject({
-      state: 'queued',
+      report: 'queued',
       tries: 0,
       nextAt: 61_000,
       answer: 'no answer',
@@ -83,9 +83,9 @@ describe('a finished trial', () => {
     ledger.outbox.become(trial, 'parked', { answer: '403', version: '1.0.0' });
     const all = { service: 'embedded', now: 1e9, limit: 4 };
     expect(ledger.outbox.due(all)).toEqual([]);
-    expect(ledger.outbox.pending()[0]).toMatchObject({ state: 'parked', answer: '403' });
+    expect(ledger.outbox.pending()[0]).toMatchObject({ report: 'parked', answer: '403' });
     ledger.outbox.become(trial, 'sent');
-    expect(ledger.outbox.pending()[0]).toMatchObject({ state: 'sent' });
+    expect(ledger.outbox.pending()[0]).toMatchObject({ report: 'sent' });
     expect(ledger.outbox.due(all)).toEqual([]);
     ledger.outbox.become(trial, 'delivered');
     expect(ledger.outbox.pending()).toEqual([]);

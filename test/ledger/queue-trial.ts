@@ -5,7 +5,7 @@ import type { Ledger } from '../../src/ledger/ledger.ts';
 export function queueTrial(ledger: Ledger, batch: BatchKey, ordinal: number): TrialKey {
   const [run] = ledger.batches.runs(batch);
   if (!run) throw new Error('the batch has no run');
-  ledger.queue.add([{ run: run.key, setup: undefined, ordinals: [ordinal] }]);
+  ledger.queue.add([{ key: run.key, setup: undefined, ordinals: [ordinal] }]);
   const added = ledger.queue.ofBatch(batch).find((trial) => trial.ordinal === ordinal);
   if (!added) throw new Error('the trial is not there');
   return added.key;

@@ -49,7 +49,7 @@ function planned(lock: string) {
     runs: [run],
   });
   for (const { key } of ledger.batches.runs(ledger.batches.find(`batch_${lock}`)[0]?.key ?? 0)) {
-    ledger.queue.add([{ run: key, setup: undefined, ordinals: [0, 1] }]);
+    ledger.queue.add([{ key, setup: undefined, ordinals: [0, 1] }]);
   }
   return key;
 }
@@ -75,7 +75,7 @@ test('what another process has in the ledger is never claimed', () => {
 
 test('a run that is pulled again keeps the trials that it has', () => {
   const [run] = ledger.batches.runs(planned('again'));
-  ledger.queue.add([{ run: run?.key ?? 0, setup: undefined, ordinals: [0, 1, 2] }]);
+  ledger.queue.add([{ key: run?.key ?? 0, setup: undefined, ordinals: [0, 1, 2] }]);
   const queued = ledger.queue.next({ service, lock: 'again' }, 100, {});
   expect(queued.map(({ ordinal }) => ordinal)).toEqual([0, 1, 2]);
 });
@@ -150,10 +150,10 @@ test('what stands in the outbox is told with the age of its oldest', async () =>
     await ledger.trials.finish(attempt, { verdict: 'passed', result: {}, report });
   }
   expect(ledger.outbox.standing(service)).toMatchObject({ queued: 2, sent: 0, parked: 0, oldestAt: 1_000 });
-  const [{ trial = 0 } = {}] = ledger.outbox.pending();
+  const [{ key: trial = 0 } = {}] = ledger.outbox.pending();
   ledger.outbox.become(trial, 'sent');
   expect(ledger.outbox.standing(service)).toMatchObject({ queued: 1, sent: 1, parked: 0, oldestAt: 1_000 });
-  for (const { trial } of ledger.outbox.pending())
+  for (const { key: trial } of ledger.outbox.pending())
     ledger.outbox.become(trial, 'parked', { answer: 'no', version: '1.0.0' });
   expect(ledger.outbox.standing(service)).toMatchObject({
     queued: 0,

@@ -29,7 +29,7 @@ async function startPart(part: SetPart, { finished }: { finished: boolean }): Pr
   const { key } = ledger.batches.add({ ...batch, runs: [run] });
   const [added] = ledger.batches.runs(key);
   if (!added || !finished) return;
-  ledger.queue.add([{ run: added.key, setup: undefined, ordinals: [0] }]);
+  ledger.queue.add([{ key: added.key, setup: undefined, ordinals: [0] }]);
   const [trial] = ledger.queue.ofBatch(key);
   if (!trial) throw new Error('no trial was queued');
   const attempt = ledger.trials.beginAttempt(trial.key);

@@ -38,7 +38,7 @@ async function finished(id: string, content: string): Promise<{ key: number; lef
     runs: [{ id: `run_${id}`, taskIndex: 0, ...details }],
   });
   const [run] = ledger.batches.runs(key);
-  ledger.queue.add([{ run: run?.key ?? 0, setup: undefined, ordinals: [0] }]);
+  ledger.queue.add([{ key: run?.key ?? 0, setup: undefined, ordinals: [0] }]);
   const [trial] = ledger.queue.ofBatch(key);
   const attempt = ledger.trials.beginAttempt(trial?.key ?? 0);
   const report = { caseName: 'c', ordinal: 0, taskIndex: 0, events: [], outcome: {} };

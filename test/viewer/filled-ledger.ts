@@ -53,7 +53,7 @@ export async function fillBatch(ledger: Ledger, batch: BatchToFill): Promise<Bat
   });
   const runs = ledger.batches.runs(key);
   const ordinals = [...Array(repeats).keys()];
-  ledger.queue.add(runs.map(({ key: run }) => ({ run, setup: undefined, ordinals })));
+  ledger.queue.add(runs.map(({ key }) => ({ key, setup: undefined, ordinals })));
   const places = new Map(runs.map(({ key: run }, index) => [run, pairs[index]]));
   for (const trial of ledger.queue.ofBatch(key)) {
     const { caseName = '', variant = '' } = places.get(trial.run) ?? {};

@@ -95,8 +95,8 @@ export function foundRun(
 
 /** The result that took the place of ours never came, or is lost: ours counts then. */
 function sendLost(run: RunKey, queued: readonly number[], { outbox }: Ledger): void {
-  for (const { trial, ordinal, state } of outbox.ofRun(run))
-    if (state === 'superseded' && queued.includes(ordinal)) outbox.become(trial, 'queued');
+  for (const { key, ordinal, report } of outbox.ofRun(run))
+    if (report === 'superseded' && queued.includes(ordinal)) outbox.become(key, 'queued');
 }
 
 function withdrawEnded(record: ListedRun, ledger: Ledger, service: string): void {

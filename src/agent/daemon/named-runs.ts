@@ -1,12 +1,13 @@
 import type { Ledger } from '../../ledger/ledger.ts';
-import { daemonLock, type QueuedTrial } from '../../ledger/queue.ts';
+import { daemonLock } from '../../ledger/queue.ts';
+import type { StoredTrial } from '../../ledger/trial-rows.ts';
 
 /** The open runs of a daemon that a person means by the id of a batch or of a run, or by a suite. */
 export interface NamedRuns {
   kind: 'batch' | 'run';
   /** The service's id of the batch, or of the run. */
   id: string;
-  runs: Pick<QueuedTrial, 'runId' | 'origin'>[];
+  runs: Pick<StoredTrial, 'runId' | 'origin'>[];
 }
 
 /** What a name means: the open runs of one batch, or one open run. Otherwise why it means neither. */

@@ -278,7 +278,7 @@ export async function adoptRun(run: OpenPlatformRun, ledger: Ledger): Promise<bo
   );
   if (key !== undefined) {
     // `offsite service start` planned it, or an earlier executor adopted it.
-    ledger.queue.add([{ run: key, setup, variantId: run.variant.id, ordinals }]);
+    ledger.queue.add([{ key, setup, variantId: run.variant.id, ordinals }]);
     ledger.foundRuns.adoptOpen(key, ordinals);
     reconcile(run, key, { ledger, ended, open: ordinals });
     return true;
@@ -316,8 +316,8 @@ function reconcile(
   }
   const lost = ledger.outbox
     .ofRun(key)
-    .filter(({ ordinal, state }) => state === 'delivered' && open.includes(ordinal));
-  for (const { trial } of lost) ledger.outbox.become(trial, 'queued');
+    .filter(({ ordinal, report }) => report === 'delivered' && open.includes(ordinal));
+  for (const { key } of lost) ledger.outbox.become(key, 'queued');
 }
 
 /** The setup has the texts, with the variables filled in. */

@@ -1,5 +1,6 @@
 import type { RunKey, TrialKey } from '../../ledger/batches.ts';
-import { type ExcludedTrials, type QueuedTrial, variantOf } from '../../ledger/queue.ts';
+import { type ExcludedTrials, variantOf } from '../../ledger/queue.ts';
+import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import type { PhaseName } from '../../record/cause.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import type { EngineContext } from '../batch-contexts.ts';
@@ -9,7 +10,7 @@ import type { PooledEngine } from '../engines/seat.ts';
 
 /** A trial that runs, or soon will, with what the worker needs to run it. */
 export interface WorkedTrial {
-  trial: QueuedTrial;
+  trial: StoredTrial;
   spec: TrialSpec;
   state: 'looking' | 'building' | 'ready' | 'running';
   /**
@@ -75,7 +76,7 @@ export class Flight {
   }
 
   /** Whether a trial may join. If not, {@link leftOut} names its variant from now on. */
-  hasRoomFor(trial: QueuedTrial, spec: Pick<TrialSpec, 'model' | 'modelConfig'>): boolean {
+  hasRoomFor(trial: StoredTrial, spec: Pick<TrialSpec, 'model' | 'modelConfig'>): boolean {
     const limit = { model: spec.model, maxParallel: maxParallelOf(spec) };
     this.#models.set(variantOf(trial), limit);
     return !this.#isFull(limit);

@@ -1,5 +1,5 @@
 import { OffsiteError } from '../../base/offsite-error.ts';
-import type { QueuedTrial } from '../../ledger/queue.ts';
+import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import type { PlannedReplay } from '../../suite/plan.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import type { Admission } from '../admission.ts';
@@ -28,7 +28,7 @@ export interface TakeParts extends WorkerParts, UnfinishedParts {
 }
 
 /** Takes a queued trial into flight, if it can run here now. Does not wait for its end. */
-export async function take(trial: QueuedTrial, parts: TakeParts, signal: AbortSignal): Promise<void> {
+export async function take(trial: StoredTrial, parts: TakeParts, signal: AbortSignal): Promise<void> {
   const { ledger, runners, revisions, checks, batches, waiting, flight, observe } = parts;
   using taken = new DisposableStack();
   const { revision, use } = revisions.use();

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import type { RunKey, TrialKey } from '../../ledger/batches.ts';
-import type { QueuedTrial } from '../../ledger/queue.ts';
+import type { StoredTrial } from '../../ledger/trial-rows.ts';
 
 /** A run whose trials do not start now, and why. */
 export interface WaitingRun {
@@ -79,7 +79,7 @@ export class WaitingRuns {
 }
 
 /** What a person is shown of a trial. */
-type NamedTrial = Pick<QueuedTrial, 'key' | 'runId' | 'caseId' | 'ordinal'>;
+type NamedTrial = Pick<StoredTrial, 'key' | 'runId' | 'caseId' | 'ordinal'>;
 
 /** A queued trial that another agent has claimed. */
 export interface TrialElsewhere {

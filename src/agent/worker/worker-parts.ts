@@ -1,7 +1,8 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Runner } from '../../harness/runner.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import type { QueuedTrial, QueueScope } from '../../ledger/queue.ts';
+import type { QueueScope } from '../../ledger/queue.ts';
+import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import type { BuildEvent } from '../../trial/prepare/obtain-image.ts';
 import type { CircuitEvent } from '../circuits.ts';
 import type { Claims, NotClaimed } from '../claims.ts';
@@ -45,25 +46,25 @@ export interface WorkerParts extends SomeEngines {
 }
 
 export type WorkEvent =
-  | { kind: 'begun'; trial: QueuedTrial }
-  | (AttemptEvent & { trial: QueuedTrial })
+  | { kind: 'begun'; trial: StoredTrial }
+  | (AttemptEvent & { trial: StoredTrial })
   /** `isNews` unless an event with the same reason came before. */
-  | { kind: 'not-ready'; trial: QueuedTrial; why: NotReady; isNews: boolean }
+  | { kind: 'not-ready'; trial: StoredTrial; why: NotReady; isNews: boolean }
   /** The trial could not be finished and is queued again. */
-  | { kind: 'put-back'; trial: QueuedTrial; error: unknown; isNews: boolean }
+  | { kind: 'put-back'; trial: StoredTrial; error: unknown; isNews: boolean }
   /**
    * The trial must not run now: another agent has it (`held`) or has ended it (`ended`), or the service
    * cannot be asked (`unasked`). `hadBegun` if an attempt of it was running.
    */
   | {
       kind: 'not-claimed';
-      trial: QueuedTrial;
+      trial: StoredTrial;
       why: NotClaimed['why']['kind'];
       reason: string;
       hadBegun: boolean;
       isNews: boolean;
     }
   /** The trial ran, and ended without a result: its run was canceled, or the worker stops. */
-  | { kind: 'left'; trial: QueuedTrial }
+  | { kind: 'left'; trial: StoredTrial }
   | { kind: 'build'; build: BuildEvent }
   | CircuitEvent;

@@ -3,7 +3,8 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import { requireEngineRoom } from '../../engine/container/disk-space.ts';
 import type { Spent } from '../../gateway/budget.ts';
 import type { BatchKey, TrialKey } from '../../ledger/batches.ts';
-import type { ExcludedTrials, QueuedTrial } from '../../ledger/queue.ts';
+import type { ExcludedTrials } from '../../ledger/queue.ts';
+import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/prepare/obtain-image.ts';
 import { Admission, requireRoomForResults, roomOf } from '../admission.ts';
 import { BatchContexts } from '../batch-contexts.ts';
@@ -280,7 +281,7 @@ export class Worker implements AsyncDisposable {
   }
 
   /** The trials that run, with the name of their engine if there are several. */
-  running(): { trial: QueuedTrial; running: Running; engine: string | undefined }[] {
+  running(): { trial: StoredTrial; running: Running; engine: string | undefined }[] {
     const { trials } = this.#parts.flight;
     return trials.flatMap(({ trial, running, at }) =>
       running ? [{ trial, running, engine: at?.pooled.engine.name }] : [],

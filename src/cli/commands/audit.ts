@@ -17,9 +17,9 @@ import { unpackCommit } from '../../evidence/statement.ts';
 import { openBudget } from '../../gateway/budget.ts';
 import { keepAudit } from '../../ledger/audits.ts';
 import { BlobStore } from '../../ledger/blobs.ts';
-import type { ListedTrial } from '../../ledger/find.ts';
 import type { Target } from '../../ledger/find-target.ts';
 import { refuseLog } from '../../ledger/foreign-batches.ts';
+import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import {
   type AuditedLevel,
   type AuditLevel,
@@ -241,7 +241,7 @@ async function unpackCommits(
   return problems;
 }
 
-function isWanted({ key, run }: ListedTrial, target: Target | undefined): boolean {
+function isWanted({ key, run }: StoredTrial, target: Target | undefined): boolean {
   if (!target) return true;
   return (
     (target.kind === 'batch' || run === target.run.key) &&
@@ -319,13 +319,13 @@ interface ShownAudit {
   /** Who signed the file, and how far that can be trusted; undefined for a batch of the data folder. */
   signature: string | undefined;
   whole: Omit<AuditedLevel, 'level'>;
-  trials: { trial: ListedTrial; audit: TrialAudit }[];
+  trials: { trial: StoredTrial; audit: TrialAudit }[];
   /** What ended the command before all trials were audited, and how many were not. */
   stopped?: { why: string; left: number } | undefined;
 }
 
 /** The JSON document. */
-function auditDocument({ trials, ...about }: ShownAudit, committed: (trial: ListedTrial) => Committed) {
+function auditDocument({ trials, ...about }: ShownAudit, committed: (trial: StoredTrial) => Committed) {
   return {
     ...about,
     contradicted: contradictedCount({ trials, ...about }),
@@ -441,6 +441,6 @@ function uncheckedLines({ whole, trials }: ShownAudit): Printable[] {
   ];
 }
 
-function nameOf({ caseId, variant, ordinal }: ListedTrial): Printable {
+function nameOf({ caseId, variant, ordinal }: StoredTrial): Printable {
   return text`${caseId} · ${variant} #${ordinal}`;
 }

@@ -5,8 +5,8 @@ import { reconcileEarlier } from '../../agent/reconcile.ts';
 import { platformSender } from '../../agent/sender.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import type { PendingReport } from '../../ledger/outbox.ts';
 import { platformService } from '../../ledger/platform.ts';
+import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import { printableJson } from '../../text/escape.ts';
 import { table } from '../../text/fit.ts';
 import type { Printable } from '../../text/printable.ts';
@@ -52,9 +52,9 @@ function retryCommand() {
     .argument('[id...]', 'ids, as `offsite data outbox` shows them', reportIds)
     .action((ids, options) =>
       withLedger(options, (ledger) => {
-        const chosen = ids.length > 0 ? ids : parked(ledger).map(({ trial }) => trial);
-        for (const { trial } of known(ledger, chosen))
-          ledger.outbox.become(trial, 'queued', { answer: 'queued again by hand' });
+        const chosen = ids.length > 0 ? ids : parked(ledger).map(({ key }) => key);
+        for (const { key } of known(ledger, chosen))
+          ledger.outbox.become(key, 'queued', { answer: 'queued again by hand' });
         openTerminal().err.print(
           `queued ${plural(chosen.length, 'result')} again for the next run or \`offsite data outbox send\``,
         );
@@ -77,7 +77,7 @@ function dropCommand() {
             hint: 'Add --yes to confirm; `offsite data outbox export` saves them first.',
           });
         }
-        for (const { trial } of reports) ledger.outbox.drop(trial);
+        for (const { key } of reports) ledger.outbox.drop(key);
         openTerminal().err.print(`dropped ${plural(reports.length, 'result')}`);
       }),
     );
@@ -90,9 +90,9 @@ function exportCommand() {
     .action((file, options) =>
       withLedger(options, (ledger) => {
         const reports = ledger.outbox.pending().map((report) => ({
-          id: report.trial,
-          ...report,
-          report: ledger.outbox.body(report.trial),
+          id: report.key,
+          ...documentOf(report),
+          report: ledger.outbox.body(report.key),
         }));
         const { out, err } = openTerminal();
         if (file === '-') out.json(reports);
@@ -134,16 +134,23 @@ async function withLedger(options: CommonOptions, work: (ledger: Ledger) => void
   work(context.ledger());
 }
 
-function print(pending: readonly PendingReport[], json: boolean | undefined): void {
+function print(pending: readonly StoredTrial[], json: boolean | undefined): void {
   const { out } = openTerminal();
-  if (json) out.json(pending);
+  if (json) out.json(pending.map(documentOf));
   else if (pending.length === 0) out.print('nothing waits to be reported');
   else out.print(pendingTable(pending));
 }
 
-function pendingTable(pending: readonly PendingReport[]): Printable {
-  const rows = pending.map(({ trial, service, runId, ordinal, state, tries, answer }) => [
-    String(trial),
+function documentOf({ key: trial, report: state, ...of }: StoredTrial) {
+  const { service, batchId, runId, run, origin, caseId, ordinal } = of;
+  const { sent, tries, nextAt, since, answer, lease, refused } = of;
+  const report = { state, sent, tries, nextAt, since, answer, lease, refused };
+  return { trial, service, batchId, runId, run, origin, caseId, ordinal, ...report };
+}
+
+function pendingTable(pending: readonly StoredTrial[]): Printable {
+  const rows = pending.map(({ key, service, runId, ordinal, report: state = '', tries, answer }) => [
+    String(key),
     service,
     `${runId} #${ordinal}`,
     state,
@@ -154,13 +161,13 @@ function pendingTable(pending: readonly PendingReport[]): Printable {
   return table(titles, rows);
 }
 
-function parked(ledger: Ledger): PendingReport[] {
-  return ledger.outbox.pending().filter(({ state }) => state === 'parked');
+function parked(ledger: Ledger): StoredTrial[] {
+  return ledger.outbox.pending().filter(({ report }) => report === 'parked');
 }
 
 /** The reports with these ids. Throws an `input` error if one of them is not in the outbox. */
-function known(ledger: Ledger, ids: readonly number[]): PendingReport[] {
-  const pending = new Map(ledger.outbox.pending().map((report) => [report.trial, report]));
+function known(ledger: Ledger, ids: readonly number[]): StoredTrial[] {
+  const pending = new Map(ledger.outbox.pending().map((report) => [report.key, report]));
   return ids.map((id) => {
     const report = pending.get(id);
     if (report) return report;

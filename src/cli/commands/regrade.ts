@@ -12,10 +12,11 @@ import {
 import { type PlanningOptions, plannedSuite } from '../../api/plan-suite.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { openBudget, spentFrom } from '../../gateway/budget.ts';
-import { type ListedTrial, listTrials } from '../../ledger/find.ts';
+import { listTrials } from '../../ledger/find.ts';
 import { findTarget, type Target } from '../../ledger/find-target.ts';
 import { refuseForeign } from '../../ledger/foreign-batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { table } from '../../text/fit.ts';
 import { orNearest } from '../../text/nearest.ts';
@@ -155,7 +156,7 @@ async function openedContext(what: string | undefined, options: RegradeOptions):
 }
 
 /** The finished trials of a batch, a run or a trial. Throws `CASE_UNKNOWN`. */
-function chosenTrials(ledger: Ledger, target: Target, cases: string[] | undefined): ListedTrial[] {
+function chosenTrials(ledger: Ledger, target: Target, cases: string[] | undefined): StoredTrial[] {
   const all = listTrials(ledger.records, target.batch.key).filter(({ result }) => result !== undefined);
   const unknown = cases?.find((id) => !all.some(({ caseId }) => caseId === id));
   if (unknown !== undefined) {
@@ -298,7 +299,7 @@ function thresholdLines(graded: readonly RegradedTrial[]): Printable[] {
   });
 }
 
-function nameOf({ caseId, variant, ordinal }: ListedTrial): Printable {
+function nameOf({ caseId, variant, ordinal }: StoredTrial): Printable {
   return text`${caseId} · ${variant} #${ordinal}`;
 }
 
@@ -338,7 +339,7 @@ function leftOutLines(leftOut: readonly LeftOutTrial[]): Printable[] {
 /** What a regrade gave, as one JSON document. */
 function regradeDocument(batch: RegradedBatch): unknown {
   const { batchId, suite, graded, leftOut } = batch;
-  const named = ({ runId, caseId, variant, ordinal }: ListedTrial) => ({ runId, caseId, variant, ordinal });
+  const named = ({ runId, caseId, variant, ordinal }: StoredTrial) => ({ runId, caseId, variant, ordinal });
   return {
     batchId,
     suite,

@@ -67,7 +67,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   const canceled = id === undefined ? undefined : canceledHere(ledger, service, id);
   if (canceled) {
     const { name, trials } = canceled;
-    for (const { run, key } of trials) ledger.foundRuns.runAgain(run, key, 'a person took it back');
+    ledger.queue.takeBack(trials);
     const count = plural(trials.length, 'canceled trial');
     const who = text`they are queued again for the daemon of this data folder`;
     progress.note(text`${name}: ${count} of the service; ${who}`);

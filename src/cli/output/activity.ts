@@ -2,7 +2,7 @@ import type { CircuitEvent } from '../../agent/circuits.ts';
 import type { BatchEvent, BatchTrial } from '../../agent/run-batch.ts';
 import type { WorkEvent } from '../../agent/worker/worker-parts.ts';
 import type { Spent } from '../../gateway/budget.ts';
-import type { QueuedTrial } from '../../ledger/queue.ts';
+import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import type { PhaseName } from '../../record/cause.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/prepare/obtain-image.ts';
@@ -53,7 +53,7 @@ export function activityOf(event: BatchEvent | WorkEvent): ActivityEvent | undef
   }
 }
 
-function named(trial: BatchTrial | QueuedTrial): NamedTrial {
+function named(trial: BatchTrial | StoredTrial): NamedTrial {
   if ('caseId' in trial) {
     const { key, caseId, runId, ordinal } = trial;
     return { key: String(key), case: caseId, which: `${runId} #${ordinal}` };

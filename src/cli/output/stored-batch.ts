@@ -2,9 +2,10 @@ import { type OpenBatch, readPlan } from '../../agent/batch-run.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { printedText } from '../../bounds/anyone.ts';
 import type { StoredBatch, StoredRun } from '../../ledger/batches.ts';
-import { type ListedTrial, listAttempts, listRuns, listTrials } from '../../ledger/find.ts';
+import { listRuns, listTrials } from '../../ledger/find.ts';
 import { labelOf } from '../../ledger/find-target.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { listAttempts, type StoredTrial } from '../../ledger/trial-rows.ts';
 import { listingOf } from '../../record/listing.ts';
 import { readRecord } from '../../record/read-record.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
@@ -21,17 +22,17 @@ import {
 } from './summary.ts';
 
 /** A finished trial with its record, or why the record cannot be read. */
-type ReadTrial = { trial: ListedTrial } & ({ record: TrialRecord } | { unreadable: string });
+type ReadTrial = { trial: StoredTrial } & ({ record: TrialRecord } | { unreadable: string });
 
 /**
  * The record of a finished trial. Throws `BLOB_MISSING`, `BLOB_DAMAGED`, `RECORD_NEWER`, `RECORD_UNREADABLE`.
  */
-export function recordOfTrial({ blobs }: Ledger, trial: ListedTrial): TrialRecord {
+export function recordOfTrial({ blobs }: Ledger, trial: StoredTrial): TrialRecord {
   const { result = '', ordinal } = trial;
   return readRecord(blobs.readClean(result), `the record of ${labelOf(trial)}#${ordinal}`);
 }
 
-export function readTrial(ledger: Ledger, trial: ListedTrial): ReadTrial {
+export function readTrial(ledger: Ledger, trial: StoredTrial): ReadTrial {
   try {
     return { trial, record: recordOfTrial(ledger, trial) };
   } catch (error) {
@@ -111,7 +112,7 @@ export function storedSummary(
 
 function detailsOf(
   ledger: Ledger,
-  { key, result = '' }: Pick<ListedTrial, 'key' | 'result'>,
+  { key, result = '' }: Pick<StoredTrial, 'key' | 'result'>,
   record: TrialRecord,
 ): TrialDetails {
   const { listed } = printedText.count;

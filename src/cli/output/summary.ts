@@ -1,5 +1,5 @@
 import { printedText } from '../../bounds/anyone.ts';
-import type { PendingReport } from '../../ledger/outbox.ts';
+import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import type { ListedAttempt } from '../../record/attempt.ts';
 import { failedOutputOf, failuresOf } from '../../record/failures.ts';
 import type { TrialListing } from '../../record/listing.ts';
@@ -174,7 +174,7 @@ interface SummarizedTrial<Texts> {
 export function summaryOf<Texts extends object>(
   batch: SummarizedBatch<Texts>,
   service: string,
-  pending: readonly PendingReport[],
+  pending: readonly StoredTrial[],
 ): BatchSummary<TrialNumbers & Texts> {
   const unreported = new Set(
     pending.filter(({ batchId }) => batchId === batch.id).map(({ runId, ordinal }) => `${runId} ${ordinal}`),

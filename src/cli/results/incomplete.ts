@@ -1,8 +1,9 @@
 import type { OlderSide } from '../../api/compare-to.ts';
 import { firstThrown, messageOf } from '../../base/offsite-error.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
-import { type ListedTrial, listAttempts, listTrials } from '../../ledger/find.ts';
+import { listTrials } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { listAttempts, type StoredTrial } from '../../ledger/trial-rows.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
@@ -142,7 +143,7 @@ function nameOf({ case: id, variant }: Pick<RunSummary, 'case' | 'variant'>): st
 
 function unfinishedTrial(
   { trials }: RunSummary,
-  left: readonly ListedTrial[],
+  left: readonly StoredTrial[],
   index: number,
   { why, ledger, isMerged }: { why: string; ledger: Ledger; isMerged: boolean },
 ): UnfinishedTrial {

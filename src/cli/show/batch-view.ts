@@ -1,10 +1,11 @@
 import type { StoredBatch, StoredRun } from '../../ledger/batches.ts';
-import { type ListedTrial, listBatches, listTrials, shortBatchIds } from '../../ledger/find.ts';
+import { listBatches, listTrials, shortBatchIds } from '../../ledger/find.ts';
 import { fingerprintsOf } from '../../ledger/fingerprints.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { listingsOf } from '../../ledger/listings.ts';
 import { platformService } from '../../ledger/platform.ts';
 import type { PartNumber, SetPart, StoredSet } from '../../ledger/sets.ts';
+import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import { batchMarks } from '../../record/batch-marks.ts';
 import { type KnownFingerprint, mixedTexts } from '../../record/fingerprint.ts';
 import { whyText } from '../../record/listing.ts';
@@ -30,7 +31,7 @@ interface ShownBatch {
   batch: StoredBatch;
   summary: BatchSummary<TrialNumbers>;
   /** The finished trials that did not pass, and those whose record cannot be read. */
-  notPassed: { trial: ListedTrial; verdict: 'failed' | 'void'; why: string }[];
+  notPassed: { trial: StoredTrial; verdict: 'failed' | 'void'; why: string }[];
   /** Finished trials whose record cannot be read, so that the tables do not count them. */
   unreadable: number;
   /** Trials without a result. */
@@ -142,7 +143,7 @@ export function batchView(
     (all, fact) => text`${all}, ${fact}`,
     text`${styled('bold', text`batch ${short}`)}`,
   );
-  const words = (trial: Pick<ListedTrial, 'caseId' | 'variant' | 'ordinal'>) =>
+  const words = (trial: Pick<StoredTrial, 'caseId' | 'variant' | 'ordinal'>) =>
     wordsFor(trial, isLast ? undefined : short);
   const passed = run ? passedLines(summary, (ordinal) => words({ ...run, ordinal })) : [];
   const lines = notPassed.map((one) => notPassedLine(one, words(one.trial), width));

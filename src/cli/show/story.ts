@@ -1,5 +1,5 @@
 import type { StoredBatch, StoredRun } from '../../ledger/batches.ts';
-import type { ListedTrial } from '../../ledger/find.ts';
+import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import type { AuditMark, LaterGrading, TrialAudit } from '../../record/audit.ts';
 import type { ServiceRecord } from '../../record/environment.ts';
 import { failuresOf } from '../../record/failures.ts';
@@ -22,7 +22,7 @@ export type Part = (typeof parts)[number];
 export interface ShownTrial {
   batch: StoredBatch;
   run: StoredRun;
-  trial: ListedTrial;
+  trial: StoredTrial;
   record: TrialRecord;
   details: Pick<TrialDetails, 'artifacts' | 'attempts' | 'record'>;
   /** Later gradings, oldest first. */

@@ -11,7 +11,7 @@ import type { Client } from '../../client/client.ts';
 import type { TrialKey } from '../../ledger/batches.ts';
 import { type FleetTask, fleetLock } from '../../ledger/fleet-tasks.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import type { PendingReport } from '../../ledger/outbox.ts';
+import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import type { FleetConnection } from '../connect.ts';
 import { Contexts } from '../contexts.ts';
 import { profileOf, type WorkerProfile } from '../placement/worker-profile.ts';
@@ -306,7 +306,7 @@ class FleetSender extends ServiceSender {
     this.#parts = parts;
   }
 
-  override async send(report: PendingReport, signal: AbortSignal): Promise<Sent> {
+  override async send(report: StoredTrial, signal: AbortSignal): Promise<Sent> {
     try {
       await this.#complete(report);
     } catch (error) {
@@ -317,9 +317,9 @@ class FleetSender extends ServiceSender {
     return super.send(report, signal);
   }
 
-  async #complete(report: PendingReport): Promise<void> {
+  async #complete(report: StoredTrial): Promise<void> {
     const { ledger, tasks, storage, accepted } = this.#parts;
-    const { trial, batchId: batch, runId: run, ordinal } = report;
+    const { key: trial, batchId: batch, runId: run, ordinal } = report;
     const task = ledger.fleetTasks.of(trial);
     // Other commands may have filled this outbox too.
     if (!task || task.isAccepted) return;
@@ -337,7 +337,7 @@ class FleetSender extends ServiceSender {
    * the answer was lost. Throws {@link TaskTaken} otherwise.
    */
   async #requireOwn(
-    report: PendingReport,
+    report: StoredTrial,
     { workflow, workflowRun }: FleetTask,
     own: TrialSummary,
   ): Promise<void> {

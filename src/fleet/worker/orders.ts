@@ -112,7 +112,7 @@ export async function enterTrial(
   const setup = run.setup === undefined ? undefined : await ledger.blobs.putJson(run.setup);
   return enterWith(order, task, ledger, () => {
     const key = join({ ...document, runs: [run] }, plan, ledger).get(run.id);
-    if (key !== undefined) ledger.queue.add([{ run: key, setup, ordinals: [] }]);
+    if (key !== undefined) ledger.queue.add([{ key, setup, ordinals: [] }]);
     return key;
   });
 }
@@ -188,7 +188,7 @@ function join(document: FleetDocument, plan: string, { batches, queue }: Ledger)
   const { runs: keys } = batches.join({ service, id, suite, file, plan, runs, lock: fleetLock });
   const variants = runs.flatMap(({ id: run, variantId }) => {
     const key = keys.get(run);
-    return key === undefined ? [] : { run: key, setup: undefined, variantId, ordinals: [] };
+    return key === undefined ? [] : { key, setup: undefined, variantId, ordinals: [] };
   });
   queue.add(variants);
   return keys;

@@ -2,7 +2,6 @@ import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { auditMarks } from '../../ledger/audits.ts';
 import {
   type ListedBatch,
-  type ListedTrial,
   listBatches,
   listTrials,
   shortBatchIds,
@@ -11,7 +10,7 @@ import {
 import { fingerprintsOf } from '../../ledger/fingerprints.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { listingsOf } from '../../ledger/listings.ts';
-import { lastAttempts, trialByKey } from '../../ledger/trial-rows.ts';
+import { lastAttempts, type StoredTrial, trialByKey } from '../../ledger/trial-rows.ts';
 import type { ListedAttempt } from '../../record/attempt.ts';
 import type { AuditMark } from '../../record/audit.ts';
 import { batchMarks } from '../../record/batch-marks.ts';
@@ -123,7 +122,7 @@ function batchRow(batch: ListedBatch) {
 
 /** @param last its last attempt */
 export function trialRow(
-  trial: Omit<ListedTrial, 'finishedAt'>,
+  trial: Omit<StoredTrial, 'finishedAt'>,
   last: ListedAttempt | undefined,
   audit: AuditMark | undefined,
 ): TrialRow {

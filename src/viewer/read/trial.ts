@@ -1,9 +1,8 @@
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { auditOf } from '../../ledger/audits.ts';
-import { listAttempts } from '../../ledger/find.ts';
 import { laterGradings } from '../../ledger/later-gradings.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { trialByKey } from '../../ledger/trial-rows.ts';
+import { listAttempts, trialByKey } from '../../ledger/trial-rows.ts';
 import type { AuditMark, LaterGrading } from '../../record/audit.ts';
 import {
   type CutLimits,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { printedText } from '../../../src/bounds/anyone.ts';
 import { auditText } from '../../../src/cli/commands/audit.ts';
-import type { ListedTrial } from '../../../src/ledger/find.ts';
+import type { StoredTrial } from '../../../src/ledger/trial-rows.ts';
 import type { AuditedLevel } from '../../../src/record/audit.ts';
 import { Output } from '../../../src/text/output.ts';
 
@@ -13,7 +13,7 @@ const level: AuditedLevel = {
   contradictions: [{ path: `${esc}[2J`, says: 'it is', expected: `${esc}[1m`, found: '\u202eb' }],
 };
 const trialOf = (ordinal: number) =>
-  ({ run: 1, runId: 'r', caseId: `${esc}[31ma`, variant: 'b', ordinal, verdict: 'passed' }) as ListedTrial;
+  ({ run: 1, runId: 'r', caseId: `${esc}[31ma`, variant: 'b', ordinal, verdict: 'passed' }) as StoredTrial;
 
 function linesOf(trials: number): string[] {
   let text = '';

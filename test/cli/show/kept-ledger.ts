@@ -101,7 +101,7 @@ export function keptLedger(): KeptLedger {
       });
       for (const [index, run] of ledger.batches.runs(key).entries()) {
         const results = runs[names[index] ?? ''] ?? [];
-        ledger.queue.add([{ run: run.key, setup: undefined, ordinals: [...results.keys()] }]);
+        ledger.queue.add([{ key: run.key, setup: undefined, ordinals: [...results.keys()] }]);
         for (const trial of ledger.queue.ofBatch(key).filter((one) => one.run === run.key)) {
           const given = results[trial.ordinal];
           if (!given) continue;
