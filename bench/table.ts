@@ -17,26 +17,39 @@ interface Goal {
 
 /** Prints one table: two digits, the ratio to the floor, and the goal. */
 export function printMeasurements(rows: readonly Measurement[]): void {
-  console.table(
-    Object.fromEntries(
-      rows.map(({ what, unit, measured, floor, goal }) => [
-        what,
-        {
-          measured: `${twoDigits(measured)} ${unit}`,
-          floor: floor === undefined ? '' : twoDigits(floor),
-          ratio: floor === undefined ? '' : (measured / floor).toFixed(2),
-          goal: goal ? goalText(goal, measured, floor) : '',
-        },
-      ]),
-    ),
+  printTable(
+    rows.map(({ what, unit, measured, floor, goal }) => ({
+      '': what,
+      measured: `${twoDigits(measured)} ${unit}`,
+      floor: floor === undefined ? '' : twoDigits(floor),
+      ratio: floor === undefined ? '' : (measured / floor).toFixed(2),
+      goal: goal ? goalText(goal, measured, floor) : '',
+    })),
   );
+}
+
+/** Prints rows with the same columns. Numbers, with their units, stand at the right of their column. */
+export function printTable(rows: readonly Readonly<Record<string, unknown>>[]): void {
+  const columns = Object.keys(rows[0] ?? {});
+  const lines = [columns, ...rows.map((row) => columns.map((column) => String(row[column] ?? '')))];
+  const widths = columns.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)));
+  const areNumbers = columns.map((column) =>
+    rows.every((row) => /^(-|[\d.]+( \S+)?|)$/.test(String(row[column] ?? ''))),
+  );
+  for (const line of lines) {
+    const cells = line.map((cell, at) =>
+      areNumbers[at] ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0),
+    );
+    console.log(cells.join('  ').trimEnd());
+  }
 }
 
 function goalText({ of, bound, value }: Goal, measured: number, floor = 0): string {
   const reached = of === 'ratio' ? measured / floor : of === 'added' ? measured - floor : measured;
   const isMet = bound === 'at most' ? reached <= value : reached >= value;
   const words = of === undefined ? `${bound} ${value}` : `${of} ${bound} ${value}`;
-  return `${words}: ${isMet ? 'met' : `missed (${twoDigits(reached)})`}`;
+  const seen = of === 'ratio' ? reached.toFixed(2) : twoDigits(reached);
+  return `${words}: ${isMet ? 'met' : `missed (${seen})`}`;
 }
 
 /** Two digits below 100, whole numbers above. */

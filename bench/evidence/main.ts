@@ -7,6 +7,7 @@ import { execa } from 'execa';
 import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { fillBatch } from '../../test/viewer/filled-ledger.ts';
+import { printTable } from '../table.ts';
 
 /**
  * How fast the evidence of 200 and of 2,000 trials is written and opened, and how much memory that takes,
@@ -68,7 +69,7 @@ for (const trials of sizes) {
   }
 }
 if (values.json) console.log(JSON.stringify(rows, null, 2));
-else console.table(rows);
+else printTable(rows);
 
 /** A data folder in which each trial has about 256 KiB, or `scale` times that: half of it random, half text. */
 async function fill(dataFolder: string, trials: number, scale = 1): Promise<void> {

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { execa } from 'execa';
 import { installPackage } from '../../test/package/install-package.ts';
-import { median } from '../table.ts';
+import { median, printTable } from '../table.ts';
 import { fillLedger } from './fill.ts';
 
 /**
@@ -76,7 +76,7 @@ const table = [...Object.keys(commands), 'view'].map((name) => {
   };
 });
 if (values.json) console.log(JSON.stringify(table, null, 2));
-else console.table(table);
+else printTable(table);
 
 function add(name: string, { ms, mebibytes }: { ms: number; mebibytes: number }, round: number): void {
   if (round === 0) return;

@@ -4,6 +4,7 @@ import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { type Asked, askModel } from '../../test/gateway/limits/ask-model.ts';
 import { type LimitedServerOptions, limitedServer } from '../../test/gateway/limits/limited-server.ts';
+import { printTable } from '../table.ts';
 
 /**
  * `maxParallel: auto` next to fixed numbers, at a model whose room changes: 24 trials ask it over HTTP, one
@@ -48,7 +49,11 @@ for (const [name, model] of Object.entries(models)) {
   };
   if (values.json) continue;
   console.log(`a model that ${name}: auto answers ${result[name].ofBestFixed} of the best fixed number`);
-  console.table({ auto: { ...auto, limits: auto.limits?.join(' ') }, ...result[name].fixed });
+  printTable(
+    Object.entries({ auto: { ...auto, limits: auto.limits?.join(' ') }, ...result[name].fixed }).map(
+      ([limit, each]) => ({ limit, ...each }),
+    ),
+  );
 }
 if (values.json) console.log(JSON.stringify(result, null, 2));
 const failed = Object.values(result).filter(({ auto, ofBestFixed }) => auto.lost > 0 || ofBestFixed < 0.85);

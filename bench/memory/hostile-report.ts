@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { printTable } from '../table.ts';
 import { variants } from './hostile-cases.ts';
 import { type HostileMeasurement, hostileRun } from './hostile-run.ts';
 
@@ -33,7 +34,7 @@ export async function reportHostile({ folder, heapMiB, isQuick, json }: ReportRe
   if (json) console.log(JSON.stringify({ ...result, runs }, null, 2));
   else {
     for (const run of all) {
-      console.table(Object.fromEntries(run.trials.map(({ id, verdict, why }) => [id, { verdict, why }])));
+      printTable(run.trials.map(({ id, verdict, why }) => ({ id, verdict, why })));
       if (!run.survived) console.log(run.ended);
     }
     console.log(`heap limit ${heapMiB} MiB: at most ${result.residentMiB} MiB resident, of it`);

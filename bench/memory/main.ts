@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { printTable } from '../table.ts';
 import { reportHostile } from './hostile-report.ts';
 import { type Measured, measuredRun } from './measured-run.ts';
 
@@ -69,7 +70,7 @@ async function reportOrdinary(): Promise<boolean> {
     noop: { trials: cases * trialsPerCase, ...shown(noop) },
   };
   if (values.json) console.log(JSON.stringify(result, null, 2));
-  else console.table({ printed: result.printed, noop: result.noop });
+  else printTable((['printed', 'noop'] as const).map((each) => ({ '': each, ...result[each] })));
   return result.withinLimit;
 }
 

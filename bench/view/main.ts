@@ -9,6 +9,7 @@ import { Ledger } from '../../src/ledger/ledger.ts';
 import { randomIndex } from '../../src/stats/repeats.ts';
 import { openBrowser } from '../../test/viewer/browser.ts';
 import { startServer } from '../service/server-process.ts';
+import { printTable } from '../table.ts';
 import { fill, type Sizes } from './fill.ts';
 import { type MeasuredExport, measureExport } from './measured-export.ts';
 import { type MeasuredPage, measureFile, measurePage } from './measured-page.ts';
@@ -123,36 +124,28 @@ function print(): void {
   console.log(
     `a batch of ${trials} trials; a trial with ${sizes.entries} entries and ${outputs} MB of outputs`,
   );
-  console.table(
-    Object.fromEntries(
-      pages.map(({ page, scrolled, floorScrolled, ...each }) => [
-        page,
-        {
-          'answer MB': tenths(each.answerMegabytes),
-          'answer ms': tenths(each.answerMs),
-          'paint ms': tenths(each.paintMs),
-          'floor ms': tenths(each.floorPaintMs),
-          frames: scrolled.frames,
-          dropped: scrolled.dropped,
-          'floor dropped': floorScrolled.dropped,
-          'work ms/frame': tenths(scrolled.workMs),
-          'floor work': tenths(floorScrolled.workMs),
-        },
-      ]),
-    ),
+  printTable(
+    pages.map(({ page, scrolled, floorScrolled, ...each }) => ({
+      page,
+      'answer MB': tenths(each.answerMegabytes),
+      'answer ms': tenths(each.answerMs),
+      'paint ms': tenths(each.paintMs),
+      'floor ms': tenths(each.floorPaintMs),
+      frames: scrolled.frames,
+      dropped: scrolled.dropped,
+      'floor dropped': floorScrolled.dropped,
+      'work ms/frame': tenths(scrolled.workMs),
+      'floor work': tenths(floorScrolled.workMs),
+    })),
   );
-  console.table(
-    Object.fromEntries(
-      exports.map(({ export: name, exportSeconds, floorSeconds, exportMegabytes, leftOut }) => [
-        name,
-        {
-          seconds: tenths(exportSeconds),
-          'floor s': tenths(floorSeconds),
-          MB: tenths(exportMegabytes),
-          'left out': leftOut,
-        },
-      ]),
-    ),
+  printTable(
+    exports.map(({ export: name, exportSeconds, floorSeconds, exportMegabytes, leftOut }) => ({
+      export: name,
+      seconds: tenths(exportSeconds),
+      'floor s': tenths(floorSeconds),
+      MB: tenths(exportMegabytes),
+      'left out': leftOut,
+    })),
   );
   const { started, peak, end } = memory;
   console.log(`the exported batch paints ${tenths(filePaintMs)} ms after its last byte`);

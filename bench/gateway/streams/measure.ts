@@ -1,5 +1,5 @@
 import { type Wire, wires } from '../../../src/suite/model-config.ts';
-import { median, twoDigits } from '../../table.ts';
+import { median, printTable, twoDigits } from '../../table.ts';
 import { clientIn } from '../clients.ts';
 import type { GatewayPlace } from '../place.ts';
 import { type ProcessChange, watchProcess } from './process-watch.ts';
@@ -112,21 +112,17 @@ export async function measureStreams(
 /** One line a way; the goal is for pieces that are translated. */
 export function printStreams(rows: readonly StreamRow[]): void {
   const goal = 35;
-  console.table(
-    Object.fromEntries(
-      rows.map(({ client, model, by, ...row }) => [
-        by === 'translated' ? `${client} from ${model}` : `${client}, ${by}`,
-        {
-          'first byte ms': twoDigits(row.firstByteP50Ms),
-          added: by === 'direct' ? '' : twoDigits(row.addedFirstByteMs),
-          'words MB/s': twoDigits(row.wordsMegabytesPerSecond),
-          'pieces MB/s': twoDigits(row.piecesMegabytesPerSecond),
-          goal: by === 'translated' ? `at least ${goal}` : '',
-          'processor ms/MB': twoDigits(row.cpuMsPerMegabyte),
-          'memory MB': twoDigits(row.memoryMegabytes),
-        },
-      ]),
-    ),
+  printTable(
+    rows.map(({ client, model, by, ...row }) => ({
+      '': by === 'translated' ? `${client} from ${model}` : `${client}, ${by}`,
+      'first byte ms': twoDigits(row.firstByteP50Ms),
+      added: by === 'direct' ? '' : twoDigits(row.addedFirstByteMs),
+      'words MB/s': twoDigits(row.wordsMegabytesPerSecond),
+      'pieces MB/s': twoDigits(row.piecesMegabytesPerSecond),
+      goal: by === 'translated' ? `at least ${goal}` : '',
+      'processor ms/MB': twoDigits(row.cpuMsPerMegabyte),
+      'memory MB': twoDigits(row.memoryMegabytes),
+    })),
   );
 }
 
