@@ -1,7 +1,7 @@
 import { derivedCommands } from '../bounds/sandbox.ts';
 import type { ModelExchange } from '../gateway/gateway.ts';
-import { anything, isObject, object, parsed } from '../gateway/wires/lenient.ts';
-import type { RequestedCall } from '../gateway/wires/wire-descriptor.ts';
+import { Losses } from '../gateway/translation/losses.ts';
+import { isObject, parsed } from '../gateway/wires/lenient.ts';
 import { wireTable } from '../gateway/wires/wire-table.ts';
 import type { CommandEntry } from '../record/harness.ts';
 import { beginningOf } from './cli-stream.ts';
@@ -40,19 +40,22 @@ export class DerivedTrajectory {
    */
   add(exchange: Pick<ModelExchange, 'role' | 'wire' | 'startedAt' | 'finishedAt'>, request: Buffer): void {
     if (exchange.role !== 'agent') return;
+    const { wire, startedAt } = exchange;
     const body = parsed(request.toString());
-    const { messages } = wireTable[exchange.wire].requests.read(isObject(body) ? body : {});
-    for (const message of messages) {
+    const losses = new Losses('partial', wire);
+    for (const message of wireTable[wire].translation.readMessages(isObject(body) ? body : {}, losses)) {
       if (message.from === 'model') {
-        for (const call of message.calls) this.#addCall(call, this.#lastAnswerAt ?? exchange.startedAt);
+        for (const part of message.parts)
+          if (part.type === 'call') this.#addCall(part, this.#lastAnswerAt ?? startedAt);
       } else if (message.from === 'tool') {
-        this.#addResult(message.callId, message.texts.join(''), exchange.startedAt);
+        const texts = message.parts.flatMap((part) => (part.type === 'text' ? part.text : []));
+        this.#addResult(message.callId, texts.join(''), startedAt);
       }
     }
     this.#lastAnswerAt = exchange.finishedAt;
   }
 
-  #addCall({ id, arguments: given }: RequestedCall, startedAt: number): void {
+  #addCall({ id, arguments: given }: { id: string; arguments: string }, startedAt: number): void {
     if (this.#calls.has(id)) return;
     const { commands, isList } = commandsOf(given);
     if (commands.length === 0) return;
@@ -108,8 +111,9 @@ export class DerivedTrajectory {
  * arguments, whatever the name of the tool is. Each entry of a list `commands` is a whole command. A list
  * `command` is a program with its arguments.
  */
-function commandsOf(given: unknown): { commands: string[]; isList: boolean } {
-  const { command, cmd, commands } = Arguments.parse(typeof given === 'string' ? parsed(given) : given);
+function commandsOf(given: string): { commands: string[]; isList: boolean } {
+  const read = parsed(given);
+  const { command, cmd, commands } = isObject(read) ? read : {};
   const line = command ?? cmd;
   if (typeof line === 'string') return { commands: [line], isList: false };
   if (isTexts(line)) return { commands: [line.join(' ')], isList: false };
@@ -120,8 +124,6 @@ function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((one) => typeof one === 'string');
 }
 
-const Arguments = object({ command: anything, cmd: anything, commands: anything });
-
 /**
  * The outputs of a call's commands. The result of several commands is split if it is a JSON list with an
  * entry for each. Otherwise all of it is the output of the last command.
@@ -131,10 +133,7 @@ function outputsOf(text: string, count: number): string[] {
   const isList = Array.isArray(list) && list.length === count && list.every(isObject);
   if (!isList) return [...Array.from({ length: count - 1 }, () => ''), text];
   return list.map((entry) => {
-    const { result, output } = Entry.parse(entry);
-    const printed = result ?? output;
+    const printed = entry.result ?? entry.output;
     return typeof printed === 'string' ? printed : JSON.stringify(entry);
   });
 }
-
-const Entry = object({ result: anything, output: anything });

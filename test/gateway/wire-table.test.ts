@@ -44,7 +44,7 @@ test('the table has every wire under its own name, and no path twice', () => {
   expect(new Set(paths).size).toBe(paths.length);
 });
 
-describe.each(allWires)('$name', ({ name, requests, models }) => {
+describe.each(allWires)('$name', ({ name, translation, models }) => {
   test('reads from its own list of models what was written into it, and takes no other for its own', () => {
     const list = readModelList(models.list(['m-1', 'm-2']));
     expect(list?.models).toEqual([{ id: 'm-1' }, { id: 'm-2' }]);
@@ -53,14 +53,21 @@ describe.each(allWires)('$name', ({ name, requests, models }) => {
   });
 
   test('reads from its own request what was written into it', () => {
-    const { system, messages, tools } = requests.read(writeChat(wireTable[name], 'm-1', chat));
-    expect(system).toEqual(['Be brief.']);
-    expect(tools).toEqual([{ name: 'bash', parameters: { type: 'object' } }]);
-    const calls = messages.flatMap((message) => (message.from === 'model' ? message.calls : []));
-    expect(calls).toMatchObject([{ id: 'call_1', name: 'bash' }]);
-    const [given] = calls.map((call) => call.arguments);
-    expect(typeof given === 'string' ? JSON.parse(given) : given).toEqual({ command: 'ls' });
-    expect(messages.map(({ from, texts }) => [from, texts.join('')]).filter(([, text]) => text)).toEqual([
+    const body = writeChat(wireTable[name], 'm-1', chat);
+    const { messages, tools } = translation.readRequest(body, new Losses('strict', 'm'));
+    expect(tools).toEqual([{ name: 'bash', description: 'Runs a command.', parameters: { type: 'object' } }]);
+    const calls = messages.flatMap((message) =>
+      message.from === 'model' ? message.parts.filter(({ type }) => type === 'call') : [],
+    );
+    expect(calls).toEqual([{ type: 'call', id: 'call_1', name: 'bash', arguments: '{"command":"ls"}' }]);
+    const said = messages.map((message) => [
+      message.from,
+      'text' in message
+        ? message.text
+        : message.parts.map((part) => (part.type === 'text' ? part.text : '')).join(''),
+    ]);
+    expect(said.filter(([, text]) => text)).toEqual([
+      ['system', 'Be brief.'],
       ['user', 'What is here?'],
       ['model', 'I look.'],
       ['tool', 'a.txt'],
@@ -92,7 +99,10 @@ describe.each(allWires)('$name', ({ name, requests, models }) => {
         meter.chunk(Buffer.from(bytes));
         expect(meter.end()).toMatchObject({ usage: {}, answeredBy: undefined });
       }
-      expect(requests.read({ messages: body, input: [body], tools: body, system: body }).tools).toEqual([]);
+      const request = { messages: body, input: [body], contents: [body], tools: body, system: body };
+      const partial = new Losses('partial', 'm');
+      expect(translation.readTools(request, partial)).toEqual([]);
+      expect(() => translation.readMessages(request, partial)).not.toThrow();
     }
   });
 });

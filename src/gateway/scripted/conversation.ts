@@ -1,9 +1,10 @@
 import type { Wire } from '../../suite/model-config.ts';
 import { Losses } from '../translation/losses.ts';
 import { eventsOf, type NeutralAnswer } from '../translation/neutral-answer.ts';
+import type { NeutralMessage, NeutralTool } from '../translation/neutral-request.ts';
 import type { Asked } from '../translation/wire-translation.ts';
 import { isObject, type JsonObject, piecesOf, type WireEvent } from '../wires/lenient.ts';
-import type { OfferedTool, PathTarget, RequestMessage } from '../wires/wire-descriptor.ts';
+import type { PathTarget } from '../wires/wire-descriptor.ts';
 import { wireTable } from '../wires/wire-table.ts';
 
 /** The parts of a model request that matter for choosing an answer, in the same form for all wires. */
@@ -12,7 +13,7 @@ export interface Conversation {
   model: string;
   system: string;
   messages: Message[];
-  tools: OfferedTool[];
+  tools: NeutralTool[];
   streamed: boolean;
   /** Whether it asks for usage in a stream. */
   usageAsked: boolean;
@@ -36,28 +37,38 @@ export function readConversation(
   length: number,
   inPath?: PathTarget,
 ): Conversation {
-  const { read, usageOption } = wireTable[wire].requests;
-  const { system, messages, tools } = read(body);
+  const { translation, requests } = wireTable[wire];
+  const { usageOption } = requests;
+  const losses = new Losses('partial', wire);
+  const messages = translation.readMessages(body, losses);
+  const system = messages.flatMap((message) => (message.from === 'system' ? message.text : []));
   const options = usageOption && body[usageOption.member];
   return {
     wire,
     model: inPath?.model ?? (typeof body.model === 'string' ? body.model : ''),
     system: textOf(system.filter((text) => text !== '')),
     messages: messages.reduce<Message[]>(addMessage, []),
-    tools,
+    tools: translation.readTools(body, losses),
     streamed: inPath?.streamed ?? body.stream === true,
     usageAsked: !usageOption || (isObject(options) && options[usageOption.option] === true),
     length,
   };
 }
 
-function addMessage(messages: Message[], message: RequestMessage): Message[] {
-  if (message.from === 'tool') messages.push({ from: 'tool', text: textOf(message.texts) });
-  else if (message.from === 'model') addModelMessage(messages, textOf(message.texts), message.calls.length);
+function addMessage(messages: Message[], message: NeutralMessage): Message[] {
+  if (message.from === 'system') return messages;
+  const { from } = message;
+  const texts = message.parts.flatMap((part) =>
+    part.type === 'text' || part.type === 'refusal' ? part.text : [],
+  );
+  if (from === 'tool') messages.push({ from, text: textOf(texts) });
+  else if (from === 'model')
+    addModelMessage(messages, textOf(texts), message.parts.filter(({ type }) => type === 'call').length);
   else {
     // Claude Code adds its own reminders to tool results; they are not from the user.
-    const said = message.besideResults ? message.texts.filter((text) => !isReminder(text)) : message.texts;
-    if (!message.besideResults || textOf(said) !== '') messages.push({ from: 'user', text: textOf(said) });
+    const isBeside = messages.at(-1)?.from === 'tool';
+    const text = textOf(isBeside ? texts.filter((one) => !isReminder(one)) : texts);
+    if (!isBeside || text !== '') messages.push({ from, text });
   }
   return messages;
 }

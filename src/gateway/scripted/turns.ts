@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { ScriptFile, ScriptTurn, ScriptUsage, TextMatch, When } from '../../suite/script-file.ts';
 import type { NeutralAnswer, NeutralUsage } from '../translation/neutral-answer.ts';
-import type { ModelPart } from '../translation/neutral-request.ts';
+import type { ModelPart, NeutralTool } from '../translation/neutral-request.ts';
 import { isObject, type JsonObject } from '../wires/lenient.ts';
 import { fields } from '../wires/openai.ts';
-import type { OfferedTool } from '../wires/wire-descriptor.ts';
 import type { Conversation, Message } from './conversation.ts';
+
+type OfferedTool = Pick<NeutralTool, 'name' | 'parameters'>;
 
 /** The names of harnesses' shell tools; the first one that the request offers is used. */
 const knownNames = [

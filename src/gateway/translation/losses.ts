@@ -50,11 +50,12 @@ export type TranslationMode = 'strict' | 'lenient';
 /** Collects what the translation of one exchange leaves out. */
 export class Losses {
   readonly #found = new Map<string, Loss>();
-  readonly #mode: TranslationMode;
+  readonly #mode: TranslationMode | 'partial';
   readonly #model: string;
   #times = 0;
 
-  constructor(mode: TranslationMode, model: string) {
+  /** @param mode `partial`: what the neutral form cannot say is left out, where {@link each} reads it */
+  constructor(mode: TranslationMode | 'partial', model: string) {
     this.#mode = mode;
     this.#model = model;
   }
@@ -92,6 +93,19 @@ export class Losses {
       const shown = name.slice(0, 100);
       this.drop(at === '' ? shown : `${at}.${shown}`, kindsOfNames[name] ?? kind);
     }
+  }
+
+  /** Reads each item. */
+  each<Item, Read>(items: readonly Item[], read: (item: Item) => Read | readonly Read[]): Read[] {
+    if (this.#mode !== 'partial') return items.flatMap(read);
+    return items.flatMap((item) => {
+      try {
+        return read(item);
+      } catch (error) {
+        if (error instanceof GatewayRefusal) return [];
+        throw error;
+      }
+    });
   }
 
   all(): Loss[] {

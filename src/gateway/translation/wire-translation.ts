@@ -1,7 +1,7 @@
 import type { JsonObject, WireEvent } from '../wires/lenient.ts';
 import type { Losses } from './losses.ts';
-import type { NeutralAnswer, NeutralEvent, UnreadableAnswer } from './neutral-answer.ts';
-import type { NeutralRequest } from './neutral-request.ts';
+import type { NeutralAnswer, NeutralEvent } from './neutral-answer.ts';
+import type { NeutralMessage, NeutralRequest, NeutralTool } from './neutral-request.ts';
 import type { StreamSteps } from './stream-steps.ts';
 
 /** How one wire is translated: into the neutral form, and out of it. */
@@ -11,6 +11,9 @@ export interface WireTranslation {
    * GatewayRefusal for what the neutral form cannot say.
    */
   readRequest(body: JsonObject, losses: Losses): Omit<NeutralRequest, 'model' | 'streamed'>;
+  /** Its conversation and its tools alone. */
+  readMessages(body: JsonObject, losses: Losses): NeutralMessage[];
+  readTools(body: JsonObject, losses: Losses): NeutralTool[];
   /** Writes a request to a model. Records in `losses` what the wire cannot say. */
   writeRequest(request: NeutralRequest, losses: Losses, to: RequestTarget): JsonObject;
   writeAnswer(answer: NeutralAnswer, asked: Asked): JsonObject;

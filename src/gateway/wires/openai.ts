@@ -82,6 +82,9 @@ export function plainText(content: unknown): string {
 }
 
 /** A request's fields, without those that have no value. */
-export function fields(all: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+export function fields<All extends object>(
+  all: All,
+): { [Name in keyof All]?: Exclude<All[Name], undefined> } {
+  const set = Object.entries(all).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(set) as ReturnType<typeof fields<All>>;
 }

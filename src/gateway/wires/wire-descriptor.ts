@@ -1,7 +1,7 @@
 import type { HttpModel, Wire } from '../../suite/model-config.ts';
 import type { ServerModel } from '../probe/server-models.ts';
 import type { WireTranslation } from '../translation/wire-translation.ts';
-import { isObject, type JsonObject, objectsOf } from './lenient.ts';
+import { type JsonObject, objectsOf } from './lenient.ts';
 
 /**
  * Everything that Offsite knows about one wire: the facts of its API, its requests and its answers. The
@@ -79,7 +79,6 @@ interface WireRequests {
   names?: OwnNames;
   /** The member and its option that ask a stream to end with its usage, if the wire has such an option. */
   usageOption?: { member: string; option: string };
-  read(body: JsonObject): ModelRequest;
   /** Set if not all servers of the wire can answer in JSON: a form is a tool that the model must call. */
   formIsTool?: true;
 }
@@ -108,50 +107,10 @@ export function words(text: string): ReadonlySet<string> {
   return new Set(text.trim().split(/\s+/));
 }
 
-/**
- * A request to a model in a form that is independent of the wire. Unknown parts are left out: harnesses send
- * many.
- */
-export interface ModelRequest {
-  /** The system texts, in their order. */
-  system: string[];
-  messages: RequestMessage[];
-  tools: OfferedTool[];
-}
-
-/**
- * `texts` are the texts of a message's parts, in order. One answer of a model may be split into several
- * messages.
- */
-export type RequestMessage =
-  /** `besideResults`: it was in the same message as tool results. */
-  | { from: 'user'; texts: string[]; besideResults?: true }
-  | { from: 'model'; texts: string[]; calls: RequestedCall[] }
-  | { from: 'tool'; callId: string; texts: string[] };
-
-/** A tool call from an earlier answer. */
-export interface RequestedCall {
-  id: string;
-  name: string;
-  /** A string or an object, as in the wire. */
-  arguments: unknown;
-}
-
-export interface OfferedTool {
-  name: string;
-  /** JSON Schema of its arguments. */
-  parameters: JsonObject;
-}
-
 /** The texts of content. In all wires content is a string, or a list of parts, and some parts have a text. */
 export function textsOf(content: unknown): string[] {
   if (typeof content === 'string') return [content];
   return objectsOf(content)
     .map(({ text, refusal }) => text ?? refusal)
     .filter((text) => typeof text === 'string');
-}
-
-/** A tool that a request offers; empty if it has no name. */
-export function toolOf(name: unknown, parameters: unknown): OfferedTool[] {
-  return typeof name === 'string' ? [{ name, parameters: isObject(parameters) ? parameters : {} }] : [];
 }

@@ -1,12 +1,37 @@
 import { modelsInData } from '../../probe/server-models.ts';
-import { member, tokens } from '../lenient.ts';
+import { member, tokens, toolType } from '../lenient.ts';
 import { fields } from '../openai.ts';
-import type { WireDescriptor, WireModels } from '../wire-descriptor.ts';
-import { accepted, hostedTool, read } from './requests.ts';
+import { type Accepted, type WireDescriptor, type WireModels, words } from '../wire-descriptor.ts';
 import { readAnswer } from './translation/read-answer.ts';
-import { readRequest } from './translation/read-request.ts';
+import { readMessages, readRequest, readTools } from './translation/read-request.ts';
 import { writeAnswer, writeStream } from './translation/write-answer.ts';
 import { writeRequest } from './translation/write-request.ts';
+
+const accepted: Accepted = {
+  members: words(`
+    model messages system max_tokens metadata stop_sequences stream temperature top_k top_p tools
+    tool_choice thinking service_tier context_management output_config output_format cache_control speed
+    inference_geo`),
+  hosted: words('mcp_servers container'),
+  parts: words(`
+    text image document search_result thinking redacted_thinking tool_use tool_result tool_reference
+    compaction`),
+  toolMembers: words(`
+    type name description input_schema input_examples cache_control strict defer_loading
+    eager_input_streaming allowed_callers max_characters display_width_px display_height_px display_number
+    enable_zoom`),
+};
+
+/**
+ * Tools whose calls come back to the client, and the search among the request's own tools; all other tools
+ * run at the provider.
+ */
+const clientsOwn = /^(custom|(bash|text_editor|computer|memory|tool_search_tool_(regex|bm25))_\d{8})$/;
+
+function hostedTool(tool: unknown): string | undefined {
+  const type = member(tool, 'type') ?? 'custom';
+  return typeof type === 'string' && clientsOwn.test(type) ? undefined : toolType(tool);
+}
 
 /** https://docs.anthropic.com/en/api/models-list */
 const models: WireModels = {
@@ -50,9 +75,11 @@ export const anthropicMessages: WireDescriptor = {
   variables: (origin, key) => ({ ANTHROPIC_BASE_URL: origin, ANTHROPIC_API_KEY: key }),
   errorBody: (status, _code, message) => ({ type: 'error', error: { type: errorType(status), message } }),
   models,
-  requests: { accepted, hostedTool, read, formIsTool: true },
+  requests: { accepted, hostedTool, formIsTool: true },
   translation: {
     readRequest,
+    readMessages,
+    readTools,
     writeRequest,
     read: readAnswer,
     writeAnswer,

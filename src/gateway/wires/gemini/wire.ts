@@ -12,17 +12,13 @@ import {
 } from '../lenient.ts';
 import {
   type Accepted,
-  type ModelRequest,
   type PathTarget,
-  type RequestMessage,
-  textsOf,
-  toolOf,
   type WireDescriptor,
   type WireModels,
   words,
 } from '../wire-descriptor.ts';
 import { readAnswer } from './translation/read-answer.ts';
-import { readRequest } from './translation/read-request.ts';
+import { readMessages, readRequest, readTools } from './translation/read-request.ts';
 import { errorBody, writeAnswer, writeStream } from './translation/write-answer.ts';
 import { writeRequest } from './translation/write-request.ts';
 
@@ -77,52 +73,6 @@ function inPart(part: unknown): string | undefined {
   if (!isObject(part)) return typeof part === 'string' ? undefined : 'a part of an unknown shape';
   const other = Object.keys(part).find((name) => !partMembers.has(name));
   return other && `a part with ${JSON.stringify(other.slice(0, 100))}`;
-}
-
-/**
- * Calls and responses need no ids on this wire. A call without an id gets its number. A response without an
- * id belongs to the next call of its name.
- */
-function read(body: JsonObject): ModelRequest {
-  const messages: RequestMessage[] = [];
-  const waiting: { id: string; name: unknown }[] = [];
-  let calls = 0;
-  for (const { role, parts: given } of objectsOf([body.contents].flat())) {
-    const parts = objectsOf([given].flat());
-    const texts = textsOf(parts.filter(({ thought }) => thought !== true));
-    if (role === 'model') {
-      const called = parts.map(({ functionCall }) => functionCall).filter(isObject);
-      const requested = called.map(({ id, name, args }) => {
-        const call = { id: typeof id === 'string' && id !== '' ? id : `call_${calls}`, name };
-        calls += 1;
-        waiting.push(call);
-        return { id: call.id, name: String(name), arguments: args };
-      });
-      messages.push({ from: 'model', texts, calls: requested });
-      continue;
-    }
-    const results = parts.map(({ functionResponse }) => functionResponse).filter(isObject);
-    for (const { id, name, response } of results) {
-      const at = waiting.findIndex((call) => (id ? call.id === id : call.name === name));
-      const [call] = at === -1 ? [] : waiting.splice(at, 1);
-      messages.push({ from: 'tool', callId: call?.id ?? String(id), texts: [textOf(response)] });
-    }
-    if (results.length === 0) messages.push({ from: 'user', texts });
-    else if (texts.length > 0) messages.push({ from: 'user', texts, besideResults: true });
-  }
-  const declared = objectsOf(body.tools).flatMap(({ functionDeclarations }) =>
-    objectsOf(functionDeclarations),
-  );
-  return {
-    system: textsOf(member(body.systemInstruction, 'parts')),
-    messages,
-    tools: declared.flatMap((tool) => toolOf(tool.name, tool.parametersJsonSchema ?? tool.parameters)),
-  };
-}
-
-function textOf(response: unknown): string {
-  const content = member(response, 'output') ?? member(response, 'error');
-  return typeof content === 'string' ? content : JSON.stringify(response ?? {});
 }
 
 /** Reads `/models/NAME:generateContent`, as a path below the base URL. */
@@ -210,10 +160,11 @@ export const gemini: WireDescriptor = {
     hostedTool: () => undefined,
     providerSide,
     names: { freeForm, spelled: new Set([...spelled, ...partMembers, ...accepted.members]) },
-    read,
   },
   translation: {
     readRequest,
+    readMessages,
+    readTools,
     writeRequest,
     read: readAnswer,
     writeAnswer,

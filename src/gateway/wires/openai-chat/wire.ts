@@ -1,25 +1,8 @@
-import {
-  anything,
-  isObject,
-  type JsonObject,
-  member,
-  object,
-  objectsOf,
-  toolType,
-  wholeText,
-} from '../lenient.ts';
+import { isObject, member, toolType } from '../lenient.ts';
 import { openAiAccountHeaders, openAiError, openAiModels, openAiVariables } from '../openai.ts';
-import {
-  type Accepted,
-  type ModelRequest,
-  type RequestMessage,
-  textsOf,
-  toolOf,
-  type WireDescriptor,
-  words,
-} from '../wire-descriptor.ts';
+import { type Accepted, type WireDescriptor, words } from '../wire-descriptor.ts';
 import { readAnswer } from './translation/read-answer.ts';
-import { readRequest } from './translation/read-request.ts';
+import { readMessages, readRequest, readTools } from './translation/read-request.ts';
 import { writeAnswer, writeStream } from './translation/write-answer.ts';
 import { writeRequest } from './translation/write-request.ts';
 
@@ -54,31 +37,6 @@ function hostedTool(tool: unknown): string | undefined {
   return clientsOwn.has(type) ? undefined : toolType(tool);
 }
 
-const Message = object({ role: anything, content: anything, tool_calls: anything, tool_call_id: wholeText });
-const Call = object({ id: wholeText, function: object({ name: wholeText, arguments: anything }) });
-const Tool = object({ function: object({ name: anything, parameters: anything }) });
-
-function read(body: JsonObject): ModelRequest {
-  const system: string[] = [];
-  const messages: RequestMessage[] = [];
-  for (const item of objectsOf(body.messages)) {
-    const { role, content, tool_calls, tool_call_id: callId = '' } = Message.parse(item);
-    const texts = textsOf(content);
-    if (role === 'system' || role === 'developer') system.push(...texts);
-    else if (role === 'tool') messages.push({ from: 'tool', callId, texts });
-    else if (role === 'assistant')
-      messages.push({ from: 'model', texts, calls: objectsOf(tool_calls).map(callOf) });
-    else messages.push({ from: 'user', texts });
-  }
-  const functions = objectsOf(body.tools).map((tool) => Tool.parse(tool).function);
-  return { system, messages, tools: functions.flatMap((tool) => toolOf(tool.name, tool.parameters)) };
-}
-
-function callOf(item: JsonObject) {
-  const { id = '', function: called } = Call.parse(item);
-  return { id, name: called.name ?? '', arguments: called.arguments };
-}
-
 /** Chat Completions, as defined by OpenAI and spoken by many servers. */
 export const openAiChat: WireDescriptor = {
   name: 'openai-chat',
@@ -93,9 +51,11 @@ export const openAiChat: WireDescriptor = {
   variables: openAiVariables,
   errorBody: openAiError,
   models: openAiModels,
-  requests: { accepted, hostedTool, usageOption, read },
+  requests: { accepted, hostedTool, usageOption },
   translation: {
     readRequest,
+    readMessages,
+    readTools,
     writeRequest,
     read: readAnswer,
     writeAnswer,

@@ -1,25 +1,8 @@
-import {
-  anything,
-  type JsonObject,
-  member,
-  object,
-  objectsOf,
-  tokens,
-  toolType,
-  wholeText,
-} from '../lenient.ts';
+import { member, tokens, toolType } from '../lenient.ts';
 import { fields, openAiAccountHeaders, openAiError, openAiModels, openAiVariables } from '../openai.ts';
-import {
-  type Accepted,
-  type ModelRequest,
-  type RequestMessage,
-  textsOf,
-  toolOf,
-  type WireDescriptor,
-  words,
-} from '../wire-descriptor.ts';
+import { type Accepted, type WireDescriptor, words } from '../wire-descriptor.ts';
 import { readAnswer } from './translation/read-answer.ts';
-import { readRequest } from './translation/read-request.ts';
+import { readMessages, readRequest, readTools } from './translation/read-request.ts';
 import { writeAnswer, writeStream } from './translation/write-answer.ts';
 import { writeRequest } from './translation/write-request.ts';
 
@@ -57,42 +40,6 @@ function hostedTool(tool: unknown): string | undefined {
   return toolType(tool);
 }
 
-const Message = object({ role: anything, content: anything });
-const Call = object({ call_id: wholeText, name: wholeText, arguments: anything, input: anything });
-const Result = object({ call_id: wholeText, output: anything });
-
-function read(body: JsonObject): ModelRequest {
-  const system = textsOf(body.instructions);
-  const messages: RequestMessage[] = [];
-  if (typeof body.input === 'string') messages.push({ from: 'user', texts: [body.input] });
-  for (const item of objectsOf(body.input)) {
-    switch (item.type) {
-      case 'function_call':
-      case 'custom_tool_call': {
-        const { call_id: id = '', name = '', arguments: given, input } = Call.parse(item);
-        messages.push({ from: 'model', texts: [], calls: [{ id, name, arguments: given ?? input }] });
-        break;
-      }
-      case 'function_call_output':
-      case 'custom_tool_call_output': {
-        const { call_id: callId = '', output } = Result.parse(item);
-        messages.push({ from: 'tool', callId, texts: textsOf(output) });
-        break;
-      }
-      case undefined:
-      case 'message': {
-        const { role, content } = Message.parse(item);
-        const texts = textsOf(content);
-        if (role === 'system' || role === 'developer') system.push(...texts);
-        else if (role === 'assistant') messages.push({ from: 'model', texts, calls: [] });
-        else messages.push({ from: 'user', texts });
-      }
-    }
-  }
-  const functions = objectsOf(body.tools).filter(({ type }) => type === 'function');
-  return { system, messages, tools: functions.flatMap((tool) => toolOf(tool.name, tool.parameters)) };
-}
-
 /** OpenAI's Responses. */
 export const openAiResponses: WireDescriptor = {
   name: 'openai-responses',
@@ -113,9 +60,11 @@ export const openAiResponses: WireDescriptor = {
   variables: openAiVariables,
   errorBody: openAiError,
   models: openAiModels,
-  requests: { accepted, hostedTool, read },
+  requests: { accepted, hostedTool },
   translation: {
     readRequest,
+    readMessages,
+    readTools,
     writeRequest,
     read: readAnswer,
     writeAnswer,

@@ -7,6 +7,7 @@ import {
   type NeutralRequest,
   type NeutralTool,
 } from '../../../translation/neutral-request.ts';
+import { samplingIn, textPart, toolFrom } from '../../../translation/read-requests.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import {
   isObject,
@@ -34,34 +35,28 @@ export const readRequest: WireTranslation['readRequest'] = (body, losses) => {
   return {
     usageAsked: true,
     messages: readMessages(body, losses),
-    tools: objectsOf(body.tools).map((tool) => toolOf(tool, losses)),
+    tools: readTools(body, losses),
     stop: stringsIn(body, 'stop_sequences'),
-    ...(fields({
+    ...samplingIn(body, ['temperature', 'topP', 'topK']),
+    ...fields({
       toolChoice: choiceOf(choice, losses),
       parallelCalls: member(choice, 'disable_parallel_tool_use') === true ? false : undefined,
       maxTokens: numberIn(body, 'max_tokens'),
-      temperature: numberIn(body, 'temperature'),
-      topP: numberIn(body, 'top_p'),
-      topK: numberIn(body, 'top_k'),
       reasoning: reasoningOf(body),
       format: formatOf(body.output_config),
-    }) as Partial<NeutralRequest>),
+    }),
   };
 };
 
 const toolMembers = words('type name description input_schema strict');
 
-function toolOf(tool: JsonObject, losses: Losses): NeutralTool {
-  // Other types name a tool whose definition only the provider has.
-  if (tool.type != null && tool.type !== 'custom') losses.refuse('tools[].type');
-  losses.rest(tool, 'tools[]', toolMembers, 'tool option');
-  const description = stringIn(tool, 'description');
-  return {
-    name: stringIn(tool, 'name') ?? losses.refuse('tools[].name'),
-    ...(description !== undefined && { description }),
-    parameters: isObject(tool.input_schema) ? tool.input_schema : {},
-    ...(tool.strict === true && { strict: true as const }),
-  };
+export function readTools(body: JsonObject, losses: Losses): NeutralTool[] {
+  return losses.each(objectsOf(body.tools), (tool) => {
+    // Other types name a tool whose definition only the provider has.
+    if (tool.type != null && tool.type !== 'custom') losses.refuse('tools[].type');
+    losses.rest(tool, 'tools[]', toolMembers, 'tool option');
+    return toolFrom(tool, tool.input_schema, 'tools[]', losses);
+  });
 }
 
 function choiceOf(choice: unknown, losses: Losses): NeutralRequest['toolChoice'] {
@@ -97,17 +92,16 @@ function formatOf(config: unknown): NeutralRequest['format'] {
 const messageMembers = words('role content');
 
 /** The system text and the messages. Blocks of a user's message become results and the user's own parts. */
-function readMessages(body: JsonObject, losses: Losses): NeutralMessage[] {
-  const messages: NeutralMessage[] = systemOf(body.system, 'system[]', losses);
-  for (const message of objectsOf(body.messages)) {
+export function readMessages(body: JsonObject, losses: Losses): NeutralMessage[] {
+  const system = systemOf(body.system, 'system[]', losses);
+  const messages = losses.each(objectsOf(body.messages), (message): NeutralMessage[] => {
     losses.rest(message, 'messages[]', messageMembers, 'message option');
     const { role, content } = message;
-    if (role === 'system') messages.push(...systemOf(content, 'messages[].content[]', losses));
-    else if (role === 'assistant')
-      messages.push({ from: 'model', parts: blocksOf(content).map((block) => modelPart(block, losses)) });
-    else messages.push(...userMessages(blocksOf(content), losses));
-  }
-  return messages;
+    if (role === 'system') return systemOf(content, 'messages[].content[]', losses);
+    if (role !== 'assistant') return userMessages(blocksOf(content), losses);
+    return [{ from: 'model', parts: losses.each(blocksOf(content), (block) => modelPart(block, losses)) }];
+  });
+  return [...system, ...messages];
 }
 
 const textMembers = words('type text');
@@ -125,22 +119,20 @@ const resultMembers = words('type tool_use_id content is_error');
 const at = 'messages[].content[]';
 
 function userMessages(blocks: readonly JsonObject[], losses: Losses): NeutralMessage[] {
-  const results: NeutralMessage[] = [];
-  const parts: Content[] = [];
-  for (const block of blocks) {
-    if (block.type !== 'tool_result') {
-      parts.push(contentOf(block, at, losses));
-      continue;
-    }
+  const { true: results = [], false: own = [] } = Object.groupBy(blocks, ({ type }) =>
+    type === 'tool_result' ? 'true' : 'false',
+  );
+  const messages = losses.each(results, (block): NeutralMessage => {
     losses.rest(block, at, resultMembers, 'message option');
-    results.push({
+    return {
       from: 'tool',
       callId: stringIn(block, 'tool_use_id') ?? losses.refuse(`${at}.tool_use_id`),
-      parts: blocksOf(block.content).map((inner) => contentOf(inner, `${at}.content[]`, losses)),
+      parts: losses.each(blocksOf(block.content), (inner) => contentOf(inner, `${at}.content[]`, losses)),
       failed: block.is_error === true,
-    });
-  }
-  return parts.length === 0 ? results : [...results, { from: 'user', parts }];
+    };
+  });
+  const parts = losses.each(own, (block) => contentOf(block, at, losses));
+  return parts.length === 0 ? messages : [...messages, { from: 'user', parts }];
 }
 
 const callMembers = words('type id name input');
@@ -149,8 +141,7 @@ const thinkingMembers = words('type thinking signature data');
 function modelPart(block: JsonObject, losses: Losses): ModelPart {
   switch (block.type) {
     case 'text':
-      losses.rest(block, at, textMembers, 'message option');
-      return { type: 'text', text: stringIn(block, 'text') ?? '' };
+      return textPart(block, at, textMembers, losses);
     case 'thinking': {
       losses.rest(block, at, thinkingMembers, 'message option');
       const signature = stringIn(block, 'signature') || undefined;
@@ -174,10 +165,7 @@ function modelPart(block: JsonObject, losses: Losses): ModelPart {
 const mediaMembers = words('type source title');
 
 function contentOf(block: JsonObject, path: string, losses: Losses): Content {
-  if (block.type === 'text') {
-    losses.rest(block, path, textMembers, 'message option');
-    return { type: 'text', text: stringIn(block, 'text') ?? '' };
-  }
+  if (block.type === 'text') return textPart(block, path, textMembers, losses);
   if (block.type !== 'image' && block.type !== 'document') return losses.refuse(`${path}.type`);
   losses.rest(block, path, mediaMembers, 'message option');
   const { source } = block;

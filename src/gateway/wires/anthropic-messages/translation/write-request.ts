@@ -11,7 +11,9 @@ import {
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import type { JsonObject } from '../../lenient.ts';
 import { argumentsOf, fields } from '../../openai.ts';
-import { defaultMaxTokens } from '../requests.ts';
+
+/** This wire requires a limit; every model since Claude 3.5 accepts this one. */
+export const defaultMaxTokens = 8192;
 
 export const writeRequest: WireTranslation['writeRequest'] = (request, losses, to) => {
   const { system, messages } = splitSystem(request.messages, losses);

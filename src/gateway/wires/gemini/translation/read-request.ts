@@ -7,6 +7,7 @@ import {
   type NeutralRequest,
   type NeutralTool,
 } from '../../../translation/neutral-request.ts';
+import { samplingIn, toolFrom } from '../../../translation/read-requests.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import {
   isObject,
@@ -38,37 +39,31 @@ export const readRequest: WireTranslation['readRequest'] = (body, losses) => {
   return {
     usageAsked: true,
     messages: readMessages(body, losses),
-    tools: objectsOf(body.tools).flatMap((tool) => toolsOf(tool, losses)),
+    tools: readTools(body, losses),
     stop: stringsIn(config, 'stopSequences'),
-    ...(fields({
+    ...samplingIn(config, undefined, (name) => name),
+    ...fields({
       toolChoice: choiceOf(body.toolConfig, losses),
       maxTokens: numberIn(config, 'maxOutputTokens'),
-      temperature: numberIn(config, 'temperature'),
-      topP: numberIn(config, 'topP'),
-      topK: numberIn(config, 'topK'),
-      seed: numberIn(config, 'seed'),
-      presencePenalty: numberIn(config, 'presencePenalty'),
-      frequencyPenalty: numberIn(config, 'frequencyPenalty'),
       reasoning: reasoningOf(config.thinkingConfig),
       format: formatOf(config, losses),
-    }) as Partial<NeutralRequest>),
+    }),
   };
 };
 
 const declarationMembers = words('name description parameters parametersJsonSchema');
 
-function toolsOf(tool: JsonObject, losses: Losses): NeutralTool[] {
-  const other = Object.keys(tool).find((name) => name !== 'functionDeclarations');
-  if (other !== undefined) losses.refuse(`tools[].${other.slice(0, 60)}`);
-  return objectsOf(tool.functionDeclarations).map((declaration) => {
-    losses.rest(declaration, 'tools[].functionDeclarations[]', declarationMembers, 'tool option');
-    const { parametersJsonSchema: schema, parameters } = declaration;
-    const description = stringIn(declaration, 'description');
-    return {
-      name: stringIn(declaration, 'name') ?? losses.refuse('tools[].functionDeclarations[].name'),
-      ...(description !== undefined && { description }),
-      parameters: isObject(schema) ? schema : isObject(parameters) ? jsonSchemaOf(parameters) : {},
-    };
+export function readTools(body: JsonObject, losses: Losses): NeutralTool[] {
+  const at = 'tools[].functionDeclarations[]';
+  return losses.each(objectsOf(body.tools), (tool) => {
+    const other = Object.keys(tool).find((name) => name !== 'functionDeclarations');
+    if (other !== undefined) losses.refuse(`tools[].${other.slice(0, 60)}`);
+    return losses.each(objectsOf(tool.functionDeclarations), (declaration) => {
+      losses.rest(declaration, at, declarationMembers, 'tool option');
+      const { parametersJsonSchema: schema, parameters } = declaration;
+      const own = isObject(parameters) ? jsonSchemaOf(parameters) : undefined;
+      return toolFrom(declaration, isObject(schema) ? schema : own, at, losses);
+    });
   });
 }
 
@@ -145,7 +140,7 @@ function inner(value: unknown, name: string): unknown {
  * Calls and responses need no ids on this wire. A call without an id gets its number in the conversation. A
  * response without an id belongs to the first call of its name that has no response yet.
  */
-function readMessages(body: JsonObject, losses: Losses): NeutralMessage[] {
+export function readMessages(body: JsonObject, losses: Losses): NeutralMessage[] {
   const waiting: { id: string; name: string }[] = [];
   let calls = 0;
   const callOf = (call: JsonObject): ModelPart => {
@@ -159,7 +154,7 @@ function readMessages(body: JsonObject, losses: Losses): NeutralMessage[] {
     const id = stringIn(given, 'id');
     const at = waiting.findIndex((call) => (id ? call.id === id : call.name === given.name));
     const [call] = at === -1 ? [] : waiting.splice(at, 1);
-    const media = objectsOf(given.parts).map((part) => contentOf(part, losses));
+    const media = losses.each(objectsOf(given.parts), (part) => contentOf(part, losses));
     return {
       from: 'tool',
       callId: id || call?.id || losses.refuse('contents[].parts[].functionResponse'),
@@ -168,15 +163,14 @@ function readMessages(body: JsonObject, losses: Losses): NeutralMessage[] {
   };
   return [
     ...systemOf(body.systemInstruction),
-    ...contentsOf(body.contents).flatMap(({ role, parts: given }): NeutralMessage[] => {
+    ...losses.each(contentsOf(body.contents), ({ role, parts: given }): NeutralMessage[] => {
       const parts = partsOf(given);
       if (role === 'model') return [{ from: 'model', parts: modelParts(parts, callOf, losses) }];
-      const results = withoutRepeated(parts).flatMap((part) =>
+      const results = losses.each(withoutRepeated(parts), (part) =>
         isObject(part.functionResponse) ? [resultOf(part.functionResponse)] : [],
       );
-      const said = parts
-        .filter((part) => !isObject(part.functionResponse))
-        .map((part) => contentOf(part, losses));
+      const own = parts.filter((part) => !isObject(part.functionResponse));
+      const said = losses.each(own, (part) => contentOf(part, losses));
       return said.length === 0 ? results : [...results, { from: 'user', parts: said }];
     }),
   ];
@@ -225,17 +219,19 @@ function modelParts(
   callOf: (call: JsonObject) => ModelPart,
   losses: Losses,
 ): ModelPart[] {
-  return parts.reduce<ModelPart[]>((read, part) => {
+  const read: ModelPart[] = [];
+  losses.each(parts, (part) => {
     const { functionCall } = part;
     const text = stringIn(part, 'text');
     if (!isObject(functionCall) && text === undefined && part.thoughtSignature === undefined)
-      return losses.refuse('contents[].parts[]');
+      losses.refuse('contents[].parts[]');
     const content: ModelPart = isObject(functionCall)
       ? callOf(functionCall)
       : { type: part.thought === true ? 'reasoning' : 'text', text: text ?? '' };
     const signature = stringIn(part, 'thoughtSignature');
-    return withSignature(read, content, signature && standIns.has(signature) ? undefined : signature);
-  }, []);
+    addSigned(read, content, signature && standIns.has(signature) ? undefined : signature);
+  });
+  return read;
 }
 
 const partMembers = words('text inlineData');
@@ -271,14 +267,10 @@ function responseContent(response: unknown, media: Content[]): { parts: Content[
  * On this wire a signature is on the part that follows the thought. In the neutral form it belongs to a part
  * of reasoning, which has no text if the model did not show its thought.
  */
-function withSignature(read: ModelPart[], content: ModelPart, signature: string | undefined): ModelPart[] {
-  const isThought = content.type === 'reasoning';
-  if (isThought) read.push(signature ? { ...content, signature } : content);
-  else {
-    const last = read.at(-1);
-    if (signature && last?.type === 'reasoning' && last.signature === undefined) last.signature = signature;
-    else if (signature) read.push({ type: 'reasoning', text: '', signature });
-    if (content.type !== 'text' || content.text !== '') read.push(content);
-  }
-  return read;
+function addSigned(read: ModelPart[], content: ModelPart, signature: string | undefined): void {
+  if (content.type === 'reasoning') return void read.push(signature ? { ...content, signature } : content);
+  const last = read.at(-1);
+  if (signature && last?.type === 'reasoning' && last.signature === undefined) last.signature = signature;
+  else if (signature) read.push({ type: 'reasoning', text: '', signature });
+  if (content.type !== 'text' || content.text !== '') read.push(content);
 }

@@ -6,12 +6,19 @@ import {
   freeFormParameters,
   type ModelPart,
   type NeutralMessage,
-  type NeutralRequest,
   type NeutralTool,
 } from '../../../translation/neutral-request.ts';
+import {
+  choiceOf,
+  documentIn,
+  formatOf,
+  imageAt,
+  samplingIn,
+  textPart,
+  toolFrom,
+} from '../../../translation/read-requests.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import {
-  inlineData,
   isNothing,
   isObject,
   type JsonObject,
@@ -41,24 +48,21 @@ export const readRequest: WireTranslation['readRequest'] = (body, losses) => {
   if (list(body.modalities).some((one) => one !== 'text')) losses.refuse('modalities');
   losses.rest(body, '', known, 'service option');
   const effort = efforts.find((one) => one === body.reasoning_effort);
+  const { tool_choice: choice, response_format: format } = body;
+  const named = member(choice, 'function') ?? member(choice, 'custom');
   return {
     usageAsked: member(body.stream_options, 'include_usage') === true,
     messages: readMessages(body, losses),
-    tools: objectsOf(body.tools).map((tool) => toolOf(tool, losses)),
+    tools: readTools(body, losses),
     stop: stringsIn(body, 'stop'),
-    ...(fields({
-      toolChoice: choiceOf(body.tool_choice, losses),
+    ...samplingIn(body),
+    ...fields({
+      toolChoice: choiceOf(choice, member(named, 'name'), losses),
       parallelCalls: typeof body.parallel_tool_calls === 'boolean' ? body.parallel_tool_calls : undefined,
       maxTokens: numberIn(body, 'max_completion_tokens') ?? numberIn(body, 'max_tokens'),
-      temperature: numberIn(body, 'temperature'),
-      topP: numberIn(body, 'top_p'),
-      topK: numberIn(body, 'top_k'),
-      seed: numberIn(body, 'seed'),
-      presencePenalty: numberIn(body, 'presence_penalty'),
-      frequencyPenalty: numberIn(body, 'frequency_penalty'),
       reasoning: effort && { effort },
-      format: formatOf(body.response_format, losses),
-    }) as Partial<NeutralRequest>),
+      format: formatOf(format, member(format, 'json_schema'), 'response_format', losses),
+    }),
   };
 };
 
@@ -66,48 +70,27 @@ const toolMembers = words('type function custom');
 const functionMembers = words('name description parameters strict');
 const customMembers = words('name description');
 
-function toolOf(tool: JsonObject, losses: Losses): NeutralTool {
-  losses.rest(tool, 'tools[]', toolMembers, 'tool option');
-  const isCustom = tool.type === 'custom';
-  const inner = tool[isCustom ? 'custom' : 'function'];
-  if (!isObject(inner)) return losses.refuse('tools[]');
-  losses.rest(inner, 'tools[].function', isCustom ? customMembers : functionMembers, 'tool option');
-  const description = stringIn(inner, 'description');
-  return {
-    name: stringIn(inner, 'name') ?? losses.refuse('tools[].function.name'),
-    ...(description !== undefined && { description }),
-    parameters: isCustom ? freeFormParameters : isObject(inner.parameters) ? inner.parameters : {},
-    ...(inner.strict === true && { strict: true as const }),
-    ...(isCustom && { freeForm: true }),
-  };
-}
-
-function choiceOf(choice: unknown, losses: Losses): NeutralRequest['toolChoice'] {
-  if (choice === 'auto' || choice === 'none' || choice === 'required') return choice;
-  const name = member(member(choice, 'function') ?? member(choice, 'custom'), 'name');
-  if (typeof name === 'string') return { tool: name };
-  return choice == null ? undefined : losses.refuse('tool_choice');
-}
-
-function formatOf(format: unknown, losses: Losses): NeutralRequest['format'] {
-  const type = member(format, 'type');
-  if (type === undefined || type === 'text') return undefined;
-  if (type === 'json_object') return {};
-  const inner = member(format, 'json_schema');
-  const schema = member(inner, 'schema');
-  if (type !== 'json_schema' || !isObject(inner) || !isObject(schema))
-    return losses.refuse('response_format');
-  const name = stringIn(inner, 'name');
-  const strict = inner.strict === true;
-  return { schema, ...(name !== undefined && { name }), ...(strict && { strict }) };
+export function readTools(body: JsonObject, losses: Losses): NeutralTool[] {
+  return losses.each(objectsOf(body.tools), (tool) => {
+    losses.rest(tool, 'tools[]', toolMembers, 'tool option');
+    const isCustom = tool.type === 'custom';
+    const inner = tool[isCustom ? 'custom' : 'function'];
+    if (!isObject(inner)) return losses.refuse('tools[]');
+    losses.rest(inner, 'tools[].function', isCustom ? customMembers : functionMembers, 'tool option');
+    const parameters = isCustom ? freeFormParameters : inner.parameters;
+    return {
+      ...toolFrom(inner, parameters, 'tools[].function', losses),
+      ...(isCustom && { freeForm: true as const }),
+    };
+  });
 }
 
 const messageMembers = words('role content');
 const resultMembers = words('role content tool_call_id name');
 const modelMembers = words('role content tool_calls refusal reasoning_content reasoning function_call audio');
 
-function readMessages(body: JsonObject, losses: Losses): NeutralMessage[] {
-  return objectsOf(body.messages).map((message): NeutralMessage => {
+export function readMessages(body: JsonObject, losses: Losses): NeutralMessage[] {
+  return losses.each(objectsOf(body.messages), (message): NeutralMessage => {
     const { role, content } = message;
     const known = role === 'assistant' ? modelMembers : role === 'tool' ? resultMembers : messageMembers;
     losses.rest(message, 'messages[]', known, 'message option');
@@ -133,19 +116,20 @@ function readMessages(body: JsonObject, losses: Losses): NeutralMessage[] {
 }
 
 function modelParts(message: JsonObject, losses: Losses): ModelPart[] {
-  for (const name of ['function_call', 'audio'])
-    if (message[name] != null) losses.refuse(`messages[].${name}`);
+  losses.each(['function_call', 'audio'], (name) =>
+    message[name] == null ? [] : losses.refuse(`messages[].${name}`),
+  );
   const reasoning = stringIn(message, 'reasoning_content') ?? stringIn(message, 'reasoning') ?? '';
   const refusal = stringIn(message, 'refusal') ?? '';
   return [
     ...(reasoning === '' ? [] : [{ type: 'reasoning' as const, text: reasoning }]),
-    ...partsOf(message.content).map((part): ModelPart => {
+    ...losses.each(partsOf(message.content), (part): ModelPart => {
       if (part.type === 'refusal') return { type: 'refusal', text: stringIn(part, 'refusal') ?? '' };
       if (part.type !== 'text') return losses.refuse('messages[].content[].type');
       return { type: 'text', text: stringIn(part, 'text') ?? '' };
     }),
     ...(refusal === '' ? [] : [{ type: 'refusal' as const, text: refusal }]),
-    ...objectsOf(message.tool_calls).map((call): ModelPart => {
+    ...losses.each(objectsOf(message.tool_calls), (call): ModelPart => {
       const custom = call.type === 'custom';
       const inner = custom ? call.custom : call.function;
       const given = member(inner, custom ? 'input' : 'arguments');
@@ -172,27 +156,23 @@ const imageMembers = words('type image_url');
 const at = 'messages[].content[]';
 
 function contentsOf(content: unknown, losses: Losses): Content[] {
-  return partsOf(content).map((part): Content => {
-    if (part.type === 'text') {
-      losses.rest(part, at, textMembers, 'message option');
-      return { type: 'text', text: stringIn(part, 'text') ?? '' };
+  return losses.each(partsOf(content), (part): Content => {
+    switch (part.type) {
+      case 'text':
+        return textPart(part, at, textMembers, losses);
+      case 'image_url': {
+        losses.rest(part, at, imageMembers, 'message option');
+        const image = isObject(part.image_url) ? part.image_url : { url: part.image_url };
+        if (image.detail != null && image.detail !== 'auto')
+          losses.drop(`${at}.image_url.detail`, 'message option');
+        return imageAt(stringIn(image, 'url') ?? losses.refuse(`${at}.image_url.url`));
+      }
+      case 'file': {
+        const { file } = part;
+        return documentIn(member(file, 'file_data'), member(file, 'filename')) ?? losses.refuse(`${at}.file`);
+      }
+      default:
+        return losses.refuse(`${at}.type`);
     }
-    if (part.type === 'image_url') {
-      losses.rest(part, at, imageMembers, 'message option');
-      const image = isObject(part.image_url) ? part.image_url : { url: part.image_url };
-      if (image.detail != null && image.detail !== 'auto')
-        losses.drop(`${at}.image_url.detail`, 'message option');
-      const url = stringIn(image, 'url') ?? losses.refuse(`${at}.image_url.url`);
-      const inline = inlineData(url);
-      return { type: 'image', ...(inline ?? { url }) };
-    }
-    if (part.type === 'file') {
-      const data = member(part.file, 'file_data');
-      const inline = typeof data === 'string' ? inlineData(data) : undefined;
-      if (!inline) return losses.refuse(`${at}.file`);
-      const name = member(part.file, 'filename');
-      return { type: 'document', ...inline, ...(typeof name === 'string' && { name }) };
-    }
-    return losses.refuse(`${at}.type`);
   });
 }

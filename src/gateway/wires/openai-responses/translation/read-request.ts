@@ -10,9 +10,17 @@ import {
   type NeutralRequest,
   type NeutralTool,
 } from '../../../translation/neutral-request.ts';
+import {
+  choiceOf,
+  documentIn,
+  formatOf,
+  imageAt,
+  samplingIn,
+  textPart,
+  toolFrom,
+} from '../../../translation/read-requests.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import {
-  inlineData,
   isNothing,
   isObject,
   type JsonObject,
@@ -44,34 +52,28 @@ export const readRequest: WireTranslation['readRequest'] = (body, losses) => {
     if (name !== 'reasoning.encrypted_content') losses.drop('include', 'answer detail');
   }
   if (member(body.text, 'verbosity') != null) losses.drop('text.verbosity', 'sampling');
+  const { tool_choice: choice } = body;
+  const named = isObject(choice) ? stringIn(choice, 'name') : undefined;
+  const format = member(body.text, 'format');
   return {
     usageAsked: true,
     messages: readMessages(body, losses),
-    tools: readTools(objectsOf(body.tools), losses),
+    tools: readTools(body, losses),
     stop: stringsIn(body, 'stop'),
-    ...(fields({
-      toolChoice: choiceOf(body.tool_choice, losses),
+    ...samplingIn(body),
+    ...fields({
+      toolChoice: choiceOf(choice, named && inGroup(member(choice, 'namespace'), named), losses),
       parallelCalls: typeof body.parallel_tool_calls === 'boolean' ? body.parallel_tool_calls : undefined,
       maxTokens: numberIn(body, 'max_output_tokens'),
-      temperature: numberIn(body, 'temperature'),
-      topP: numberIn(body, 'top_p'),
-      topK: numberIn(body, 'top_k'),
-      seed: numberIn(body, 'seed'),
-      presencePenalty: numberIn(body, 'presence_penalty'),
-      frequencyPenalty: numberIn(body, 'frequency_penalty'),
       reasoning: reasoningAsked(body.reasoning, losses),
-      format: formatOf(member(body.text, 'format'), losses),
-    }) as Partial<NeutralRequest>),
+      format: formatOf(format, format, 'text.format', losses),
+    }),
   };
 };
 
-function choiceOf(choice: unknown, losses: Losses): NeutralRequest['toolChoice'] {
-  if (choice === 'auto' || choice === 'none' || choice === 'required') return choice;
-  if (choice == null) return undefined;
-  const name = member(choice, 'name');
-  if (typeof name !== 'string') return losses.refuse('tool_choice');
-  const group = member(choice, 'namespace');
-  return { tool: typeof group === 'string' ? groupedName(group, name) : name };
+/** The name of a tool, which may be in a group. */
+function inGroup(group: unknown, name: string): string {
+  return typeof group === 'string' ? groupedName(group, name) : name;
 }
 
 function reasoningAsked(reasoning: unknown, losses: Losses): NeutralRequest['reasoning'] {
@@ -81,49 +83,36 @@ function reasoningAsked(reasoning: unknown, losses: Losses): NeutralRequest['rea
   return effort && { effort };
 }
 
-function formatOf(format: unknown, losses: Losses): NeutralRequest['format'] {
-  if (!isObject(format) || format.type === 'text') return undefined;
-  if (format.type === 'json_object') return {};
-  const { schema } = format as JsonObject;
-  if (format.type !== 'json_schema' || !isObject(schema)) return losses.refuse('text.format');
-  const name = stringIn(format, 'name');
-  return { schema, ...(name !== undefined && { name }), ...(format.strict === true && { strict: true }) };
-}
-
 const functionMembers = words('type name description parameters strict');
 const customMembers = words('type name description');
 const groupMembers = words('type name description tools');
 
 /** The tools of a group become tools of their own. */
-function readTools(tools: readonly JsonObject[], losses: Losses, group?: string): NeutralTool[] {
-  return tools.flatMap((tool) => {
-    const name = stringIn(tool, 'name') ?? losses.refuse('tools[].name');
+export function readTools({ tools }: JsonObject, losses: Losses, group?: string): NeutralTool[] {
+  return losses.each(objectsOf(tools), (tool) => {
     if (tool.type === 'namespace' && group === undefined) {
       losses.rest(tool, 'tools[]', groupMembers, 'tool option');
-      return readTools(objectsOf(tool.tools), losses, name);
+      return readTools(tool, losses, stringIn(tool, 'name') ?? losses.refuse('tools[].name'));
     }
     if (tool.type !== 'function' && tool.type !== 'custom') return losses.refuse('tools[].type');
     const isCustom = tool.type === 'custom';
     losses.rest(tool, 'tools[]', isCustom ? customMembers : functionMembers, 'tool option');
-    const description = stringIn(tool, 'description');
+    const read = toolFrom(tool, isCustom ? freeFormParameters : tool.parameters, 'tools[]', losses);
     return {
-      name: group === undefined ? name : groupedName(group, name),
-      ...(description !== undefined && { description }),
-      parameters: isCustom ? freeFormParameters : isObject(tool.parameters) ? tool.parameters : {},
-      ...(tool.strict === true && { strict: true as const }),
-      ...(group !== undefined && { group: { name: group, tool: name } }),
+      ...read,
+      name: inGroup(group, read.name),
+      ...(group !== undefined && { group: { name: group, tool: read.name } }),
       ...(isCustom && { freeForm: true as const }),
     };
   });
 }
 
 /** Items of the model that follow each other are one message. */
-function readMessages(body: JsonObject, losses: Losses): NeutralMessage[] {
+export function readMessages(body: JsonObject, losses: Losses): NeutralMessage[] {
   const messages: NeutralMessage[] = textsOf(body.instructions).map((text) => ({ from: 'system', text }));
   if (typeof body.input === 'string')
     messages.push({ from: 'user', parts: [{ type: 'text', text: body.input }] });
-  for (const item of objectsOf(body.input)) {
-    const message = messageOf(item, losses);
+  for (const message of losses.each(objectsOf(body.input), (item) => messageOf(item, losses))) {
     const last = messages.at(-1);
     if (message.from === 'model' && last?.from === 'model') last.parts.push(...message.parts);
     else messages.push(message);
@@ -148,16 +137,12 @@ function messageOf(item: JsonObject, losses: Losses): NeutralMessage {
     case 'custom_tool_call': {
       losses.rest(item, 'input[]', callMembers, 'message option');
       const name = stringIn(item, 'name') ?? losses.refuse('input[].name');
-      const group = stringIn(item, 'namespace');
       const given =
         item.type === 'function_call'
           ? (stringIn(item, 'arguments') ?? '{}')
           : freeFormArguments(stringIn(item, 'input') ?? '');
-      const call = { type: 'call' as const, id: id(), arguments: given };
-      return {
-        from: 'model',
-        parts: [{ ...call, name: group === undefined ? name : groupedName(group, name) }],
-      };
+      const call = { id: id(), name: inGroup(item.namespace, name), arguments: given };
+      return { from: 'model', parts: [{ type: 'call', ...call }] };
     }
     case 'function_call_output':
     case 'custom_tool_call_output':
@@ -172,7 +157,7 @@ function saidBy({ role, content }: JsonObject, losses: Losses): NeutralMessage {
   if (role === 'system' || role === 'developer') return { from: 'system', text: textsOf(content).join('\n') };
   if (role !== 'assistant') return { from: 'user', parts: contentsOf(content, losses) };
   if (typeof content === 'string') return { from: 'model', parts: [{ type: 'text', text: content }] };
-  const parts = objectsOf(content).map((part): ModelPart => {
+  const parts = losses.each(objectsOf(content), (part): ModelPart => {
     if (part.type === 'refusal') return { type: 'refusal', text: stringIn(part, 'refusal') ?? '' };
     return { type: 'text', text: stringIn(part, 'text') ?? losses.refuse('input[].content[].type') };
   });
@@ -184,24 +169,17 @@ const at = 'input[].content[]';
 
 function contentsOf(content: unknown, losses: Losses): Content[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
-  return objectsOf(content).map((part): Content => {
+  return losses.each(objectsOf(content), (part): Content => {
     switch (part.type) {
       case 'input_text':
       case 'output_text':
       case 'text':
-        losses.rest(part, at, textMembers, 'message option');
-        return { type: 'text', text: stringIn(part, 'text') ?? '' };
-      case 'input_image': {
+        return textPart(part, at, textMembers, losses);
+      case 'input_image':
         if (part.detail != null && part.detail !== 'auto') losses.drop(`${at}.detail`, 'message option');
-        const url = stringIn(part, 'image_url') ?? losses.refuse(`${at}.image_url`);
-        return { type: 'image', ...(inlineData(url) ?? { url }) };
-      }
-      case 'input_file': {
-        const inline = inlineData(stringIn(part, 'file_data') ?? '');
-        if (!inline) return losses.refuse(`${at}.file_data`);
-        const name = stringIn(part, 'filename');
-        return { type: 'document', ...inline, ...(name !== undefined && { name }) };
-      }
+        return imageAt(stringIn(part, 'image_url') ?? losses.refuse(`${at}.image_url`));
+      case 'input_file':
+        return documentIn(part.file_data, part.filename) ?? losses.refuse(`${at}.file_data`);
       default:
         return losses.refuse(`${at}.type`);
     }
