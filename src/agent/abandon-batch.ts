@@ -220,18 +220,17 @@ export async function abandonCanceled(
 
 /** Stores a trial as void, with its report. Returns false if another agent has the trial. */
 async function voidTrial(
-  { key, ordinal, runId, caseName, taskIndex, origin }: StoredTrial,
+  trial: StoredTrial,
   model: string,
   { ledger, claims, clock }: AbandonParts,
   signal: AbortSignal,
 ): Promise<boolean> {
   try {
-    using lease = await claims.acquire({ runId, ordinal, origin }, signal);
-    const attempt = ledger.trials.beginAttempt(key);
+    using lease = await claims.acquire(trial, signal);
+    const attempt = ledger.trials.beginAttempt(trial.key);
     const result = resultOfAbandoned(clock.now(), attempt.number > 1);
-    const sessionId = `${runId}/${ordinal}/${attempt.number}`;
-    const subject = { caseName, taskIndex, ordinal, model, sessionId };
-    await ledger.trials.finish(attempt, finishedTrial(result, subject, lease.number));
+    const finished = finishedTrial(result, { ...trial, model }, attempt, lease.number);
+    await ledger.trials.finish(attempt, finished);
     lease.settle();
     return true;
   } catch (error) {

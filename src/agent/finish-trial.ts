@@ -126,18 +126,11 @@ async function attemptTrial(
   }
   // If the trial did not call its model, it does not show that the model works.
   if (!failure && !given && result.cause?.kind !== 'harness') passage?.worked();
-  const subject = {
-    caseName: spec.caseName,
-    taskIndex: spec.taskIndex,
-    ordinal: spec.ordinal,
-    model: spec.model,
-    sessionId: `${spec.runId}/${spec.ordinal}/${attempt.number}`,
-  };
   // The next trial runs while the disk syncs this result. One that is void may stop its variant.
   if (result.verdict !== 'void') passage?.[Symbol.dispose]();
   await confirmLease(lease, attempt, result, parts, signal);
   await storeResult(
-    () => ledger.trials.finish(attempt, finishedTrial(result, subject, lease.number)),
+    () => ledger.trials.finish(attempt, finishedTrial(result, spec, attempt, lease.number)),
     { ...parts, note: (message) => observe({ kind: 'unstored', message }) },
     signal,
   );

@@ -36,15 +36,19 @@ export interface OpenRecord extends Partial<TrialRecord> {
   failedAsk?: SandboxedAsk;
 }
 
-/** What is to be done in a step. A trial without steps is one step. */
-export interface StepPlan {
-  /** The spec of the step. */
-  spec: TrialSpec;
-  /** The whole trial. */
+/** The sandbox in which the phases of a trial work, with what they need around it. */
+export interface TrialSandbox
+  extends Pick<
+    StartedSandbox,
+    'container' | 'imageId' | 'prepared' | 'kit' | 'services' | 'startUp' | 'port' | 'isCommittable'
+  > {
+  users: AgentUsers;
+  parts: TrialParts;
+  /** The whole trial. A phase gets the plan of the step that it works on. */
   whole: TrialSpec;
-  /** From 0. */
-  index: number;
-  isLast: boolean;
+  /** The step, from 0. A trial without steps is one step. */
+  step: number;
+  isLastStep: boolean;
   /** Brings an untouched sandbox to where this step's harness began, without the work of earlier steps. */
   reach(container: Container): Promise<void>;
   /**
@@ -57,16 +61,6 @@ export interface StepPlan {
         run: (solution: TrialSolution, spec: TrialSpec) => Promise<void>,
       ) => Promise<void>)
     | undefined;
-}
-
-/** The sandbox in which the phases of a trial work, with what they need around it. */
-export interface TrialSandbox
-  extends Pick<
-    StartedSandbox,
-    'container' | 'imageId' | 'prepared' | 'kit' | 'services' | 'startUp' | 'port' | 'isCommittable'
-  > {
-  users: AgentUsers;
-  parts: TrialParts;
   /** Other sandboxes, in which no harness ran. */
   graders: GradingSandboxes;
   /** Undefined if the trial has no model, not even a judge. */
@@ -88,7 +82,7 @@ export interface KeepParts {
 /** Keeps what one trial left, at the right moment between the phases that need its sandbox. */
 export interface Keeping {
   /** Begins, after collect. */
-  begin(plan: StepPlan, sandbox: TrialSandbox, found: OpenRecord): void;
+  begin(plan: TrialSpec, sandbox: TrialSandbox, found: OpenRecord): void;
   /** Resolves when the sandbox may be changed. Never rejects. Undefined if nothing is being kept. */
   readonly done: Promise<unknown> | undefined;
   /** What was kept; undefined if there was nothing to keep. */
@@ -109,7 +103,7 @@ export interface Phase {
    * What the phase finds if it has nothing to do; then `run` is not called. Undefined if it has something to
    * do.
    */
-  idle?(plan: StepPlan): OpenRecord | undefined;
+  idle?(plan: TrialSpec): OpenRecord | undefined;
   /**
    * Returns what the phase found, which is added to the record. A verdict ends the trial. Throws a
    * `TrialFailure` if it is known whose fault a failure is, and an `OffsiteError` if experiments shall show
@@ -117,7 +111,7 @@ export interface Phase {
    *
    * @param record what earlier phases found
    */
-  run(plan: StepPlan, sandbox: TrialSandbox, record: OpenRecord): Promise<OpenRecord>;
+  run(plan: TrialSpec, sandbox: TrialSandbox, record: OpenRecord): Promise<OpenRecord>;
 }
 
 interface GradingContext {
@@ -215,7 +209,8 @@ export type RunPhase = (phase: Phase, ...args: Parameters<Phase['run']>) => Retu
 
 /** Runs the phases of a trial, announces them, and keeps how long each one took. */
 export class PhaseTimer {
-  readonly timings: PhaseTiming[] = [];
+  readonly #timings: PhaseTiming[] = [];
+  readonly #startedAt: number;
   readonly #clock: Clock;
   readonly #onPhase: (phase: PhaseName) => void;
   #current: PhaseName = 'sandbox';
@@ -223,12 +218,18 @@ export class PhaseTimer {
   /** @param onPhase called when a phase begins */
   constructor(clock: Clock, onPhase: (phase: PhaseName) => void) {
     this.#clock = clock;
+    this.#startedAt = clock.now();
     this.#onPhase = onPhase;
   }
 
   /** The phase that began last. */
   get current(): PhaseName {
     return this.#current;
+  }
+
+  /** When the trial ran, and its phases. */
+  times(): Pick<TrialRecord, 'startedAt' | 'finishedAt' | 'phases'> {
+    return { startedAt: this.#startedAt, finishedAt: this.#clock.now(), phases: this.#timings };
   }
 
   /** @param step the step of the trial that the phases are part of, if the trial has several */
@@ -244,7 +245,7 @@ export class PhaseTimer {
       return await work();
     } finally {
       const durationMs = this.#clock.now() - startedAt;
-      this.timings.push({ name, ...(step !== undefined && { step }), startedAt, durationMs });
+      this.#timings.push({ name, ...(step !== undefined && { step }), startedAt, durationMs });
     }
   }
 }

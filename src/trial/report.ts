@@ -3,6 +3,7 @@ import { reportedOutput } from '../bounds/sandbox.ts';
 import type { ReportedOutcome, ReportedTrial, TrajectoryEntry } from '../contract/report.ts';
 import type { Blob } from '../ledger/blobs.ts';
 import type { FinishedTrial } from '../ledger/trials.ts';
+import type { BegunAttempt } from '../record/attempt.ts';
 import type { CommandEntry } from '../record/harness.ts';
 import { listingOf } from '../record/listing.ts';
 import { commandsOf } from '../record/timeline.ts';
@@ -10,12 +11,9 @@ import type { TrialRecord } from '../record/trial-record.ts';
 import { usageFields, usageOf } from '../record/usage.ts';
 import { captured, reportedForm } from '../validate/record.ts';
 import { recordPath } from './collect/artifacts.ts';
+import type { TrialSpec } from './spec.ts';
 
-export interface ReportSubject {
-  caseName: string;
-  taskIndex: number;
-  ordinal: number;
-  model: string;
+export interface ReportSubject extends Omit<ReportedSpec, 'runId'> {
   /** Identifies the trial in its `Started` event. */
   sessionId: string;
   /** The blob with the stored record, which the report names. Undefined for a platform's own trials. */
@@ -52,13 +50,18 @@ export function reportOf(result: TrialRecord, subject: ReportSubject): ReportedT
   return report;
 }
 
+type ReportedSpec = Pick<TrialSpec, 'runId' | 'caseName' | 'taskIndex' | 'ordinal' | 'model'>;
+
 /** What the ledger keeps of a trial that has ended. */
 export function finishedTrial(
   result: TrialRecord,
-  subject: Omit<ReportSubject, 'record'>,
+  { runId, caseName, taskIndex, ordinal, model }: ReportedSpec,
+  attempt: BegunAttempt,
   lease: number | undefined,
 ): FinishedTrial {
   const { verdict, cause, fingerprint, left } = result;
+  const sessionId = `${runId}/${ordinal}/${attempt.number}`;
+  const subject = { caseName, taskIndex, ordinal, model, sessionId };
   const report = (record: Blob) => reportOf(result, { ...subject, record });
   return { verdict, cause, result, fingerprint, listing: listingOf(result), report, left, lease };
 }

@@ -18,7 +18,6 @@ import {
   GradingSandboxes,
   type OpenRecord,
   PhaseTimer,
-  type StepPlan,
   type TrialParts,
   type TrialSandbox,
 } from './phase.ts';
@@ -43,7 +42,6 @@ export async function runTrial(
   const clock = steadyClock(given.clock);
   const parts = { ...given, clock };
   const { sandboxes } = parts;
-  const startedAt = clock.now();
   const begun = given.clock.steady?.();
   const timer = new PhaseTimer(clock, onPhase);
   let found: OpenRecord = {};
@@ -53,7 +51,7 @@ export async function runTrial(
   await using opened = new AsyncDisposableStack();
   try {
     models = openModels(spec, parts);
-    opened.use(models?.session);
+    opened.use(models);
     using held = new DisposableStack();
     held.defer(() => sandboxes.forget(spec));
     sandboxes.start(spec, signal);
@@ -86,7 +84,7 @@ export async function runTrial(
   if (missed && found.cause?.kind !== 'replay') found = { ...found, verdict: 'void', cause: missed };
   const ended = given.clock.steady?.();
   return {
-    ...recordOf(spec, found, { account, startedAt, finishedAt: clock.now(), phases: timer.timings }),
+    ...recordOf(spec, found, { account, ...timer.times() }),
     ...(sandboxes.engineName !== undefined && { engine: sandboxes.engineName }),
     ...(spec.environment.source && { source: sourceOf(spec.environment.source) }),
     ...(begun && ended && { steady: { of: begun.of, startedAt: begun.at, finishedAt: ended.at } }),
@@ -138,7 +136,7 @@ interface StepsRun {
  */
 async function runSteps(
   trial: TrialSpec,
-  place: Omit<TrialSandbox, 'users'>,
+  place: Omit<TrialSandbox, 'users' | 'whole' | 'step' | 'isLastStep' | 'reach' | 'solve'>,
   base: OpenRecord,
   { timer, keep }: StepsRun,
 ): Promise<void> {
@@ -152,12 +150,12 @@ async function runSteps(
     const isLast = index === steps.length - 1;
     const at = { users, signal };
     /** How an untouched sandbox is brought to where these steps have begun. */
-    const reaching = (steps: readonly TrialStep[]): Pick<StepPlan, 'reach' | 'solve'> => ({
-      reach: (fresh) => reachSteps(steps, fresh, { spec }, at),
+    const reaching = (steps: readonly TrialStep[]): Pick<TrialSandbox, 'reach' | 'solve'> => ({
+      reach: (fresh) => reachSteps(steps, fresh, spec, at),
       solve: steps.some(({ solution }) => !solution)
         ? undefined
         : (fresh, run) =>
-            reachSteps(steps, fresh, { spec }, at, async (one) => {
+            reachSteps(steps, fresh, spec, at, async (one) => {
               if (one.solution) await run(one.solution, stepSpec(trial, one));
             }),
     });
@@ -167,8 +165,8 @@ async function runSteps(
     const whole = step ? withTestsOf(trial, step) : trial;
     using own = step?.tests.fresh && new GradingSandboxes({ spec: whole, parts, signal, services });
     own?.start();
-    const sandbox = { ...place, users, graders: own ?? place.graders };
-    const plan: StepPlan = { spec, whole, index, isLast, ...reached };
+    const graders = own ?? place.graders;
+    const sandbox = { ...place, users, graders, whole, step: index, isLastStep: isLast, ...reached };
     const run = timer.phasesOf(step?.name);
     const here: RanStep = { step, startedAt: clock.now(), finishedAt: clock.now(), found: {} };
     ran.push(here);
@@ -177,10 +175,10 @@ async function runSteps(
       here.finishedAt = clock.now();
       keep({ ...base, ...combinedSteps(trial, ran) });
     };
-    const before = { ...plan, ...reaching(until.slice(0, -1)) };
-    if (step) add(await run(beginStep(step, index === 0), before, sandbox, {}));
-    const damage = await damageDone(async () => add(await run(harness, plan, sandbox, {})));
-    add(await grade(plan, sandbox, { ...base, ...here.found }, run, damage));
+    const before = { ...sandbox, ...reaching(until.slice(0, -1)) };
+    if (step) add(await run(beginStep(step), spec, before, {}));
+    const damage = await damageDone(async () => add(await run(harness, spec, sandbox, {})));
+    add(await grade(spec, sandbox, { ...base, ...here.found }, run, damage));
     if (here.found.verdict !== 'passed') break;
     // The next step's agent never sees the tests, nor what they wrote.
     if (step && !step.tests.fresh && !isLast) await putTests(container, { ...step.tests, files: [] }, signal);

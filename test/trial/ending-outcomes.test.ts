@@ -188,7 +188,7 @@ test('what another role met, or what came after an answer, is not told of the fi
 test('whose work is graded: an agent that was there, one that was not, one that nobody saw', async () => {
   const left = (account: ModelAccount, at: Place, more: object = {}) => {
     const { spec, sandbox } = trialOf(account, at);
-    return agentWhoLeft({ spec }, { ...sandbox, ...more });
+    return agentWhoLeft(spec, { ...sandbox, ...more });
   };
   expect(await left(accounts.answered as ModelAccount, {})).toBe('acted');
   expect(await left(asked, {})).toBe('absent');

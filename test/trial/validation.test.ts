@@ -3,12 +3,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { freshVerify } from '../../src/suite/plan.ts';
 import { validate } from '../../src/trial/grade/validate.ts';
-import {
-  GradingSandboxes,
-  type StepPlan,
-  type TrialParts,
-  type TrialSandbox,
-} from '../../src/trial/phase.ts';
+import { GradingSandboxes, type TrialParts, type TrialSandbox } from '../../src/trial/phase.ts';
 import { Sandboxes } from '../../src/trial/prepare/sandboxes.ts';
 import { bench, sharedBench } from './shared-bench.ts';
 import { specOf, validator } from './trial-bench.ts';
@@ -195,5 +190,5 @@ async function graded(source: string, said: () => Promise<string>, onError: 'voi
     services: undefined,
   });
   const place = { ...sandbox, parts, graders, signal, models: { session } };
-  return await validate.run({ spec } as StepPlan, place as unknown as TrialSandbox, {});
+  return await validate.run(spec, place as unknown as TrialSandbox, {});
 }

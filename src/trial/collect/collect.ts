@@ -11,15 +11,9 @@ import type { FileChange } from '../../record/files.ts';
 import type { HarnessEvent } from '../../record/harness.ts';
 import type { CollectCommand } from '../../suite/case-tests.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
-import {
-  FreshSandbox,
-  type OpenRecord,
-  type Phase,
-  type StepPlan,
-  type TrialParts,
-  type TrialSandbox,
-} from '../phase.ts';
+import { FreshSandbox, type OpenRecord, type Phase, type TrialParts, type TrialSandbox } from '../phase.ts';
 import { gradingEnvironment } from '../prepare/environment.ts';
+import type { TrialSpec } from '../spec.ts';
 import { type ArtifactCollection, artifactCollection, trajectoryArtifact } from './artifacts.ts';
 import { ChangedTexts } from './file-texts.ts';
 import { needsWholeSandbox } from './keep-left.ts';
@@ -37,15 +31,15 @@ import {
 /** Collects the harness's changes and artifacts before grading adds to them. */
 export const collect: Phase = { name: 'collect', run };
 
-async function run(plan: StepPlan, sandbox: TrialSandbox, found: OpenRecord): Promise<OpenRecord> {
+async function run(spec: TrialSpec, sandbox: TrialSandbox, found: OpenRecord): Promise<OpenRecord> {
   const { parts, signal } = sandbox;
   const ms = workspaceFiles.time.reading;
   // For a later grading, these commands ran before the state was kept.
-  const commands = sandbox.restored ? [] : (plan.spec.tests?.collect ?? []);
+  const commands = sandbox.restored ? [] : (spec.tests?.collect ?? []);
   const notes = await runCollectCommands(sandbox.container, commands, parts, signal);
   using deadline = startDeadline(parts.clock, ms, signal);
   const { filesChanged, changes, collection, carry, packed, protectedChanged, paths } = await read(
-    plan,
+    spec,
     sandbox,
     found,
     deadline.signal,
@@ -53,8 +47,8 @@ async function run(plan: StepPlan, sandbox: TrialSandbox, found: OpenRecord): Pr
   signal.throwIfAborted();
   const newNotes = [
     ...notes,
-    ...cacheNote(plan, sandbox, filesChanged),
-    ...(await unmatchedNote(plan, sandbox)),
+    ...cacheNote(spec, sandbox, filesChanged),
+    ...(await unmatchedNote(spec, sandbox)),
     ...deepNote(sandbox, paths ?? filesChanged),
   ];
   const trajectory = await trajectoryArtifact(found.trajectory ?? [], parts.blobs);
@@ -72,7 +66,7 @@ async function run(plan: StepPlan, sandbox: TrialSandbox, found: OpenRecord): Pr
 
 /** Notes that protected folders have caches that do not count. */
 function cacheNote(
-  { spec }: StepPlan,
+  spec: TrialSpec,
   { parts }: TrialSandbox,
   filesChanged: readonly string[],
 ): HarnessEvent[] {
@@ -87,7 +81,7 @@ function cacheNote(
  * Notes which patterns match no file of the prepared workspace. Such a pattern may be misspelled, or name
  * files that must not be added.
  */
-async function unmatchedNote({ spec }: StepPlan, { parts, prepared }: TrialSandbox): Promise<HarnessEvent[]> {
+async function unmatchedNote(spec: TrialSpec, { parts, prepared }: TrialSandbox): Promise<HarnessEvent[]> {
   if (spec.protected.length === 0) return [];
   const { state } = await prepared();
   if (state === 'large') return [];
@@ -124,12 +118,11 @@ interface Reading {
 }
 
 async function read(
-  plan: StepPlan,
+  spec: TrialSpec,
   sandbox: TrialSandbox,
   found: OpenRecord,
   deadline: AbortSignal,
 ): Promise<Reading> {
-  const { spec } = plan;
   const { container, restored } = sandbox;
   try {
     // Many agents only answer and change no files. A restored sandbox looks untouched, because its image
@@ -140,7 +133,7 @@ async function read(
       (await container.isUntouched(container.workingDir, deadline))
     )
       return { filesChanged: [], changes: [], carry: 'nothing', protectedChanged: [] };
-    return (await readWhole(plan, sandbox, deadline)) ?? (await readLarge(plan, sandbox, found, deadline));
+    return (await readWhole(spec, sandbox, deadline)) ?? (await readLarge(spec, sandbox, found, deadline));
   } catch (error) {
     if (!(error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND')) throw error;
     // The harness removed its workspace. Create an empty one, so that its absence is graded and is not an
@@ -155,7 +148,7 @@ async function read(
  * that.
  */
 async function readWhole(
-  { spec }: StepPlan,
+  spec: TrialSpec,
   { parts, container, prepared }: TrialSandbox,
   deadline: AbortSignal,
 ): Promise<Reading | undefined> {
@@ -188,17 +181,17 @@ function carryOf(before: Manifest, after: Manifest): Carry {
 }
 
 async function readLarge(
-  plan: StepPlan,
+  spec: TrialSpec,
   sandbox: TrialSandbox,
   found: OpenRecord,
   deadline: AbortSignal,
 ): Promise<Reading> {
   const { parts, container, restored } = sandbox;
   const filesChanged = restored ? [...restored.filesChanged] : await reportedFiles(container, deadline);
-  const collection = artifactCollection(container, plan.spec, parts.blobs);
-  const largest = await largestWorkspace(plan, sandbox, found);
+  const collection = artifactCollection(container, spec, parts.blobs);
+  const largest = await largestWorkspace(spec, sandbox, found);
   await collection.readAll(deadline, largest);
-  const protectedChanged = await protectedInLarge(plan, sandbox, largest, deadline);
+  const protectedChanged = await protectedInLarge(spec, sandbox, largest, deadline);
   return { filesChanged, carry: 'all', protectedChanged, collection };
 }
 
@@ -207,22 +200,21 @@ async function readLarge(
  * content.
  */
 async function protectedInLarge(
-  plan: StepPlan,
+  spec: TrialSpec,
   sandbox: TrialSandbox,
   maxBytes: number,
   deadline: AbortSignal,
 ): Promise<string[]> {
-  const { spec } = plan;
   if (spec.protected.length === 0) return [];
-  const before = await protectedBefore(plan, sandbox, deadline);
+  const before = await protectedBefore(spec, sandbox, deadline);
   const after = await protectedState(sandbox.container, protectionOf(spec), maxBytes, deadline);
   return changedFiles(before, after);
 }
 
 /** The protected files as prepare left them. */
 export async function protectedBefore(
-  { spec, whole }: StepPlan,
-  { parts, prepared, imageId, signal, services }: TrialSandbox,
+  spec: TrialSpec,
+  { whole, parts, prepared, imageId, signal, services }: TrialSandbox,
   deadline: AbortSignal,
 ): Promise<Manifest> {
   const { state } = await prepared();
@@ -272,7 +264,7 @@ async function runCollectCommands(
  * before it is ended.
  */
 export async function largestWorkspace(
-  { spec }: StepPlan,
+  spec: TrialSpec,
   { container, prepared, signal }: TrialSandbox,
   found: OpenRecord,
 ): Promise<number> {

@@ -11,7 +11,7 @@ import type { Container } from '../../engine/container.ts';
 import type { Workspaces } from '../../ledger/workspaces.ts';
 import type { LeftState } from '../../record/files.ts';
 import type { StreamSearch } from '../../redaction/redactor.ts';
-import type { Keeping, KeepParts, OpenRecord, StepPlan, TrialSandbox } from '../phase.ts';
+import type { Keeping, KeepParts, OpenRecord, TrialSandbox } from '../phase.ts';
 import type { TrialSpec } from '../spec.ts';
 
 /** Why what a trial left is not kept. */
@@ -31,12 +31,12 @@ type GradingParts = Pick<TrialSpec, 'verify' | 'verifyPlace' | 'tests' | 'valida
  * after collect. Rejects only if the signal aborts: a trial does not depend on this.
  */
 async function keepLeft(
-  { spec, whole }: StepPlan,
+  spec: TrialSpec,
   sandbox: TrialSandbox,
   found: OpenRecord,
   { store, budget }: KeepParts,
 ): Promise<LeftState> {
-  const { parts, signal } = sandbox;
+  const { whole, parts, signal } = sandbox;
   using deadline = startDeadline(parts.clock, keptWorkspaces.time.keeping, signal);
   try {
     if (whole.steps) throw new NotKept('workspaces of trials with several steps are not kept');
@@ -177,9 +177,9 @@ function seconds(ms: number): string {
 export function keeping(parts: KeepParts | undefined): Keeping {
   let kept: Promise<LeftState> | undefined;
   return {
-    begin(plan, sandbox, found) {
+    begin(spec, sandbox, found) {
       if (parts === undefined || kept !== undefined) return;
-      kept = keepLeft(plan, sandbox, found, parts);
+      kept = keepLeft(spec, sandbox, found, parts);
       kept.catch(() => undefined);
     },
     get done() {

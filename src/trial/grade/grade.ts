@@ -14,7 +14,6 @@ import {
   type OpenRecord,
   type Phase,
   type RunPhase,
-  type StepPlan,
   type TrialParts,
   type TrialSandbox,
 } from '../phase.ts';
@@ -56,17 +55,17 @@ interface Graded {
  * @param damage why nothing could run in the sandbox when the harness had ended. Undefined if all could
  */
 export async function grade(
-  plan: StepPlan,
+  spec: TrialSpec,
   sandbox: TrialSandbox,
   record: OpenRecord,
   runPhase: RunPhase,
   damage?: OffsiteError,
 ): Promise<OpenRecord> {
-  const first = damage ? thrown(damage, 'harness', record) : await attempt(plan, sandbox, record, runPhase);
+  const first = damage ? thrown(damage, 'harness', record) : await attempt(spec, sandbox, record, runPhase);
   const control: Phase = { name: 'control', run: (...args) => settled(first, damage, ...args) };
-  const graded = first.fault ? await runPhase(control, plan, sandbox, record) : first.found;
+  const graded = first.fault ? await runPhase(control, spec, sandbox, record) : first.found;
   const found = { ...graded, ...(await sandbox.keeping?.result()) };
-  return { ...found, cause: found.cause ?? (await neededFromOutside(plan, sandbox, found)) };
+  return { ...found, cause: found.cause ?? (await neededFromOutside(spec, sandbox, found)) };
 }
 
 /**
@@ -76,18 +75,18 @@ export async function grade(
 async function settled(
   first: Graded,
   damage: OffsiteError | undefined,
-  plan: StepPlan,
+  spec: TrialSpec,
   sandbox: TrialSandbox,
   record: OpenRecord,
 ): Promise<OpenRecord> {
-  const { solve } = plan;
-  const look = (at: TrialSandbox) => attempt(plan, at, {}, untimed, 'all');
-  const { graded: last, blamed } = await settle(first, await agentWhoLeft(plan, sandbox), {
+  const { solve } = sandbox;
+  const look = (at: TrialSandbox) => attempt(spec, at, {}, untimed, 'all');
+  const { graded: last, blamed } = await settle(first, await agentWhoLeft(spec, sandbox), {
     again: () =>
-      damage ? gradeDamaged(plan, sandbox, record) : gradeAgain(plan, sandbox, record, first.found),
-    untouched: () => gradeControl(sandbox, inUntouched(plan, sandbox, look)),
-    solved: solve && (() => gradeControl(sandbox, inSolved(plan, sandbox, solve, look))),
-    askJudge: ({ found }) => askJudge(plan, sandbox, found),
+      damage ? gradeDamaged(spec, sandbox, record) : gradeAgain(spec, sandbox, record, first.found),
+    untouched: () => gradeControl(sandbox, inUntouched(spec, sandbox, look)),
+    solved: solve && (() => gradeControl(sandbox, inSolved(spec, sandbox, solve, look))),
+    askJudge: ({ found }) => askJudge(spec, sandbox, found),
   });
   const { cause } = last.found;
   if (!blamed || cause === undefined) return last.found;
@@ -140,7 +139,7 @@ function causeOfBlame(
 
 /** @param carry replaces what collect finds: a control is copied in the same way as the work was */
 async function attempt(
-  plan: StepPlan,
+  spec: TrialSpec,
   sandbox: TrialSandbox,
   record: OpenRecord,
   runPhase: RunPhase,
@@ -151,10 +150,10 @@ async function attempt(
   for (const phase of gradingPhases) {
     if (phase === collect && found.artifacts !== undefined) continue;
     // From here on, the agent's sandbox may be changed.
-    if (phase === verify && needsWholeSandbox(plan.spec) && keeping?.done)
-      await runPhase(keep, plan, sandbox, found);
+    if (phase === verify && needsWholeSandbox(spec) && keeping?.done)
+      await runPhase(keep, spec, sandbox, found);
     try {
-      const more = phase.idle?.(plan) ?? (await runPhase(phase, plan, sandbox, found));
+      const more = phase.idle?.(spec) ?? (await runPhase(phase, spec, sandbox, found));
       found = { ...found, ...more, ...(carry && { carry }) };
     } catch (error) {
       signal.throwIfAborted();
@@ -165,7 +164,7 @@ async function attempt(
     if (phase === collect && isCausedByOthers(found.cause)) {
       return { found: { ...found, verdict: 'void' }, fault: undefined };
     }
-    if (phase === collect) keeping?.begin(plan, sandbox, found);
+    if (phase === collect) keeping?.begin(spec, sandbox, found);
     if (found.verdict) break;
   }
   if (found.verdict !== 'void') return { found, fault: undefined };
@@ -194,23 +193,23 @@ async function gradeControl({ signal }: TrialSandbox, control: Promise<Graded>):
 
 /** Looks at a sandbox that no agent has used, brought to where the step begins. */
 export async function inUntouched<Seen>(
-  plan: StepPlan,
+  spec: TrialSpec,
   sandbox: TrialSandbox,
   look: (at: TrialSandbox) => Promise<Seen>,
 ): Promise<Seen> {
   // With services that no agent has used.
-  using fresh = new FreshSandbox({ ...sandbox, spec: plan.whole, services: undefined });
-  return await lookAt(plan, sandbox, await fresh.sandbox(), async (at) => {
-    await plan.reach(at.container);
+  using fresh = new FreshSandbox({ ...sandbox, spec: sandbox.whole, services: undefined });
+  return await lookAt(spec, sandbox, await fresh.sandbox(), async (at) => {
+    await sandbox.reach(at.container);
     return look(at);
   });
 }
 
-type Solve = NonNullable<StepPlan['solve']>;
+type Solve = NonNullable<TrialSandbox['solve']>;
 
 /** Looks at a sandbox as an agent would have it, in which the author's solution ran in place of one. */
 export async function inSolved<Seen>(
-  plan: StepPlan,
+  spec: TrialSpec,
   sandbox: TrialSandbox,
   solve: Solve,
   look: (at: TrialSandbox) => Promise<Seen>,
@@ -218,22 +217,22 @@ export async function inSolved<Seen>(
   const { sandboxes } = sandbox.parts;
   using given = new DisposableStack();
   // Another object than the trial's, so that this takes no sandbox that waits for the trial.
-  const started = await sandboxes.take({ ...plan.whole }, sandbox.signal);
+  const started = await sandboxes.take({ ...sandbox.whole }, sandbox.signal);
   given.defer(() => sandboxes.giveBack(started));
-  return await lookAt(plan, sandbox, started, async (at) => {
-    await solve(at.container, (solution, spec) => runSolution(solution, { ...plan, spec }, at));
+  return await lookAt(spec, sandbox, started, async (at) => {
+    await solve(at.container, (solution, step) => runSolution(solution, step, at));
     return look(at);
   });
 }
 
 async function lookAt<Seen>(
-  { spec, whole }: StepPlan,
+  spec: TrialSpec,
   sandbox: TrialSandbox,
   { container, prepared, kit, services, port }: StartedSandbox,
   look: (at: TrialSandbox) => Promise<Seen>,
 ): Promise<Seen> {
   await using models = judgesOf(spec, sandbox.parts);
-  using graders = new GradingSandboxes({ ...sandbox, spec: whole, services });
+  using graders = new GradingSandboxes({ ...sandbox, spec: sandbox.whole, services });
   const own = { keeping: undefined, restored: undefined };
   const started = { container, prepared, kit, services, port };
   return await look({ ...sandbox, ...own, ...started, graders, models });
@@ -242,25 +241,24 @@ async function lookAt<Seen>(
 /**
  * Runs a solution in a sandbox that no agent has used, as an agent would run there, and ends its processes.
  */
-async function runSolution(solution: TrialSolution, plan: StepPlan, sandbox: TrialSandbox): Promise<void> {
+async function runSolution(solution: TrialSolution, solved: TrialSpec, sandbox: TrialSandbox): Promise<void> {
   const { container, parts, signal } = sandbox;
-  const spec = { ...solvedBy(plan.spec, solution), judges: [] };
-  const models = openModels(spec, parts);
-  await using _session = models?.session;
+  const spec = { ...solvedBy(solved, solution), judges: [] };
+  await using models = openModels(spec, parts);
   if (solution.files.length > 0) await container.put(solution.files, '/', signal);
-  await harness.run({ ...plan, spec }, { ...sandbox, models }, {});
+  await harness.run(spec, { ...sandbox, models }, {});
 }
 
 /** Grades the agent's work again, in other sandboxes. Keeps what was collected before the first verify. */
 async function gradeAgain(
-  plan: StepPlan,
+  spec: TrialSpec,
   sandbox: TrialSandbox,
   record: OpenRecord,
   first: OpenRecord,
 ): Promise<Graded> {
   const { parts, signal } = sandbox;
-  await using models = judgesOf(plan.spec, parts);
-  using graders = new GradingSandboxes({ ...sandbox, spec: plan.whole });
+  await using models = judgesOf(spec, parts);
+  using graders = new GradingSandboxes({ ...sandbox, spec: sandbox.whole });
   const { filesChanged, carry, protectedChanged, artifacts, artifactsOmitted, systemChanges } = first;
   const collected = { filesChanged, carry, protectedChanged, artifacts, artifactsOmitted, systemChanges };
   const found = artifacts === undefined ? record : { ...record, ...collected };
@@ -270,11 +268,11 @@ async function gradeAgain(
       signal.throwIfAborted();
       return (await graders.verify.sandbox()).prepared();
     });
-  return await attempt(plan, { ...sandbox, graders, models, prepared }, found, untimed);
+  return await attempt(spec, { ...sandbox, graders, models, prepared }, found, untimed);
 }
 
 /** Grades work whose sandbox seemed damaged, if what the harness left running there can be ended now. */
-async function gradeDamaged(plan: StepPlan, sandbox: TrialSandbox, record: OpenRecord): Promise<Graded> {
+async function gradeDamaged(spec: TrialSpec, sandbox: TrialSandbox, record: OpenRecord): Promise<Graded> {
   const { container, signal } = sandbox;
   try {
     await container.killAll(signal);
@@ -282,12 +280,12 @@ async function gradeDamaged(plan: StepPlan, sandbox: TrialSandbox, record: OpenR
     signal.throwIfAborted();
     return thrown(error, 'harness', record);
   }
-  return await gradeAgain(plan, sandbox, record, {});
+  return await gradeAgain(spec, sandbox, record, {});
 }
 
 /** How a judge's models answer the question that got no answer, without the material to judge. */
 async function askJudge(
-  { spec }: StepPlan,
+  spec: TrialSpec,
   { parts, signal }: TrialSandbox,
   { failedAsk }: OpenRecord,
 ): Promise<JudgeAnswer> {
@@ -300,10 +298,8 @@ async function askJudge(
 }
 
 /** Opens judges with a full budget, as before the first grading spent from it. */
-function judgesOf(spec: TrialSpec, parts: TrialParts): (TrialModels & AsyncDisposable) | undefined {
-  if (spec.judges.length === 0) return undefined;
-  const models = openModels(spec, parts);
-  return models && { ...models, [Symbol.asyncDispose]: () => models.session[Symbol.asyncDispose]() };
+function judgesOf(spec: TrialSpec, parts: TrialParts): TrialModels | undefined {
+  return spec.judges.length === 0 ? undefined : openModels(spec, parts);
 }
 
 function isCausedByOthers(cause: Cause | undefined): boolean {
@@ -316,14 +312,14 @@ function isCausedByOthers(cause: Cause | undefined): boolean {
  * last, because it runs verify in the agent's sandbox. Rejects only if the signal aborts.
  */
 async function neededFromOutside(
-  plan: StepPlan,
+  spec: TrialSpec,
   sandbox: TrialSandbox,
   found: OpenRecord,
 ): Promise<Cause | undefined> {
-  const request = verifyRequest(plan, sandbox);
+  const request = verifyRequest(spec, sandbox);
   if (!request || !failsFreshVerify(found)) return undefined;
   try {
-    return await causeIfVerifyPasses(plan, sandbox, request);
+    return await causeIfVerifyPasses(spec, sandbox, request);
   } catch {
     sandbox.signal.throwIfAborted();
     // The verdict stands without an explanation: an agent can leave a sandbox in which nothing runs.
@@ -332,7 +328,7 @@ async function neededFromOutside(
 }
 
 async function causeIfVerifyPasses(
-  { spec }: StepPlan,
+  spec: TrialSpec,
   { container, kit, signal }: TrialSandbox,
   request: VerifyRequest,
 ): Promise<Cause | undefined> {

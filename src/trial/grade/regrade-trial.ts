@@ -72,12 +72,12 @@ export async function regradeTrial(
   const { sandboxes } = parts;
   const { record, kept } = left;
   const spec = withoutAgent(left.spec);
-  const startedAt = clock.now();
   const timer = new PhaseTimer(clock, onPhase);
   const notes = [...left.notes, ...(needsServices(spec) ? [startedAnew] : [])];
   let facts: Partial<TrialRecord> = {};
   let found: OpenRecord = {};
-  await using models = sessionOf(spec, parts);
+  // Judges are asked again, because their prompts have changed, unless their recorded answers are wanted.
+  await using models = openModels({ ...spec, replay: parts.judgesOf }, parts);
   try {
     using held = new DisposableStack();
     const sandbox = await timer.run('sandbox', async () => {
@@ -97,20 +97,19 @@ export async function regradeTrial(
     if (kept.kind === 'image' && isCut(systemChanges)) notes.push(systemPathsCut);
     const { services } = sandbox;
     const restored = { filesChanged, systemPaths };
-    const place = { ...sandbox, users: new Map(), parts, graders, models, signal, restored };
     // Its sandbox is as the harness left it, and no harness runs.
     const reached = { reach: async () => undefined, solve: wholeSolution(spec) };
-    const plan = { spec, whole: spec, index: 0, isLast: true, ...reached };
-    found = await grade(plan, place, { ...facts, ...doneBy(record) }, timer.phasesOf());
+    const only = { whole: spec, step: 0, isLastStep: true, ...reached };
+    const place = { ...sandbox, ...only, users: new Map(), parts, graders, models, signal, restored };
+    found = await grade(spec, place, { ...facts, ...doneBy(record) }, timer.phasesOf());
     found = await withServices(found, services, parts.blobs);
   } catch (error) {
     signal.throwIfAborted();
     found = { verdict: 'void', cause: causeOf(error, timer.current) };
   }
   const account = await models?.session.account();
-  const times = { account, startedAt, finishedAt: clock.now(), phases: timer.timings };
   return {
-    ...recordOf(spec, { ...facts, ...without(ofAgent, found) }, times),
+    ...recordOf(spec, { ...facts, ...without(ofAgent, found) }, { account, ...timer.times() }),
     regrade: { of: left.recordBlob, ...(left.suite !== undefined && { suite: left.suite }), notes },
   };
 }
@@ -123,15 +122,6 @@ function withoutAgent(spec: TrialSpec): TrialSpec {
     user: undefined,
     sandbox: { ...spec.sandbox, network: 'none' },
   };
-}
-
-/**
- * Judges of a later grading are asked again, because their prompts have changed, unless their recorded
- * answers are wanted.
- */
-function sessionOf(spec: TrialSpec, parts: RegradeParts) {
-  const models = openModels({ ...spec, replay: parts.judgesOf }, parts);
-  return models && { ...models, [Symbol.asyncDispose]: () => models.session[Symbol.asyncDispose]() };
 }
 
 /** What the agent did, which grading reads, and which is in the record of the trial. */

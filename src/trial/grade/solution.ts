@@ -1,7 +1,7 @@
 import type { CaseOracle } from '../../suite/case-tests.ts';
 import { expandVariables, type Variables } from '../../suite/variables.ts';
 import { shellWord } from '../../text/escape.ts';
-import type { StepPlan } from '../phase.ts';
+import type { TrialSandbox } from '../phase.ts';
 import type { TrialSolution, TrialSpec } from '../spec.ts';
 
 /** The solution of a case: a script, or a command with its files. Undefined if it has none. */
@@ -29,7 +29,7 @@ export function solvedBy(spec: TrialSpec, { run, env }: TrialSolution): TrialSpe
 }
 
 /** How a trial without steps is solved. Undefined if nobody says how. */
-export function wholeSolution(spec: TrialSpec): StepPlan['solve'] {
+export function wholeSolution(spec: TrialSpec): TrialSandbox['solve'] {
   const { solution } = spec;
   return solution && ((_, run) => run(solution, spec));
 }

@@ -11,7 +11,7 @@ import type { ValidatorRun } from '../../validate/validator-request.ts';
 import { largestWorkspace } from '../collect/collect.ts';
 import { cachesApart, leftOutOf, systemChanges } from '../collect/system-changes.ts';
 import { TrialFailure } from '../failure.ts';
-import type { OpenRecord, StepPlan, TrialSandbox } from '../phase.ts';
+import type { OpenRecord, TrialSandbox } from '../phase.ts';
 import { gradingEnvironment } from '../prepare/environment.ts';
 import { type ModelPort, proxyVariables } from '../prepare/model-port.ts';
 import { startProgram } from '../prepare/started-sandbox.ts';
@@ -40,53 +40,53 @@ const logs = ['/logs/**'];
  */
 export async function tested(
   tests: CaseTests,
-  plan: StepPlan,
+  spec: TrialSpec,
   sandbox: TrialSandbox,
   found: OpenRecord,
 ): Promise<Tested> {
   return tests.fresh
-    ? inFresh(tests, tests.fresh, plan, sandbox, found)
-    : inSame(tests, plan, sandbox, found);
+    ? inFresh(tests, tests.fresh, spec, sandbox, found)
+    : inSame(tests, spec, sandbox, found);
 }
 
 async function inSame(
   tests: CaseTests,
-  plan: StepPlan,
+  spec: TrialSpec,
   sandbox: TrialSandbox,
   found: OpenRecord,
 ): Promise<Tested> {
   const { container, signal } = sandbox;
   const systemChanges = found.systemChanges ?? (await changesOf(tests, sandbox));
-  await startAgain(plan, sandbox);
+  await startAgain(spec, sandbox);
   // So that the tests are not stopped for the files of a harness that exceeded its disk limit.
   if (found.harness?.ended === 'out-of-disk') await container.forgiveDisk(signal);
-  return { kind: 'ran', systemChanges, ...(await run(tests, plan.spec, sandbox, { container, signal })) };
+  return { kind: 'ran', systemChanges, ...(await run(tests, spec, sandbox, { container, signal })) };
 }
 
 async function inFresh(
   tests: CaseTests,
   fresh: FreshTests,
-  plan: StepPlan,
+  spec: TrialSpec,
   agents: TrialSandbox,
   found: OpenRecord,
 ): Promise<Tested> {
   const { parts, graders, signal } = agents;
   const sandbox = await graders.tests.sandbox();
   const { container, port } = sandbox;
-  const maxBytes = await largestWorkspace(plan, agents, found);
+  const maxBytes = await largestWorkspace(spec, agents, found);
   const limits = { maxBytes, signal };
   const brought =
     fresh.brought.kind === 'artifacts'
       ? await bringArtifacts(agents.container, container, fresh.brought, limits)
       : await bringWorkspace(agents.container, sandbox, fresh.brought, {
           carry: found.carry,
-          leftOut: leftOutOf(plan.spec),
+          leftOut: leftOutOf(spec),
           ...limits,
         });
   if (brought.kind === 'refused') return brought;
   // What was brought does not count as written by the tests.
   await container.forgiveDisk(signal);
-  const ran = await run(tests, plan.spec, { parts, port }, { container, signal });
+  const ran = await run(tests, spec, { parts, port }, { container, signal });
   return { kind: 'ran', leftOut: brought.leftOut, ...ran };
 }
 
@@ -94,7 +94,7 @@ async function inFresh(
  * Starts the program of the environment again for the tests, because it ended with the agent's processes. If
  * it cannot start in what the agent left, the tests show that.
  */
-async function startAgain({ spec }: StepPlan, { container, startUp, signal }: TrialSandbox): Promise<void> {
+async function startAgain(spec: TrialSpec, { container, startUp, signal }: TrialSandbox): Promise<void> {
   try {
     await startProgram(container, startUp, spec, signal);
   } catch (error) {

@@ -13,7 +13,7 @@ import type { WorkSandbox } from '../../validate/work/work.ts';
 import { copyWorkspace } from '../../validate/workspace-copy.ts';
 import { largestWorkspace, protectedBefore } from '../collect/collect.ts';
 import { leftOutOf, protectedState, protectionOf, shownPaths } from '../collect/system-changes.ts';
-import type { OpenRecord, Phase, StepPlan, TrialSandbox } from '../phase.ts';
+import type { OpenRecord, Phase, TrialSandbox } from '../phase.ts';
 import { gradingEnvironment, sandboxPaths } from '../prepare/environment.ts';
 import type { StartedSandbox } from '../prepare/started-sandbox.ts';
 import type { TrialSpec, ValidatorSpec } from '../spec.ts';
@@ -22,11 +22,10 @@ import { type Tested, tested } from './tests.ts';
 /** Runs the case's validator and its tests, adds the integrity findings, and decides the verdict. */
 export const validate: Phase = { name: 'validate', run };
 
-async function run(plan: StepPlan, sandbox: TrialSandbox, found: OpenRecord): Promise<OpenRecord> {
-  const { spec } = plan;
+async function run(spec: TrialSpec, sandbox: TrialSandbox, found: OpenRecord): Promise<OpenRecord> {
   const { validator } = spec;
-  const ran = await checked(plan, sandbox, found);
-  const changed = await changedMeanwhile(ran, plan, sandbox, found);
+  const ran = await checked(spec, sandbox, found);
+  const changed = await changedMeanwhile(ran, spec, sandbox, found);
   const protectedChanged = [...(found.protectedChanged ?? []), ...changed];
   const findings = integrityOf(spec, { ...found, protectedChanged });
   const at = sandbox.parts.clock.now();
@@ -59,16 +58,16 @@ async function run(plan: StepPlan, sandbox: TrialSandbox, found: OpenRecord): Pr
 }
 
 async function checked(
-  plan: StepPlan,
+  spec: TrialSpec,
   sandbox: TrialSandbox,
   found: OpenRecord,
 ): Promise<Validated | Tested> {
-  const { tests, validator } = plan.spec;
-  if (!validator) return tests ? tested(tests, plan, sandbox, found) : { kind: 'ran', ...nothing };
+  const { tests, validator } = spec;
+  if (!validator) return tests ? tested(tests, spec, sandbox, found) : { kind: 'ran', ...nothing };
   // Before the tests, because these may change what the agent left.
-  const first = await validated(validator, plan, sandbox, found);
+  const first = await validated(validator, spec, sandbox, found);
   if (!tests || first.kind === 'refused' || first.failure) return first;
-  const then = await tested(tests, plan, sandbox, found);
+  const then = await tested(tests, spec, sandbox, found);
   if (then.kind === 'refused') return then;
   const next = Math.max(-1, ...first.validations.map(({ index }) => index)) + 1;
   const moved = then.validations.map((one) => ({ ...one, index: next, id: `validation-${next}` }));
@@ -82,17 +81,16 @@ async function checked(
 /** Protected files that the work changed while the validator ran it: later checks read the changed files. */
 async function changedMeanwhile(
   ran: { kind: string },
-  plan: StepPlan,
+  spec: TrialSpec,
   sandbox: TrialSandbox,
   found: OpenRecord,
 ): Promise<string[]> {
-  const { spec } = plan;
   const { graders, signal } = sandbox;
   if (!spec.validator || spec.protected.length === 0 || ran.kind !== 'ran') return [];
   if ((found.protectedChanged ?? []).length > 0) return [];
-  const before = await protectedBefore(plan, sandbox, signal);
+  const before = await protectedBefore(spec, sandbox, signal);
   const fresh = await graders.validator.container();
-  const maxBytes = (await largestWorkspace(plan, sandbox, found)) + spec.sandbox.disk;
+  const maxBytes = (await largestWorkspace(spec, sandbox, found)) + spec.sandbox.disk;
   const after = await protectedState(fresh, protectionOf(spec), maxBytes, signal);
   // Modes were changed for the two users, so they do not count. Neither do files that tools add.
   return [...before].flatMap(([path, was]) => {
@@ -161,7 +159,7 @@ type Validated = ({ kind: 'ran' } & ValidatorRun) | { kind: 'refused'; why: stri
  */
 async function validated(
   validator: ValidatorSpec,
-  { spec }: StepPlan,
+  spec: TrialSpec,
   agents: TrialSandbox,
   found: OpenRecord,
 ): Promise<Validated> {

@@ -19,9 +19,10 @@ import {
   systemChanges,
   unexplained,
 } from '../collect/system-changes.ts';
-import { FreshSandbox, type OpenRecord, type Phase, type StepPlan, type TrialSandbox } from '../phase.ts';
+import { FreshSandbox, type OpenRecord, type Phase, type TrialSandbox } from '../phase.ts';
 import { gradingEnvironment } from '../prepare/environment.ts';
 import type { StartedSandbox } from '../prepare/started-sandbox.ts';
+import type { TrialSpec } from '../spec.ts';
 
 /** What verify finds in a case that has none. */
 const nothingToRun: OpenRecord = { verifySteps: [] };
@@ -29,7 +30,7 @@ const nothingToRun: OpenRecord = { verifySteps: [] };
 /** Runs the case's verify steps, in a fresh sandbox unless the case sets `in: same`. */
 export const verify: Phase = {
   name: 'verify',
-  idle: ({ spec }) => (spec.verify === undefined ? nothingToRun : undefined),
+  idle: (spec) => (spec.verify === undefined ? nothingToRun : undefined),
   run,
 };
 
@@ -41,7 +42,7 @@ const withoutBytecode = { PYTHONDONTWRITEBYTECODE: '1', PYTHONPYCACHEPREFIX: '/p
 
 /** The request that runs the case's verify. Undefined if the case has none. */
 export function verifyRequest(
-  { spec }: StepPlan,
+  spec: TrialSpec,
   { container, parts, signal }: TrialSandbox,
 ): VerifyRequest | undefined {
   if (spec.verify === undefined) return undefined;
@@ -59,23 +60,22 @@ export function verifyRequest(
   };
 }
 
-async function run(plan: StepPlan, sandbox: TrialSandbox, found: OpenRecord): Promise<OpenRecord> {
-  const request = verifyRequest(plan, sandbox);
+async function run(spec: TrialSpec, sandbox: TrialSandbox, found: OpenRecord): Promise<OpenRecord> {
+  const request = verifyRequest(spec, sandbox);
   if (!request) return nothingToRun;
-  const inPlace = plan.spec.verifyPlace.in === 'same' ? inSame : inFresh;
-  return inPlace(plan, sandbox, found, request);
+  const inPlace = spec.verifyPlace.in === 'same' ? inSame : inFresh;
+  return inPlace(spec, sandbox, found, request);
 }
 
 async function inFresh(
-  plan: StepPlan,
+  spec: TrialSpec,
   agents: TrialSandbox,
   found: OpenRecord,
   request: VerifyRequest,
 ): Promise<OpenRecord> {
-  const { spec } = plan;
   const { container, signal, graders } = agents;
   const sandbox = await graders.verify.sandbox();
-  const largest = await largestWorkspace(plan, agents, found);
+  const largest = await largestWorkspace(spec, agents, found);
   const copied = await copyWorkspace(container, sandbox.container, {
     maxBytes: largest,
     carry: found.carry,
@@ -95,19 +95,19 @@ async function inFresh(
   // While verify runs the work, the work must not change the system that grades the next step.
   // Verify may write as much again as the agent.
   const maxBytes = largest + spec.sandbox.disk;
-  const knownChanges = () => changesOf(sandbox.imageId, plan, agents, { request, maxBytes });
-  const byWork = await changedByWork(sandbox, plan, agents, knownChanges);
+  const knownChanges = () => changesOf(sandbox.imageId, spec, agents, { request, maxBytes });
+  const byWork = await changedByWork(sandbox, spec, agents, knownChanges);
   const changed = [...byWork, ...brokenDevices(verification)];
   return {
     ...outcome,
     systemChanges: { kept: listed([]), unexpected: listed(changed) },
     verifyTampered: changed.length > 0,
-    ...(await protectedAfter(sandbox.container, plan, agents, { found, maxBytes, knownChanges })),
+    ...(await protectedAfter(sandbox.container, spec, agents, { found, maxBytes, knownChanges })),
   };
 }
 
 async function inSame(
-  { spec }: StepPlan,
+  spec: TrialSpec,
   { container, kit, signal, restored }: TrialSandbox,
   found: OpenRecord,
   request: VerifyRequest,
@@ -190,7 +190,7 @@ function brokenDevices(verification: Verification): string[] {
  */
 async function changedByWork(
   { container }: StartedSandbox,
-  { spec }: StepPlan,
+  spec: TrialSpec,
   { kit, signal }: TrialSandbox,
   knownChanges: () => Promise<OwnChanges>,
 ): Promise<string[]> {
@@ -212,14 +212,13 @@ interface VerifiedFiles {
  */
 async function protectedAfter(
   container: Container,
-  plan: StepPlan,
+  spec: TrialSpec,
   sandbox: TrialSandbox,
   { found, maxBytes, knownChanges }: VerifiedFiles,
 ): Promise<OpenRecord> {
-  const { spec } = plan;
   const { signal } = sandbox;
   if (spec.protected.length === 0 || (found.protectedChanged ?? []).length > 0) return {};
-  const before = await protectedBefore(plan, sandbox, signal);
+  const before = await protectedBefore(spec, sandbox, signal);
   const after = await protectedState(container, protectionOf(spec), maxBytes, signal);
   const changed = changedFiles(before, after);
   if (changed.length === 0) return {};
@@ -234,7 +233,7 @@ async function protectedAfter(
  */
 function changesOf(
   imageId: string,
-  { spec }: StepPlan,
+  spec: TrialSpec,
   { kit, parts, services, signal }: TrialSandbox,
   { request, maxBytes }: { request: VerifyRequest; maxBytes: number },
 ): Promise<OwnChanges> {

@@ -8,11 +8,11 @@ import { type Blamed, type Fault, settle } from '../blame.ts';
 import { causeOf, TrialFailure } from '../failure.ts';
 import { inSolved, inUntouched } from '../grade/grade.ts';
 import { foldersAbove } from '../grade/tests.ts';
-import type { Phase, StepPlan, TrialSandbox } from '../phase.ts';
+import type { Phase, TrialSandbox } from '../phase.ts';
 import { gradingEnvironment, sandboxPaths } from '../prepare/environment.ts';
 import { asUser, requireHealth, startProgram } from '../prepare/started-sandbox.ts';
 import { agentWhoLeft } from '../run/ending-cause.ts';
-import type { TrialStep } from '../spec.ts';
+import type { TrialSpec, TrialStep } from '../spec.ts';
 
 /**
  * Makes the sandbox ready for a step: puts its files, runs its setup and waits for its healthcheck. Nothing
@@ -21,21 +21,21 @@ import type { TrialStep } from '../spec.ts';
  * A step after the first one begins with what the agent left. If it cannot begin, it is tried in sandboxes
  * without an agent too, as a grading without a verdict is: a setup may always fail.
  */
-export function beginStep(step: TrialStep, isFirst: boolean): Phase {
+export function beginStep(step: TrialStep): Phase {
   return {
     name: 'sandbox',
-    async run(plan, sandbox) {
-      if (isFirst) {
-        await begin(step, plan, sandbox, true);
+    async run(spec, sandbox) {
+      if (sandbox.step === 0) {
+        await begin(step, spec, sandbox);
         return {};
       }
-      const { solve } = plan;
-      const again = () => begun(step, plan, sandbox);
-      const look = (at: TrialSandbox) => begun(step, plan, at);
-      const { graded, blamed } = await settle<Begun>(await again(), await agentWhoLeft(plan, sandbox), {
+      const { solve } = sandbox;
+      const again = () => begun(step, spec, sandbox);
+      const look = (at: TrialSandbox) => begun(step, spec, at);
+      const { graded, blamed } = await settle<Begun>(await again(), await agentWhoLeft(spec, sandbox), {
         again,
-        untouched: () => inUntouched(plan, sandbox, look),
-        solved: solve && (() => inSolved(plan, sandbox, solve, look)),
+        untouched: () => inUntouched(spec, sandbox, look),
+        solved: solve && (() => inSolved(spec, sandbox, solve, look)),
         askJudge: async () => 'answers',
       });
       if (blamed && graded.fault) throw failureOf(step, graded, blamed);
@@ -49,9 +49,9 @@ interface Begun {
   error?: OffsiteError;
 }
 
-async function begun(step: TrialStep, plan: StepPlan, sandbox: TrialSandbox): Promise<Begun> {
+async function begun(step: TrialStep, spec: TrialSpec, sandbox: TrialSandbox): Promise<Begun> {
   try {
-    await begin(step, plan, sandbox, false);
+    await begin(step, spec, sandbox);
     return { fault: undefined };
   } catch (error) {
     sandbox.signal.throwIfAborted();
@@ -89,7 +89,7 @@ function failureOf(step: TrialStep, { error }: Begun, { blame, why }: Blamed<Beg
 export async function reachSteps(
   steps: readonly TrialStep[],
   container: Container,
-  { spec }: Pick<StepPlan, 'spec'>,
+  spec: TrialSpec,
   { users, signal }: Pick<TrialSandbox, 'users' | 'signal'>,
   work?: (step: TrialStep) => Promise<void>,
 ): Promise<void> {
@@ -109,12 +109,11 @@ export async function reachSteps(
 
 async function begin(
   step: TrialStep,
-  { spec }: StepPlan,
-  { container, users, parts, startUp, signal }: TrialSandbox,
-  isFirst: boolean,
+  spec: TrialSpec,
+  { step: index, container, users, parts, startUp, signal }: TrialSandbox,
 ): Promise<void> {
   // The program ended with the processes of the step before.
-  if (!isFirst) await startProgram(container, startUp, spec, signal);
+  if (index > 0) await startProgram(container, startUp, spec, signal);
   const user = step.agent.user === undefined ? undefined : users.get(step.agent.user);
   await putStep(step, container, user, signal);
   const worker = user ? asUser(container, user) : container;

@@ -8,7 +8,7 @@ import { saysTooLong } from '../../harness/turn-record.ts';
 import type { Cause } from '../../record/cause.ts';
 import type { HarnessEnding } from '../../record/harness.ts';
 import { type Blame, blameOf, type Evidence, nothingTried } from '../blame.ts';
-import type { StepPlan, TrialSandbox } from '../phase.ts';
+import type { TrialSandbox } from '../phase.ts';
 import type { TrialSpec } from '../spec.ts';
 import type { Conversation } from './conversation.ts';
 import { openModels } from './models.ts';
@@ -51,12 +51,11 @@ export async function endingCause(
 async function modelProbed(spec: TrialSpec, { parts, signal }: HarnessSandbox): Promise<Evidence['probe']> {
   // A recording answers only what the trial asks.
   if (spec.replay) return 'answers';
-  const models = openModels({ ...spec, user: undefined, judges: [] }, parts);
+  await using models = openModels({ ...spec, user: undefined, judges: [] }, parts);
   if (!models) return 'answers';
-  await using session = models.session;
   using deadline = startDeadline(parts.clock, chatAnswers.time.answer, signal);
   try {
-    await session.chat('agent', { messages: [{ from: 'user', text: 'Say yes.' }] }, deadline.signal);
+    await models.session.chat('agent', { messages: [{ from: 'user', text: 'Say yes.' }] }, deadline.signal);
     return 'answers';
   } catch (error) {
     signal.throwIfAborted();
@@ -67,7 +66,7 @@ async function modelProbed(spec: TrialSpec, { parts, signal }: HarnessSandbox): 
 
 /** Whether an agent was there, as far as grading needs to know it. */
 export async function agentWhoLeft(
-  { spec }: Pick<StepPlan, 'spec'>,
+  spec: TrialSpec,
   { parts, models, restored }: Pick<TrialSandbox, 'parts' | 'models' | 'restored'>,
 ): Promise<Evidence['agent']> {
   const runner = parts.runners.find(({ name }) => name === spec.harness);

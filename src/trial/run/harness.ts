@@ -9,7 +9,7 @@ import type { TrialRecord } from '../../record/trial-record.ts';
 import { mcpObstacle } from '../../suite/planned-variant.ts';
 import { openSimulatedUser, type UserTurn } from '../../validate/simulated-user.ts';
 import { TrialFailure } from '../failure.ts';
-import type { OpenRecord, Phase, StepPlan, TrialSandbox } from '../phase.ts';
+import type { OpenRecord, Phase, TrialSandbox } from '../phase.ts';
 import { harnessEnvironment, sandboxPaths } from '../prepare/environment.ts';
 import { modelAccess, reachThrough } from '../prepare/model-port.ts';
 import { asUser } from '../prepare/started-sandbox.ts';
@@ -21,8 +21,7 @@ import { hostsOf, refuseMissed, type TrialModels } from './models.ts';
 /** Runs the harness and ends all of its processes. */
 export const harness: Phase = { name: 'harness', run };
 
-async function run(plan: StepPlan, sandbox: TrialSandbox): Promise<OpenRecord> {
-  const { spec } = plan;
+async function run(spec: TrialSpec, sandbox: TrialSandbox): Promise<OpenRecord> {
   const { parts, container, port, models, signal } = sandbox;
   const runner = parts.runners.find(({ name }) => name === spec.harness);
   if (!runner) {
@@ -32,10 +31,10 @@ async function run(plan: StepPlan, sandbox: TrialSandbox): Promise<OpenRecord> {
       message: `there is no harness "${spec.harness}"`,
     });
   }
-  if (plan.whole.steps) await models?.session.reachOnly(hostsOf(spec.sandbox));
+  if (sandbox.whole.steps) await models?.session.reachOnly(hostsOf(spec.sandbox));
   if (port && models) port.routeTo(models.session.handler);
   await port?.relay.ready;
-  const { worker, home } = await placeOf(plan, sandbox);
+  const { worker, home } = await placeOf(spec, sandbox);
   // What the harness runs is the agent's.
   const agents: Container = {
     ...worker,
@@ -43,7 +42,7 @@ async function run(plan: StepPlan, sandbox: TrialSandbox): Promise<OpenRecord> {
     runScript: (request) => worker.runScript({ ...request, mayEndContainer: true }),
   };
   const { mcpServers = {} } = spec.agent ?? {};
-  const deviations = await giveSkills(runner, worker, plan, signal);
+  const deviations = await giveSkills(runner, worker, spec, sandbox);
   const lacking = mcpObstacle(mcpServers, runner);
   if (lacking !== undefined) deviations.push(lacking);
   const env = {
@@ -80,7 +79,7 @@ async function run(plan: StepPlan, sandbox: TrialSandbox): Promise<OpenRecord> {
   signal.throwIfAborted();
   refuseMissed(models?.session);
   // Nothing that the tests of a step start may ask a model.
-  if (plan.isLast) models?.session.close('the harness has ended');
+  if (sandbox.isLastStep) models?.session.close('the harness has ended');
   else port?.routeTo(undefined);
   // Processes that the harness left behind must not change what is graded.
   await container.killAll(signal);
@@ -94,8 +93,8 @@ async function run(plan: StepPlan, sandbox: TrialSandbox): Promise<OpenRecord> {
 }
 
 /** The sandbox as the harness's user has it, and a folder for the harness's own files. */
-async function placeOf({ spec, index }: StepPlan, { container, users, signal }: TrialSandbox) {
-  const home = index === 0 ? sandboxPaths.harness : `${sandboxPaths.harness}-${index + 1}`;
+async function placeOf(spec: TrialSpec, { step, container, users, signal }: TrialSandbox) {
+  const home = step === 0 ? sandboxPaths.harness : `${sandboxPaths.harness}-${step + 1}`;
   const user = spec.agent?.user === undefined ? undefined : users.get(spec.agent.user);
   if (!user) return { worker: container, home };
   const { uid, gid } = user;
@@ -107,8 +106,8 @@ async function placeOf({ spec, index }: StepPlan, { container, users, signal }: 
 async function giveSkills(
   { name, skillsFolder }: Runner,
   worker: Container,
-  { spec, index }: StepPlan,
-  signal: AbortSignal,
+  spec: TrialSpec,
+  { step, signal }: TrialSandbox,
 ): Promise<string[]> {
   const from = spec.agent?.skills;
   if (from === undefined) return [];
@@ -118,7 +117,7 @@ async function giveSkills(
     await copySkills(worker, { from, to: skillsFolder }, signal);
   } catch (error) {
     // The agent of an earlier step may have removed them.
-    if (index === 0 || !(error instanceof TrialFailure)) throw error;
+    if (step === 0 || !(error instanceof TrialFailure)) throw error;
     return [error.message];
   }
   return [];

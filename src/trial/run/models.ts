@@ -34,7 +34,7 @@ export interface ModelParts {
 }
 
 /** The models of one attempt of a trial. */
-export interface TrialModels {
+export interface TrialModels extends AsyncDisposable {
   session: GatewaySession;
   /** The commands that the agent's model traffic shows. */
   derived: DerivedTrajectory;
@@ -66,7 +66,7 @@ export function openModels(
     keep: async (body) => (await blobs.put(body)).sha256,
     observe: (exchange, request) => derived.add(exchange, request),
   });
-  return { session, derived };
+  return { session, derived, [Symbol.asyncDispose]: () => session[Symbol.asyncDispose]() };
 }
 
 function sessionReplay(replay: PlannedReplay, open: ModelParts['cassette']): SessionReplay {
