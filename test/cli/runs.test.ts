@@ -78,14 +78,6 @@ test("a batch's time is what a person waited, not the sum over its trials", () =
   expect(all).toMatch(new RegExp(`\\b(${seconds}|${seconds + 1})(\\.\\d)? s`));
 });
 
-test('batches are listed while the configuration is being edited, if the data folder is named', async () => {
-  const broken = place.write('broken.yaml', 'daemon:\n');
-  const listed = await offsite(place, ['data', 'batches', '--config', broken]);
-  expect(listed.exitCode).toBe(0);
-  expect(listed.stdout).toContain('a-model-of-ours');
-  expect(listed.stderr).toMatch(/^not needed for this list: \S+broken\.yaml:1:1: daemon: expected keys/);
-});
-
 test('a run that was queued again has the name of its variant', async () => {
   const rerun = await offsite(place, ['service', 'rerun', batch.batchId, 'a/other-at-work']);
   expect(rerun.exitCode, rerun.stderr).toBe(0);

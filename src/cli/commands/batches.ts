@@ -1,6 +1,4 @@
 import { Command } from '@commander-js/extra-typings';
-import type { PlaceOptions } from '../../api/context.ts';
-import { dataFolderOf } from '../../api/data-folder.ts';
 import { countBatches, type ListedBatch, listBatches, shortBatchIds, variantsOf } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { completeListings } from '../../ledger/listings.ts';
@@ -8,8 +6,6 @@ import { platformService } from '../../ledger/platform.ts';
 import type { PartNumber } from '../../ledger/sets.ts';
 import { batchMarks } from '../../record/batch-marks.ts';
 import { commitText, type SuiteCommit } from '../../record/suite-commit.ts';
-import { ConfigFile } from '../../suite/config-file.ts';
-import { BadFile } from '../../suite/file-issues.ts';
 import { fittedRows } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { cost, count, minute, percent, took } from '../../text/quantities.ts';
@@ -24,7 +20,7 @@ export function batchesCommand() {
     .option('--json', 'print one JSON document on stdout')
     .option('--no-pager', 'print everything at once, even on a terminal')
     .action(async (options) => {
-      await using context = openAnyway(options);
+      await using context = CommandContext.open(options);
       const { out, env } = context;
       const ledger = context.ledger({ isChecked: false });
       const parts = ledger.sets.partNumbers();
@@ -48,25 +44,6 @@ export function batchesCommand() {
       ]);
       await printPaged(out, content, { env, wanted: options.pager });
     });
-}
-
-/**
- * Opens the context also with a broken configuration if the data folder is named elsewhere: the list needs
- * nothing else of it.
- */
-function openAnyway(options: PlaceOptions): CommandContext {
-  const { env } = process;
-  try {
-    return CommandContext.open(options);
-  } catch (error) {
-    const isNamed = options.dataFolder !== undefined || Boolean(env.OFFSITE_HOME);
-    if (!(error instanceof BadFile) || !isNamed) throw error;
-    const dataFolder = dataFolderOf(options.dataFolder, {}, env);
-    const config = { ...ConfigFile.parse({}), file: undefined, searched: [] };
-    const context = new CommandContext({ config, env, dataFolder, insecureHttp: undefined });
-    for (const problem of error.printed) context.note(`not needed for this list: ${problem}`);
-    return context;
-  }
 }
 
 interface BatchRow {
