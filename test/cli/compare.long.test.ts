@@ -301,14 +301,6 @@ describe('offsite compare', () => {
     expect(stdout).toContain('Variants only in B, not compared: new');
   });
 
-  test('says once what is the same for every variant', async () => {
-    const { stdout } = await compare('two', 'three', '--details');
-    expect(stdout.match(/^No case has repeats, /gm)).toHaveLength(1);
-    expect(stdout).toContain('\n\nOf every variant:\nNo case has repeats, ');
-    expect(stdout).not.toContain('\n\n\n');
-    expect((await compare('two:strong', 'two:weak', '--details')).stdout).not.toContain('Of every variant');
-  });
-
   test('`last` is the last batch, and a batch is not compared with itself', async () => {
     const { comparisons } = await compared('last:weak', 'two:weak');
     expect(comparisons[0]?.a.batches).toEqual(['batch_three']);

@@ -1,7 +1,6 @@
 import type { ComparedBatches, Comparison, SideSummary } from '../../comparison/comparison.ts';
 import { unknownPartsText, variantChangesText } from '../../record/fingerprint.ts';
 import { table } from '../../text/fit.ts';
-import { plainText } from '../../text/output.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { changeWord, percent, plural } from '../../text/quantities.ts';
 import {
@@ -32,7 +31,11 @@ export function comparisonText(compared: ComparedBatches, { details = false } = 
     ...namesLine(variantsOnlyA, ours('Variants only in A, not compared: ')),
     ...namesLine(variantsOnlyB, ours('Variants only in B, not compared: ')),
   ];
-  if (details) return stack([...detailsOf(compared), ...alone, ...bracketsText(compared)]);
+  if (details) return stack([
+      ...comparisons.flatMap((one) => [...sections(one), ours('')]),
+      ...alone,
+      ...bracketsText(compared),
+    ]);
   const all = comparisons.map((comparison) => stack(headline(comparison)));
   return stack(all.flatMap((one, index) => (index > 0 ? [ours(''), one] : [one])).concat(alone));
 }
@@ -43,15 +46,6 @@ export function unreadText({ comparisons }: ComparedBatches): Printable | undefi
   if (count === 0) return undefined;
   const are = count === 1 ? 'is' : 'are';
   return text`${plural(count, 'result')} cannot be read and ${ours(are)} not counted: offsite data check`;
-}
-
-function detailsOf({ comparisons }: ComparedBatches): Printable[] {
-  const all = comparisons.map(sections);
-  const shared = sharedNotes(all);
-  return [
-    ...all.flatMap((parts) => [...withoutNotes(parts, shared), ours('')]),
-    ...(shared.size > 0 ? [ours('Of every variant:'), ...shared.values(), ours('')] : []),
-  ];
 }
 
 function bracketsText({ comparisons }: ComparedBatches): Printable[] {
@@ -94,41 +88,13 @@ function severalCompared(variants: number, { difference }: Comparison): Printabl
   ]);
 }
 
-/**
- * A line of a comparison, or a note. A note that is the same for every variant is printed once. `apart` puts
- * an empty line before it.
- */
-type Part = Printable | { note: Printable; apart?: boolean };
-
-/** The notes that all of several comparisons have, by their texts. */
-function sharedNotes(comparisons: readonly Part[][]): Map<string, Printable> {
-  const [first = [], ...others] = comparisons.map(
-    (parts) => new Map(parts.flatMap((part) => (isNote(part) ? [[plainText(part.note), part.note]] : []))),
-  );
-  if (others.length === 0) return new Map();
-  return new Map([...first].filter(([content]) => others.every((notes) => notes.has(content))));
-}
-
-function withoutNotes(parts: readonly Part[], shared: ReadonlyMap<string, Printable>): Printable[] {
-  return parts.flatMap((part) => {
-    if (!isNote(part)) return [part];
-    if (shared.has(plainText(part.note))) return [];
-    return part.apart ? [ours(''), part.note] : [part.note];
-  });
-}
-
-function isNote(part: Part): part is Exclude<Part, Printable> {
-  return 'note' in part;
-}
-
-function sections(comparison: Comparison): Part[] {
+function sections(comparison: Comparison): Printable[] {
   const { a, b } = comparison;
   return [
     ...headline(comparison),
     ours(''),
     rateTable(a, b),
-    ...explained(comparison).flatMap((line) => [ours(''), line]),
-    ...fewCasesOf(comparison).map((note) => ({ note, apart: explained(comparison).length === 0 })),
+    ...apart([...explained(comparison), ...fewCasesOf(comparison)]),
     ...changesOf(comparison),
     ...noiseOf(a, b),
     ...passAtKTable(a, b),
@@ -189,7 +155,7 @@ function changesOf({ changes, mcnemar }: Comparison): Printable[] {
   ];
 }
 
-function noiseOf(a: SideSummary, b: SideSummary): Part[] {
+function noiseOf(a: SideSummary, b: SideSummary): Printable[] {
   const sides = [
     ['A', a],
     ['B', b],
@@ -207,10 +173,10 @@ function noiseOf(a: SideSummary, b: SideSummary): Part[] {
   const unknown = ours(
     'No case has repeats, so the noise of a single case is unknown. Run with more trials.',
   );
-  return lines.length > 0 ? [ours(''), ...lines] : [{ note: unknown, apart: true }];
+  return apart(lines.length > 0 ? lines : [unknown]);
 }
 
-function passAtKTable(a: SideSummary, b: SideSummary): Part[] {
+function passAtKTable(a: SideSummary, b: SideSummary): Printable[] {
   const highest = Math.max(a.passAtK.length, b.passAtK.length);
   if (highest < 2) return [];
   const shown = [...Array(highest).keys()].map((index) => index + 1).filter((k) => isShown(k, highest));
@@ -232,7 +198,7 @@ function passAtKTable(a: SideSummary, b: SideSummary): Part[] {
         cell(b, k, 'all'),
       ]),
     ),
-    { note: ours('pass@k: at least one of k trials passes. pass^k: all k pass.') },
+    ours('pass@k: at least one of k trials passes. pass^k: all k pass.'),
   ];
 }
 
@@ -262,18 +228,21 @@ function unknownLine({ unknownParts = [] }: Comparison): Printable[] {
   return said === undefined ? [] : [text`${said}`];
 }
 
-function warnings({ a, b }: Comparison): Part[] {
+function warnings({ a, b }: Comparison): Printable[] {
   const sides = [
     ['A', a],
     ['B', b],
   ] as const;
-  const lines = [
-    ...sides.flatMap(([name, { void: missing, unfinished }]) => [
-      ...(missing > 0 ? [text`${ours(name)}: ${plural(missing, 'void trial')} left out.`] : []),
-      ...(unfinished > 0 ? [text`${ours(name)}: ${plural(unfinished, 'trial')} without a result yet.`] : []),
-    ]),
-  ];
-  return lines.map((note, index) => ({ note, apart: index === 0 }));
+  const lines = sides.flatMap(([name, { void: missing, unfinished }]) => [
+    ...(missing > 0 ? [text`${ours(name)}: ${plural(missing, 'void trial')} left out.`] : []),
+    ...(unfinished > 0 ? [text`${ours(name)}: ${plural(unfinished, 'trial')} without a result yet.`] : []),
+  ]);
+  return apart(lines);
+}
+
+/** Lines after an empty one; none if there are none. */
+function apart(lines: readonly Printable[]): Printable[] {
+  return lines.length > 0 ? [ours(''), ...lines] : [];
 }
 
 function namesLine(names: readonly string[], before: Printable): Printable[] {
