@@ -88,15 +88,18 @@ type Since<What> = What & { since: number };
 /** Follows what is going on, so that it can be shown at any time. */
 export class Activity {
   readonly #now: () => number;
-  readonly #pace = new Pace();
   readonly #verdicts = { passed: 0, failed: 0, void: 0 };
   readonly #steps = new Map<string, Since<{ title: string }>>();
   readonly #outages = new Map<string, Since<{ of: string; reason: string }>>();
   readonly #builds = new Map<string, Since<{ what: string; state: OpenBuildState }>>();
   readonly #running = new Map<string, Since<{ trial: NamedTrial; phase: PhaseName }>>();
   readonly #accounts: { of: () => Spent; last: Spent }[] = [];
+  /** The trials that ended with a verdict. */
+  readonly #finished = { trials: 0, ms: 0 };
   #since: number;
   #planned = 0;
+  /** The most trials that have run at a time. */
+  #atATime = 0;
 
   /** @param now milliseconds, never set back */
   constructor(now: () => number) {
@@ -115,7 +118,6 @@ export class Activity {
 
   update(event: ActivityEvent): void {
     const since = this.#now();
-    this.#pace.pass(since, { running: this.#running.size, isStopped: this.#outages.size > 0 });
     switch (event.kind) {
       case 'planned':
         if (this.#planned === 0) this.#since = since;
@@ -125,6 +127,7 @@ export class Activity {
       case 'phase': {
         const { trial, phase } = event;
         this.#running.set(trial.key, { trial, phase, since: this.#running.get(trial.key)?.since ?? since });
+        this.#atATime = Math.max(this.#atATime, this.#running.size);
         return;
       }
       case 'left':
@@ -134,7 +137,9 @@ export class Activity {
         this.#running.delete(event.trial.key);
         this.#verdicts[event.verdict]++;
         // A void trial ended early, and says nothing about the others.
-        if (event.verdict !== 'void') this.#pace.finished(event.ms);
+        if (event.verdict === 'void') return;
+        this.#finished.trials++;
+        this.#finished.ms += event.ms;
         return;
       case 'build':
         this.#build(event.build, since);
@@ -162,7 +167,7 @@ export class Activity {
       done,
       verdicts: { ...this.#verdicts },
       spent: this.#spentSoFar(),
-      leftMs: this.#left(now, this.#planned - done - running.length),
+      leftMs: this.#left(now, this.#planned - done),
       steps: timed(this.#steps, now),
       outages: timed(this.#outages, now),
       builds: timed(this.#builds, now),
@@ -178,10 +183,13 @@ export class Activity {
     else this.#builds.delete(id);
   }
 
-  #left(now: number, waiting: number): number | undefined {
-    if (this.#outages.size > 0) return undefined;
-    const runningMs = [...this.#running.values()].map(({ since }) => now - since);
-    return this.#pace.left({ waiting: Math.max(0, waiting), runningMs });
+  /** As if each trial took as long as those before it, and as many ran at a time as ever. */
+  #left(now: number, trials: number): number | undefined {
+    if (this.#outages.size > 0 || this.#finished.trials === 0) return undefined;
+    const mean = this.#finished.ms / this.#finished.trials;
+    const ran = this.#running.values().reduce((sum, { since }) => sum + Math.min(mean, now - since), 0);
+    const left = (mean * trials - ran) / this.#atATime;
+    return left > 0 ? left : undefined;
   }
 
   /** What all accounts have spent. An account is closed after its last trial; its highest values count. */
@@ -201,55 +209,4 @@ function timed<What extends object>(open: Map<string, Since<What>>, now: number)
   return [...open.values()]
     .sort((one, other) => one.since - other.since)
     .map(({ since, ...what }) => ({ ...(what as unknown as What), forMs: now - since }));
-}
-
-/** The trials that have not finished. */
-interface Unfinished {
-  /** Trials that have not begun. */
-  waiting: number;
-  /** How long each running trial has run. */
-  runningMs: readonly number[];
-}
-
-/**
- * Estimates when all trials have finished: from how long finished trials took, and how many ran at a time. It
- * knows nothing before the first trial has finished.
- */
-class Pace {
-  #finished = 0;
-  #finishedMs = 0;
-  /** Milliseconds since the first trial began, without those in which the work was stopped. */
-  #spanMs = 0;
-  /** The milliseconds that trials ran during that time, summed over the trials. */
-  #busyMs = 0;
-  #at = 0;
-
-  /** Notes how many trials have run since the last call. Call this before that number changes. */
-  pass(now: number, { running, isStopped }: { running: number; isStopped: boolean }): void {
-    const ms = Math.max(0, now - this.#at);
-    this.#at = now;
-    if (isStopped || (running === 0 && this.#busyMs === 0)) return;
-    this.#spanMs += ms;
-    this.#busyMs += ms * running;
-  }
-
-  finished(ms: number): void {
-    this.#finished++;
-    this.#finishedMs += ms;
-  }
-
-  /** Milliseconds until the last trial has finished; undefined if nothing is known. */
-  left({ waiting, runningMs }: Unfinished): number | undefined {
-    if (this.#finished === 0 || this.#spanMs === 0) return undefined;
-    const soFar = this.#finishedMs / this.#finished;
-    // Short trials finish first, so a trial that already runs for longer counts too.
-    const longer = runningMs.filter((ms) => ms > soFar);
-    const known = this.#finishedMs + longer.reduce((sum, ms) => sum + ms, 0);
-    const mean = known / (this.#finished + longer.length);
-    const rest = runningMs.map((ms) => Math.max(0, mean - ms));
-    const work = waiting * mean + rest.reduce((sum, ms) => sum + ms, 0);
-    const atATime = Math.max(1, Math.min(this.#busyMs / this.#spanMs, waiting + runningMs.length));
-    const left = Math.max(work / atATime, ...rest);
-    return left > 0 ? left : undefined;
-  }
 }
