@@ -69,7 +69,7 @@ export const exportedPage = channel({
 
 export const projectFiles = channel({
   sender: 'anyone',
-  over: 'files of a project that `init` and `case add` look at, such as package.json',
+  over: 'files of a project that `case add` looks at, such as package.json',
   bytes: { file: bytes(4 * MiB, 'a file; a larger one counts as missing') },
   time: 'only regular files are read',
   count: { tests: times(20, 'tests in Python that are read; other files are of a fixed list of names') },

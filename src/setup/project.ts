@@ -1,9 +1,8 @@
-import { existsSync, readdirSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { z } from 'zod';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { projectFiles } from '../bounds/anyone.ts';
-import { readText } from '../suite/yaml-file.ts';
+import { repositoryAbove } from '../suite/find-config.ts';
 
 /** The files that show what a project in Python is. */
 const ofPython: readonly string[] = [
@@ -18,7 +17,7 @@ const ofPython: readonly string[] = [
 /** The files whose texts are read. */
 const filesToRead: readonly string[] = ['package.json', ...ofPython, 'Makefile'];
 
-/** The files that show what a project is, wherever they are read from. */
+/** The files that show what a project is. */
 export interface ProjectFiles {
   /** Whether its root has a file or folder of this name. */
   has(name: string): boolean;
@@ -26,38 +25,6 @@ export interface ProjectFiles {
   text(name: string): string | undefined;
   /** The texts of some of its tests in Python. */
   pythonTests(): string[];
-}
-
-/** The files of a project in a folder. */
-function filesIn(folder: string): ProjectFiles {
-  return {
-    has: (name) => existsSync(join(folder, name)),
-    text: (name) => textIn(folder, name),
-    pythonTests: () =>
-      ['', 'tests', 'test']
-        .flatMap((below) => namesIn(join(folder, below)).map((name) => join(below, name)))
-        .filter((path) => /(^|\/)test_[^/]*\.py$|_test\.py$/.test(path))
-        .slice(0, projectFiles.count.tests)
-        .flatMap((path) => textIn(folder, path) ?? []),
-  };
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder).sort();
-  } catch {
-    return [];
-  }
-}
-
-function textIn(folder: string, name: string): string | undefined {
-  const file = join(folder, name);
-  if (!existsSync(file)) return undefined;
-  try {
-    return readText(file, { maximumBytes: projectFiles.bytes.file });
-  } catch {
-    return undefined;
-  }
 }
 
 interface Trees {
@@ -125,31 +92,28 @@ async function textsOf(
 }
 
 /** What the files of somebody's program show about it. Nothing of it is run. */
-export interface ProjectTools {
-  /** The program that gets its dependencies: npm, pnpm, yarn, bun, pip, cargo, go. */
-  packageManager: string | undefined;
+interface ProjectTools {
   /** A script that gets its dependencies. Undefined if it has none. */
   install: string | undefined;
   /** A command that runs all of its tests. */
   test: string | undefined;
 }
 
-export interface Project extends ProjectTools {
+export interface Project {
   /** The name of the folder, reduced to letters, digits, `_`, `.` and `-`. */
   name: string;
   /** The root of the git repository that the folder is in. */
   repository: string | undefined;
 }
 
-/** Looks at the files of a project in a folder. Those that cannot be read count as missing. */
+/** What a first configuration says of a folder. */
 export function lookAtProject(folder: string): Project {
   return {
     name:
       basename(resolve(folder))
         .replaceAll(/[^\w.-]+/g, '-')
         .replaceAll(/^[-.]+|[-.]+$/g, '') || 'project',
-    repository: repositoryOf(resolve(folder)),
-    ...toolsOf(filesIn(folder)),
+    repository: repositoryAbove(folder),
   };
 }
 
@@ -157,7 +121,6 @@ export function lookAtProject(folder: string): Project {
 export function toolsOf(files: ProjectFiles): ProjectTools {
   const found = kinds.map((kind) => kind(files)).filter((kind) => kind !== undefined);
   return {
-    packageManager: found.find(({ packageManager }) => packageManager)?.packageManager,
     install: found.find(({ install }) => install)?.install,
     test: found.find(({ test }) => test)?.test,
   };
@@ -203,7 +166,6 @@ function nodeProject(files: ProjectFiles): FoundTools | undefined {
   // What `npm init` writes fails on purpose.
   const hasTests = typeof script === 'string' && !script.includes('no test specified');
   return {
-    packageManager: manager,
     ...(needs && { install: locked?.[2] ?? 'npm install' }),
     ...(hasTests && { test: manager === 'npm' ? 'npm test' : `npx --yes ${manager} test` }),
   };
@@ -227,7 +189,6 @@ function pythonProject(files: ProjectFiles): FoundTools | undefined {
     [...texts.values()].some((text) => text?.includes('pytest')) ||
     tests.some((text) => ofPytest.test(text));
   return {
-    packageManager: 'pip',
     ...(install && { install }),
     test: usesPytest ? 'python3 -m pytest' : 'python3 -m unittest',
   };
@@ -238,23 +199,17 @@ const ofPytest = /^(import|from) pytest\b|^(async )?def test/m;
 
 function cargo(files: ProjectFiles): FoundTools | undefined {
   if (!files.has('Cargo.toml')) return undefined;
-  return { packageManager: 'cargo', install: 'cargo fetch', test: 'cargo test' };
+  return { install: 'cargo fetch', test: 'cargo test' };
 }
 
 function go(files: ProjectFiles): FoundTools | undefined {
   if (!files.has('go.mod')) return undefined;
-  return { packageManager: 'go', install: 'go mod download', test: 'go test ./...' };
+  return { install: 'go mod download', test: 'go test ./...' };
 }
 
 function make(files: ProjectFiles): FoundTools | undefined {
   const text = files.text('Makefile') ?? '';
   return /^test\s*:(?!=)/m.test(text) ? { test: 'make test' } : undefined;
-}
-
-function repositoryOf(folder: string): string | undefined {
-  if (existsSync(join(folder, '.git'))) return folder;
-  const above = dirname(folder);
-  return above === folder ? undefined : repositoryOf(above);
 }
 
 function jsonOf(text: string): unknown {

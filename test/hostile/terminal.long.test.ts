@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from '@commander-js/extra-typings';
 import { XMLValidator } from 'fast-xml-parser';
@@ -67,11 +67,8 @@ const trials: Record<string, () => Promise<Ended[]>> = {
   },
   init: async () => {
     using own = openPlace();
-    const found = { scripts: { test: hostileText }, packageManager: hostileText };
-    own.write('package.json', JSON.stringify(found));
     const folder = join(own.folder, 'project', name(attacks.csi).replaceAll('/', ''));
-    mkdirSync(folder);
-    cpSync(join(own.folder, 'project', 'package.json'), join(folder, 'package.json'));
+    mkdirSync(folder, { recursive: true });
     const inside = { ...own, folder };
     const args = ['init', '--yes', '--model-ports', String(model.port)];
     return [

@@ -97,11 +97,8 @@ function foundText(
   engine: EngineState,
   models: ReturnType<typeof offeredModels>,
 ): Printable {
-  const { repository, packageManager, test } = project;
   const parts = [
-    repository === undefined ? 'no git repository' : 'a git repository',
-    ...(packageManager ? [packageManager] : []),
-    test === undefined ? 'no test command' : `tests with \`${test}\``,
+    project.repository === undefined ? 'no git repository' : 'a git repository',
     { ready: 'Docker', 'without an image': 'Docker', missing: 'no Docker' }[engine],
     ...new Set(models.map(({ found }) => found)),
     ...(models.length === 0 ? ['no key and no local server of a model'] : []),

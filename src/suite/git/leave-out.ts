@@ -5,6 +5,7 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { gitSources } from '../../bounds/suite.ts';
 import { namedFiles } from '../answers.ts';
+import { repositoryAbove } from '../find-config.ts';
 import type { SuiteFile } from '../suite-file.ts';
 import { branch, type FetchedCommit, type FetchParts, finishRepository } from './fetch-commit.ts';
 import { runGit } from './run-git.ts';
@@ -30,11 +31,6 @@ export function ownPathsOf(file: string, suite: SuiteFile): OwnPaths | undefined
   );
   const inside = all.filter((path) => path !== '' && path !== '..' && !path.startsWith('../'));
   return { repository, suiteFile: relative(repository, real).split(sep).join('/'), paths: outermost(inside) };
-}
-
-function repositoryAbove(folder: string): string | undefined {
-  if (existsSync(join(folder, '.git'))) return folder;
-  return dirname(folder) === folder ? undefined : repositoryAbove(dirname(folder));
 }
 
 /** Nothing for a path that does not exist, which is reported when the suite is read. */
