@@ -17,7 +17,6 @@ export function applyTheme(theme = currentTheme()): void {
     keep(key, theme);
     document.documentElement.dataset.theme = theme;
   }
-  dispatchEvent(new Event('offsite-theme'));
 }
 
 export function nextTheme(): Theme {

@@ -1,10 +1,7 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
-import uPlot from 'uplot';
 import type { SuiteRates } from '../../model/grid.ts';
 import { line } from '../parts/foreign.ts';
 import { percent, when } from '../parts/quantities.ts';
-import { useThemeChanges } from '../parts/use-media.ts';
-import { addressOf, go, setQuery } from '../router.ts';
+import { addressOf, setQuery } from '../router.ts';
 
 /** Suites that are offered by name; the filter finds the others. */
 const suitesShown = 6;
@@ -37,7 +34,7 @@ export function RateChart({ suites, chosen, newest }: RateChartProps) {
           {shown.points.length > 1 && `, of ${shown.points.length}`}
         </p>
       )}
-      {shown && shown.points.length > 1 && <Plot key={shown.suite} rates={shown} />}
+      {shown && shown.points.length > 1 && <Plot {...shown} />}
     </section>
   );
 }
@@ -50,90 +47,40 @@ function Chip({ name, isChosen, suite }: { name: string; isChosen: boolean; suit
   );
 }
 
-const height = 130;
+/** Batches of the course; older ones are left out. */
+const pointsShown = 200;
 
-const [minute, hour, day] = [60, 3_600, 86_400];
-/** Dates as the rest of the page writes them: by the seconds between two; the first has what is new. */
-const dates = [
-  [365 * day, '{YYYY}', null, null, null, null, null, null, 1],
-  [28 * day, '{MMM}', '\n{YYYY}', null, null, null, null, null, 1],
-  [day, '{D} {MMM}', '\n{YYYY}', null, null, null, null, null, 1],
-  [hour, '{HH}:{mm}', '\n{D} {MMM} {YYYY}', null, '\n{D} {MMM}', null, null, null, 1],
-  [minute, '{HH}:{mm}', '\n{D} {MMM} {YYYY}', null, '\n{D} {MMM}', null, null, null, 1],
-  [1, '{HH}:{mm}:{ss}', '\n{D} {MMM} {YYYY}', null, '\n{D} {MMM}', null, null, null, 1],
-];
-
-function Plot({ rates }: { rates: SuiteRates }) {
-  const host = useRef<HTMLDivElement>(null);
-  const [under, setUnder] = useState<number>();
-  const theme = useThemeChanges();
-
-  useEffect(() => {
-    const element = host.current;
-    if (!element) return;
-    const style = getComputedStyle(element);
-    const colour = (name: string) => style.getPropertyValue(name).trim();
-    const axis = {
-      stroke: colour('--dim'),
-      grid: { stroke: colour('--line'), width: 1 },
-      font: '12px system-ui',
-    };
-    const plot = new uPlot(
-      {
-        width: element.clientWidth,
-        height,
-        legend: { show: false },
-        cursor: { y: false, drag: { x: false, y: false } },
-        scales: { y: { range: [-0.04, 1.04] } },
-        axes: [
-          { ...axis, ticks: { show: false }, size: 36, space: 80, grid: { show: false }, values: dates },
-          {
-            ...axis,
-            ticks: { show: false },
-            size: 48,
-            splits: () => [0, 0.5, 1],
-            values: (_, splits) => splits.map((split) => percent(split)),
-          },
-        ],
-        series: [
-          {},
-          {
-            stroke: colour('--accent'),
-            width: 2,
-            points: { show: rates.points.length < 200, size: 6, fill: colour('--surface') },
-          },
-        ],
-        hooks: { setCursor: [({ cursor }) => setUnder(cursor.idx ?? undefined)] },
-      },
-      [rates.points.map(({ batch }) => batch.startedAt / 1000), rates.points.map(({ rate }) => rate)],
-      element,
-    );
-    const resized = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));
-    resized.observe(element);
-    return () => {
-      resized.disconnect();
-      plot.destroy();
-    };
-  }, [rates, theme]);
-
-  const point = under === undefined ? undefined : rates.points[under];
+function Plot({ suite, points }: SuiteRates) {
+  const shown = points.slice(-pointsShown);
+  const [first, last] = [shown[0]?.batch.startedAt ?? 0, shown.at(-1)?.batch.startedAt ?? 0];
+  const placed = shown.map((point) => ({
+    ...point,
+    x: (100 * (point.batch.startedAt - first)) / Math.max(1, last - first),
+    y: 100 * (1 - point.rate),
+  }));
+  const rates = shown.slice(-10).map(({ rate }) => percent(rate));
+  const label = `Pass rates of the last batches of ${line(suite)}, oldest first: ${rates.join(', ')}`;
   return (
-    <div class="plot">
-      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the table below has a link for each batch */}
-      <div
-        ref={host}
-        role="img"
-        aria-label={described(rates)}
-        onClick={() => point && go(addressOf(`/batch/${point.batch.key}`))}
-      />
-      <p class="caption under" aria-hidden="true">
-        {point && `${percent(point.rate)} · ${when(point.batch.startedAt)} · ${line(point.batch.id)}`}
+    <>
+      <div class="plot">
+        <svg viewBox="0 0 100 100" preserveAspectRatio="none" role="img" aria-label={label}>
+          <polyline points={placed.map(({ x, y }) => `${x},${y}`).join(' ')} />
+        </svg>
+        {/* The table below has a link for each batch, for the keyboard too. */}
+        {placed.map(({ batch, rate, x, y }) => {
+          const title = `${percent(rate)} · ${when(batch.startedAt)} · ${line(batch.id)}`;
+          const href = addressOf(`/batch/${batch.key}`);
+          return (
+            <a key={batch.key} tabIndex={-1} href={href} title={title} style={{ left: `${x}%`, top: `${y}%` }}>
+              {title}
+            </a>
+          );
+        })}
+      </div>
+      <p class="caption dates">
+        <span>{when(first)}</span>
+        <span>{when(last)}</span>
       </p>
-    </div>
+    </>
   );
-}
-
-function described({ suite, points }: SuiteRates): string {
-  const rates = points.slice(-10).map(({ rate }) => percent(rate));
-  return `Pass rates of the last batches of ${line(suite)}, oldest first: ${rates.join(', ')}`;
 }

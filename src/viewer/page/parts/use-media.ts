@@ -13,21 +13,5 @@ export function useMedia(query: string): boolean {
   return matches;
 }
 
-/** How often the colours have changed, for what draws by itself. */
-export function useThemeChanges(): number {
-  const [changes, setChanges] = useState(0);
-  useEffect(() => {
-    const again = () => setChanges((count) => count + 1);
-    const dark = matchMedia('(prefers-color-scheme: dark)');
-    dark.addEventListener('change', again);
-    addEventListener('offsite-theme', again);
-    return () => {
-      dark.removeEventListener('change', again);
-      removeEventListener('offsite-theme', again);
-    };
-  }, []);
-  return changes;
-}
-
 /** Rows have two lines below this width. */
 export const narrow = '(max-width: 45rem)';

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useReducer, useRef } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import {
   hasFailed,
   phaseTitle,
@@ -11,7 +11,6 @@ import { entryName } from '../../model/entry.ts';
 import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';
 import { duration } from '../parts/quantities.ts';
-import { useThemeChanges } from '../parts/use-media.ts';
 import { setQuery } from '../router.ts';
 import { useShortcuts } from '../shortcuts.ts';
 import { EntryPanel } from './entry-panel.tsx';
@@ -150,56 +149,23 @@ const lanes: Record<TimelineKind, number> = {
   validation: 2,
 };
 const laneHeight = 9;
-const phaseHeight = 18;
-const height = phaseHeight + 3 * laneHeight + 4;
+/** Parts of the width that marks are rounded to, and the least that one has. */
+const parts = { all: 1_000, least: 3 };
 
 /** The whole trial at a glance: phases as bands, entries as marks. A click goes to the nearest entry. */
 function OverviewStrip({ record, entries, selected, onSelect }: OverviewStripProps) {
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const [resizes, again] = useReducer((count: number) => count + 1, 0);
-  const theme = useThemeChanges();
   const { startedAt, finishedAt, phases } = record;
   const span = Math.max(1, finishedAt - startedAt);
-
-  useEffect(() => {
-    const resized = new ResizeObserver(() => again(undefined));
-    if (canvas.current) resized.observe(canvas.current);
-    return () => resized.disconnect();
-  }, []);
-
-  useEffect(() => {
-    const element = canvas.current;
-    const context = element?.getContext('2d');
-    if (!element || !context) return;
-    const width = element.clientWidth;
-    element.width = width * devicePixelRatio;
-    element.height = height * devicePixelRatio;
-    context.scale(devicePixelRatio, devicePixelRatio);
-    const style = getComputedStyle(element);
-    const colour = (name: string) => style.getPropertyValue(name).trim();
-    const x = (at: number) => Math.round(((at - startedAt) / span) * width);
-
-    const drawn = new Set<number>();
-    const paint = (entry: TimelineEntry) => {
-      const lane = lanes[entry.kind];
-      const left = x(entry.at);
-      const right = Math.max(left + 2, x(entry.until ?? entry.at));
-      // Thousands of entries share a pixel: one mark of each appearance is enough.
-      const mark = ((left * 4 + lane) * 2 + (entry.failed ? 1 : 0)) * 8192 + right - left;
-      if (drawn.has(mark)) return;
-      drawn.add(mark);
-      context.fillRect(left, phaseHeight + 2 + (lane - 1) * laneHeight, right - left, laneHeight - 2);
-    };
-    const inLanes = entries.filter(({ kind }) => kind !== 'phase');
-    context.fillStyle = colour('--mark');
-    for (const entry of inLanes) if (!entry.failed) paint(entry);
-    context.fillStyle = colour('--failed');
-    for (const entry of inLanes) if (entry.failed) paint(entry);
-    if (selected) {
-      context.fillStyle = colour('--accent');
-      context.fillRect(x(selected.at) - 1, 0, 2, height);
+  const x = (at: number) => Math.round(((at - startedAt) / span) * parts.all);
+  const marks = useMemo(() => {
+    // Thousands of entries share a pixel: one mark of each appearance is enough.
+    const drawn = new Map<string, { left: number; width: number; lane: number; failed: boolean }>();
+    for (const { kind, at, until = at, failed } of entries) {
+      const mark = { left: x(at), width: Math.max(parts.least, x(until) - x(at)), lane: lanes[kind], failed };
+      if (kind !== 'phase') drawn.set(JSON.stringify(mark), mark);
     }
-  }, [record, entries, selected, resizes, theme]);
+    return [...drawn.values()].sort((one, other) => Number(one.failed) - Number(other.failed));
+  }, [record, entries]);
 
   const goTo = (event: MouseEvent) => {
     const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
@@ -227,7 +193,19 @@ function OverviewStrip({ record, entries, selected, onSelect }: OverviewStripPro
           </span>
         ))}
       </div>
-      <canvas ref={canvas} style={{ height: `${height}px` }} aria-hidden="true" />
+      <svg viewBox={`0 0 ${parts.all} ${3 * laneHeight}`} preserveAspectRatio="none" aria-hidden="true">
+        {marks.map(({ left, width, lane, failed }, index) => (
+          <rect
+            key={index}
+            class={failed ? 'failed' : ''}
+            x={left}
+            y={(lane - 1) * laneHeight}
+            width={width}
+            height={laneHeight - 2}
+          />
+        ))}
+      </svg>
+      {selected && <b style={{ insetInlineStart: `${x(selected.at) / (parts.all / 100)}%` }} />}
     </div>
   );
 }
