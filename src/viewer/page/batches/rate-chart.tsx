@@ -71,7 +71,13 @@ function Plot({ suite, points }: SuiteRates) {
           const title = `${percent(rate)} · ${when(batch.startedAt)} · ${line(batch.id)}`;
           const href = addressOf(`/batch/${batch.key}`);
           return (
-            <a key={batch.key} tabIndex={-1} href={href} title={title} style={{ left: `${x}%`, top: `${y}%` }}>
+            <a
+              key={batch.key}
+              tabIndex={-1}
+              href={href}
+              title={title}
+              style={{ left: `${x}%`, top: `${y}%` }}
+            >
               {title}
             </a>
           );
