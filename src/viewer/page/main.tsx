@@ -6,6 +6,6 @@ import { applyTheme } from './theme.ts';
 applyTheme();
 const root = document.getElementById('app');
 if (root) {
-  const token = await takeToken();
+  const token = takeToken();
   render(token === undefined ? <NoAccess /> : <App source={httpSource(token)} />, root);
 }

@@ -1,5 +1,6 @@
 import type { DataSource, RecordReference, WatchState } from '../../model/data-source.ts';
 import type { LedgerEvent, TrialFigures } from '../../model/shapes.ts';
+import { keep, kept } from '../theme.ts';
 
 /** A failed request. `status` is undefined if the server did not answer. */
 class RequestFailed extends Error {
@@ -131,39 +132,13 @@ async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<str
 const key = 'offsite-token';
 
 /**
- * Takes the token out of the address, so that it is not in bookmarks and screenshots, and keeps it for this
- * tab. Undefined if there is none.
+ * Takes the token out of the address, so that it is not in bookmarks and screenshots, and keeps it for the
+ * tabs of this address. Undefined if there is none. A token is good until `offsite view` ends.
  */
-export async function takeToken(): Promise<string | undefined> {
+export function takeToken(): string | undefined {
   const [, given] = /^#token=([\w-]+)/.exec(location.hash) ?? [];
-  if (given !== undefined) {
-    history.replaceState(null, '', '#/');
-    sessionStorage.setItem(key, given);
-  }
-  const token = sessionStorage.getItem(key) ?? (await tokenOfOtherTabs());
-  if (token === undefined) return undefined;
-  sessionStorage.setItem(key, token);
-  shareWithOtherTabs(token);
-  return token;
-}
-
-const channel = 'offsite-token';
-/** Milliseconds that other tabs have to answer. */
-const answerMs = 500;
-
-/** A link that was opened in a new tab begins without a token. Tabs of the same address have it. */
-function tokenOfOtherTabs(): Promise<string | undefined> {
-  const tabs = new BroadcastChannel(channel);
-  return new Promise<string | undefined>((resolve) => {
-    tabs.onmessage = ({ data }: MessageEvent<{ token?: string }>) => data.token && resolve(data.token);
-    tabs.postMessage({});
-    setTimeout(() => resolve(undefined), answerMs);
-  }).finally(() => tabs.close());
-}
-
-function shareWithOtherTabs(token: string): void {
-  const tabs = new BroadcastChannel(channel);
-  tabs.onmessage = ({ data }: MessageEvent<{ token?: string }>) => {
-    if (data.token === undefined) tabs.postMessage({ token });
-  };
+  if (given === undefined) return kept(key);
+  history.replaceState(null, '', '#/');
+  keep(key, given);
+  return given;
 }
