@@ -12,9 +12,7 @@ import { Ledger } from '../ledger/ledger.ts';
 import { Redactor } from '../redaction/redactor.ts';
 import type { Platform } from '../service/platform.ts';
 import { type Config, defaultBudgetsText } from '../suite/config-file.ts';
-import { BadFile } from '../suite/file-issues.ts';
 import { loadConfig } from '../suite/load-config.ts';
-import { schemaIssues } from '../suite/read-suite.ts';
 import { SandboxConfig } from '../suite/sandbox-config.ts';
 import { secretsOf } from '../trial/prepare/credentials.ts';
 import { type HostEnvironment, hostEnvironmentOf } from '../trial/prepare/environment.ts';
@@ -290,7 +288,7 @@ export function contextParts(
   },
 ): ContextParts {
   const suiteFolder = suite === undefined ? undefined : dirname(suite);
-  const config = checkedTogether(() => loadConfig({ named: options.config, suiteFolder, env }), suite);
+  const config = loadConfig({ named: options.config, suiteFolder, env });
   const { insecureHttp } = options;
   // They know all keys, including those that a dry run or the embedded service does not use.
   const redactor = new Redactor(secretsOf(config, env));
@@ -304,14 +302,4 @@ export function contextParts(
   const { OFFSITE_URL: _, ...local } = env;
   if (isLocal) return { ...known, dataFolder, env: local, config: { ...config, service: undefined } };
   return { ...known, dataFolder, env, config };
-}
-
-/** Reads the configuration. If it has problems, those in the form of the suite are reported with them. */
-function checkedTogether(read: () => Config, suite: string | undefined): Config {
-  try {
-    return read();
-  } catch (error) {
-    if (suite === undefined || !(error instanceof BadFile)) throw error;
-    throw new BadFile([...error.issues, ...schemaIssues(suite)]);
-  }
 }

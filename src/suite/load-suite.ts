@@ -34,7 +34,7 @@ export interface SuiteOptions {
 
 /**
  * Reads a suite file and all files that it names, and checks it against the configuration. Throws {@link
- * BadFile} with every problem and its position. Starts nothing.
+ * BadFile} with the problems and their positions. Starts nothing.
  *
  * @param harnesses the harnesses of this Offsite
  */
@@ -44,7 +44,7 @@ export function loadSuite(
   harnesses: readonly HarnessOffer[],
   { allowOutside = [], except = [], keys, planTasks, sources, unwritten = false }: SuiteOptions = {},
 ): SuitePlan {
-  const { yaml, issues } = sources?.suite ?? readSuite(file);
+  const yaml = sources?.suite ?? readSuite(file);
   const source = yaml.value;
   const folder = dirname(file);
   const reach = { within: [folder, ...allowOutside], except };
@@ -56,7 +56,6 @@ export function loadSuite(
     { suite: readFile(file).content, own },
     sources,
   );
-  reader.issues.push(...issues);
   const prompt = promptOf(reader);
   const { cases: entries = [] } = source;
   const cases = source.tasks
@@ -131,9 +130,7 @@ function refuseUnwritten(prompt: PromptSource, entries: readonly CaseSource[], r
 
 function promptOf(reader: SuiteReader): PromptSource {
   const { suite, tasks, cases } = reader.source;
-  // A misspelt key is reported already.
-  const isReported = reader.issues.length > 0;
-  if (!tasks && !cases && !isReported) reader.report([], 'has neither cases nor tasks');
+  if (!tasks && !cases) reader.report([], 'has neither cases nor tasks');
   if (tasks && cases) reader.report(['tasks'], 'is in place of cases; remove one of them');
   const { prompt = '{{instruction}}' } = suite;
   if (typeof prompt === 'object' && 'prompt' in prompt) {

@@ -95,18 +95,18 @@ cases:
 });
 
 describe('a malformed suite', () => {
-  test('is checked beyond the values that do not match the schema, which have their own problems only', () => {
-    expect(
-      problems(`suite: { id: s }
+  test('has all problems of its keys and values first, and then those of what they name', () => {
+    const suite = (verify: string) => `suite: { id: s, prompt: p }
 ${variants}cases:
-  - { id: a, verfy: "true" }
+  - { id: a, ${verify}: "true" }
   - { id: b, verify: "echo {{nope}}" }
   - { id: b, verify: "true" }
 judges: [nobody]
-`),
-    ).toEqual([
-      expect.stringMatching(/^suite\.yaml:1:1: suite\.prompt: is required/),
+`;
+    expect(problems(suite('verfy'))).toEqual([
       'suite.yaml:4:14: cases[0].verfy: unknown key; did you mean "verify"?',
+    ]);
+    expect(problems(suite('verify'))).toEqual([
       expect.stringMatching(/^suite\.yaml:5:14: cases\[1\]\.verify: \{\{nope\}\} is not a variable/),
       'suite.yaml:6:7: cases[2].id: "b" is already used by cases[1]',
       expect.stringMatching(/^suite\.yaml:7:10: judges\[0\]: "nobody" is not a model/),

@@ -8,7 +8,9 @@ import type { KnownKeys } from '../../redaction/redactor.ts';
 import { plural } from '../../text/quantities.ts';
 import { allowList, readAuthority } from '../hosts/host-pattern.ts';
 import { heldKey, type Reach, readFile, requireWithin } from '../read-file.ts';
-import { type ReadSuite, readSuite } from '../read-suite.ts';
+import { readSuite } from '../read-suite.ts';
+import type { SuiteFile } from '../suite-file.ts';
+import type { YamlFile } from '../yaml-file.ts';
 import { type CommittedEntry, committedEntries, contentsOf } from './commit-files.ts';
 import { type FetchParts, fetchCommit } from './fetch-commit.ts';
 import { type GitSource, type PlannedSource, type Repository, withoutCredentials } from './git-source.ts';
@@ -37,7 +39,7 @@ export interface SourceProblem {
 
 export interface FetchedSources {
   /** The suite that names them, as it was read: it is loaded as it was then. */
-  suite: ReadSuite;
+  suite: YamlFile<SuiteFile>;
   /** By {@link keyOfSource}; or what is wrong with one. */
   byKey: ReadonlyMap<string, PlannedSource | SourceProblem>;
 }
@@ -48,11 +50,11 @@ export function keyOfSource({ git, ref, history, leaveOut }: GitSource): string 
 
 /**
  * Fetches the sources that a suite names into the data folder. Throws as `readSuite` does; what is wrong
- * with a source is in the result, so that all problems of a suite can be reported at once.
+ * with a source is in the result, for `loadSuite` to report at its place.
  */
 export async function fetchSources(file: string, parts: SourceParts): Promise<FetchedSources> {
   const suite = readSuite(file);
-  const { value } = suite.yaml;
+  const { value } = suite;
   const named = [value.source, ...(value.cases ?? []).map(({ source }) => source)];
   const sources = new Map(
     named.flatMap((source) => (source && 'git' in source ? [[keyOfSource(source), source] as const] : [])),
