@@ -10,22 +10,13 @@ import {
   engineLimits,
   engineReachable,
   engineRuntime,
-  leftovers,
   type SandboxRuntime,
   sandboxes,
-  snapshots,
   type UsedRuntime,
   usedRuntimes,
 } from './checks/engine-content.ts';
 import { sealedSandbox } from './checks/sealed-sandbox.ts';
-import {
-  certificates,
-  configuration,
-  dataFolder,
-  modelKeys,
-  nodeVersion,
-  service,
-} from './checks/this-machine.ts';
+import { certificates, configuration, dataFolder, modelKeys, service } from './checks/this-machine.ts';
 import { lookDeep } from './deep/look-deep.ts';
 import { attempt, type Check, examine, type Prerequisite } from './examine.ts';
 import { type DoctorReport, doctorReport } from './report.ts';
@@ -110,7 +101,6 @@ function named(all: readonly Check[], name: string | undefined): Check[] {
  * a sealed sandbox of each of the runtimes.
  */
 const checksOf = (runtimes: readonly SandboxRuntime[]): readonly Check[] => [
-  nodeVersion,
   configuration,
   certificates,
   dataFolder,
@@ -124,6 +114,4 @@ const checksOf = (runtimes: readonly SandboxRuntime[]): readonly Check[] => [
   baseImage,
   sandboxes,
   ...runtimes.map(sealedSandbox),
-  snapshots,
-  leftovers,
 ];

@@ -1,13 +1,9 @@
 import { baseImageName, baseImageRecipe } from '../../base-image/recipe.ts';
 import { assertEnforceable } from '../../engine/capabilities.ts';
 import { engineSpace } from '../../engine/container/disk-space.ts';
-import { isDead } from '../../engine/liveness-marker.ts';
-import { ownedContainers } from '../../engine/owned-objects.ts';
 import { type Capabilities, otherPlainRuntime, plainRuntimes } from '../../engine/port/engine-port.ts';
-import { exceeds, mostSnapshots } from '../../engine/snapshot/eviction.ts';
-import { listedSnapshots, snapshotRepository } from '../../engine/snapshot/kept-snapshots.ts';
 import type { Config } from '../../suite/config-file.ts';
-import { duration, plural } from '../../text/quantities.ts';
+import { duration } from '../../text/quantities.ts';
 import { containerSpec, defaultContext, engineNetwork } from '../../trial/prepare/environment.ts';
 import { attempt, byteSize, type Check, engineCheck, type Finding, failureOf } from '../examine.ts';
 
@@ -110,38 +106,6 @@ export const sandboxes = engineCheck('sandboxes', async (engine, { config, signa
     state: 'ok',
     found: names.length === 0 ? 'only the default' : `the engine can run all: ${names.join(', ')}`,
   };
-});
-
-/** How many snapshots are kept: they take disk space, and each makes a listing of images slower. */
-export const snapshots = engineCheck('snapshots', async ({ port }, { config, signal }) => {
-  const listed = await listedSnapshots(port, snapshotRepository, signal);
-  const bytes = listed.reduce((sum, snapshot) => sum + snapshot.bytes, 0);
-  const { budget } = config.snapshots;
-  const found =
-    `${plural(listed.length, 'snapshot')} of ${byteSize(bytes)}; ` +
-    `at most ${mostSnapshots} of ${byteSize(budget)} are kept`;
-  if (!exceeds(listed, { budgetBytes: budget, most: mostSnapshots })) return { state: 'ok', found };
-  const fix =
-    'The next run that makes one removes those not used for the longest time. To do it now: offsite engine images prune';
-  return { state: 'warn', found, fix };
-});
-
-/**
- * Containers of Offsite processes that were killed. The next run removes them, so the user need not do
- * anything.
- */
-export const leftovers = engineCheck('leftovers', async ({ port }, { clock, signal }) => {
-  const containers = await ownedContainers(port, signal);
-  const instances = [...Map.groupBy(containers, ({ instance }) => instance).values()];
-  const dead = instances.filter((objects) => isDead(objects, clock.now()));
-  if (dead.length === 0) {
-    return {
-      state: 'ok',
-      found: `no containers of processes that were killed; Offsite processes on this engine: ${instances.length}`,
-    };
-  }
-  const found = `${plural(dead.flat().length, 'container')} of Offsite processes that were killed`;
-  return { state: 'warn', found, fix: 'The next run removes them. To remove them now: offsite engine clean' };
 });
 
 /** Whether the engine can be reached and is new enough: connecting refuses an old engine. */
