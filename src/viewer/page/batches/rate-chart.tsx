@@ -68,7 +68,7 @@ function Plot({ suite, points }: SuiteRates) {
         </svg>
         {/* The table below has a link for each batch, for the keyboard too. */}
         {placed.map(({ batch, rate, x, y }) => {
-          const title = `${percent(rate)} · ${when(batch.startedAt)} · ${line(batch.id)}`;
+          const title = `${percent(rate)} · ${when(batch.startedAt)}`;
           const href = addressOf(`/batch/${batch.key}`);
           return (
             <a
