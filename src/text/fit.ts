@@ -16,7 +16,8 @@ const plain = /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027✓✗○]*$/;
 const ellipsis: Span = { text: '…', ours: true };
 
 export interface FittedColumn {
-  align?: 'left' | 'right';
+  /** Whether its cells are aligned at their right, as numbers are. */
+  right?: boolean;
   /** Its cells lose their middle if the rows are too wide; the widest column first. */
   shrinks?: boolean;
 }
@@ -43,7 +44,7 @@ export function fittedRows(
       const fitted = row.flatMap((cell, index) => {
         const shown = withoutMiddle(cell, widths[index] ?? 0);
         const spare = space((widths[index] ?? 0) - widthOf(shown));
-        const aligned = columns[index]?.align === 'right' ? [spare, ...shown] : [...shown, spare];
+        const aligned = columns[index]?.right ? [spare, ...shown] : [...shown, spare];
         return index === 0 ? aligned : [space(columnGap), ...aligned];
       });
       return withoutEnd([...before, ...fitted], width);

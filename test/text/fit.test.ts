@@ -46,7 +46,7 @@ describe('what is fitted', () => {
   });
 
   test('takes from the widest column first, and keeps the columns aligned', () => {
-    const columns = [{ shrinks: true }, { shrinks: true }, { align: 'right' as const }];
+    const columns = [{ shrinks: true }, { shrinks: true }, { right: true }];
     const rows = [
       ['a-case-with-a-long-name', 'v #0', '5 s'],
       ['short', 'v #1', '1 m 05 s'],

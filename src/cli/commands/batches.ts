@@ -6,11 +6,11 @@ import { platformService } from '../../ledger/platform.ts';
 import type { PartNumber } from '../../ledger/sets.ts';
 import { batchMarks } from '../../record/batch-marks.ts';
 import { commitText, type SuiteCommit } from '../../record/suite-commit.ts';
-import { fittedRows } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
-import { cost, count, minute, percent, took } from '../../text/quantities.ts';
+import { cost, count, minute, took } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { wholeNumber, withConfigAndData } from '../options.ts';
+import { type Column, listText, verdictColumns } from '../output/columns.ts';
 import { printPaged } from '../output/pager.ts';
 
 export function batchesCommand() {
@@ -38,7 +38,7 @@ export function batchesCommand() {
       const more = all - listed.length;
       const rest = more > 0 ? [styled('dim', ours(`and ${more} more: offsite data batches -n ${all}`))] : [];
       const content = stack([
-        batchesTable(listed, shortBatchIds(ledger.records), out.columns ?? unlimited),
+        batchesTable(listed, shortBatchIds(ledger.records), out.columns),
         ...rest,
         ...unstarted,
       ]);
@@ -111,45 +111,53 @@ function batchRow(ledger: Ledger, batch: ListedBatch): Omit<BatchRow, 'set'> {
   };
 }
 
-/** The width, in cells, if the output is not a terminal. */
-const unlimited = 1_000;
-
 /** How many characters of the variants a row shows. */
 const variantCharacters = 30;
 
-function batchesTable(batches: readonly BatchRow[], short: (id: string) => string, width: number): Printable {
-  const some = (has: (batch: BatchRow) => boolean) => batches.some(has);
-  const right = (title: string, cell: (batch: BatchRow) => Printable | string) => {
-    return { title, align: 'right' as const, cell };
-  };
-  const columns = [
-    { title: 'batch', cell: ({ id }: BatchRow) => text`${short(id)}` },
-    ...(some(({ set }) => set !== undefined) ? [{ title: 'set', cell: placeText }] : []),
-    { title: 'when', cell: ({ startedAt }: BatchRow) => minute(startedAt) },
-    ...(some(isPlatforms) ? [{ title: 'run by', cell: runBy }] : []),
-    { title: 'suite', shrinks: true, cell: ({ suite }: BatchRow) => suite },
-    ...(some(({ commit }) => commit !== undefined)
-      ? [{ title: 'commit', cell: ({ commit }: BatchRow) => (commit ? commitText(commit) : '') }]
-      : []),
-    { title: 'variants', shrinks: true, cell: ({ variants }: BatchRow) => variantNames(variants) },
-    right('passed', ({ passed }) => String(passed)),
-    right('failed', ({ failed }) => (failed > 0 ? styled('red', failed) : '0')),
-    ...(some((batch) => batch.void > 0)
-      ? [right('void', (batch) => (batch.void > 0 ? styled('yellow', batch.void) : '0'))]
-      : []),
-    right('rate', ({ passRate }) => percent(passRate)),
-    ...(some(({ tokens }) => tokens !== 0) ? [right('tokens', ({ tokens }) => count(tokens))] : []),
-    ...(some(({ costUsd = 0 }) => costUsd > 0) ? [right('cost', ({ costUsd }) => cost(costUsd))] : []),
-    right('took', ({ elapsedMs, elapsedIsAbout }) =>
-      elapsedMs === undefined ? '–' : took(elapsedMs, elapsedIsAbout),
-    ),
-    ...(some(({ marks }) => marks.length > 0)
-      ? [{ title: 'note', shrinks: true, cell: ({ marks }: BatchRow) => marks.join('; ') }]
-      : []),
+function batchesTable(
+  batches: readonly BatchRow[],
+  short: (id: string) => string,
+  width: number | undefined,
+): Printable {
+  const columns: Column<BatchRow>[] = [
+    { title: 'batch', cell: ({ id }) => text`${short(id)}` },
+    { title: 'set', where: ({ set }) => set !== undefined, cell: placeText },
+    { title: 'when', cell: ({ startedAt }) => minute(startedAt) },
+    { title: 'run by', where: isPlatforms, cell: (batch) => (isPlatforms(batch) ? 'platform' : '') },
+    { title: 'suite', shrinks: true, cell: ({ suite }) => suite },
+    {
+      title: 'commit',
+      where: ({ commit }) => commit !== undefined,
+      cell: ({ commit }) => (commit ? commitText(commit) : ''),
+    },
+    { title: 'variants', shrinks: true, cell: ({ variants }) => variantNames(variants) },
+    ...verdictColumns,
+    {
+      title: 'tokens',
+      right: true,
+      where: ({ tokens }) => tokens !== 0,
+      cell: ({ tokens }) => count(tokens),
+    },
+    {
+      title: 'cost',
+      right: true,
+      where: ({ costUsd = 0 }) => costUsd > 0,
+      cell: ({ costUsd }) => cost(costUsd),
+    },
+    {
+      title: 'took',
+      right: true,
+      cell: ({ elapsedMs, elapsedIsAbout }) =>
+        elapsedMs === undefined ? '–' : took(elapsedMs, elapsedIsAbout),
+    },
+    {
+      title: 'note',
+      shrinks: true,
+      where: ({ marks }) => marks.length > 0,
+      cell: ({ marks }) => marks.join('; '),
+    },
   ];
-  const titles = columns.map(({ title }) => ours(title));
-  const rows = batches.map((batch) => columns.map(({ cell }) => cell(batch)));
-  return fittedRows(columns, [titles, ...rows], { width, lead: '' });
+  return listText(batches, columns, width);
 }
 
 function placeText({ set }: BatchRow): string {
@@ -167,10 +175,6 @@ function unstartedLines({ sets }: Ledger): Printable[] {
 
 function isPlatforms({ service }: BatchRow): boolean {
   return service === platformService;
-}
-
-function runBy(batch: BatchRow): string {
-  return isPlatforms(batch) ? 'platform' : '';
 }
 
 function variantNames(variants: readonly string[]): string {

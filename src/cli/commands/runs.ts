@@ -7,12 +7,12 @@ import { NotFound } from '../../client/refusal.ts';
 import type { CaseEntry } from '../../contract/catalog.ts';
 import type { RequestOf } from '../../contract/operations.ts';
 import { hintOfFile, nameOfVariant, shortBatchId, shortBatchIds, shortRunId } from '../../ledger/find.ts';
-import { fittedRows } from '../../text/fit.ts';
 import { nearest } from '../../text/nearest.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { minute, percent, plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { wholeNumber, withService } from '../options.ts';
+import { type Column, listText, verdictColumns } from '../output/columns.ts';
 
 export function runsCommand() {
   return withService(new Command('runs'))
@@ -108,7 +108,7 @@ async function printBatches(
     'dim',
     ours('one of them: offsite service runs BATCH; one case: offsite service runs CASE'),
   );
-  context.out.print(stack([batchesTable(newest, context), ...more, hint]));
+  context.out.print(stack([listText(newest, batchColumns, context.out.columns), ...more, hint]));
 }
 
 function unknown(what: string, cases: readonly CaseEntry[], fitting: readonly string[]): OffsiteError {
@@ -129,42 +129,24 @@ function unknown(what: string, cases: readonly CaseEntry[], fitting: readonly st
   });
 }
 
-function batchesTable(batches: readonly ServiceBatch[], { out }: CommandContext): Printable {
-  const right = (title: string, cell: (batch: ServiceBatch) => Value) => {
-    return { title, align: 'right' as const, cell };
-  };
-  const some = (has: (batch: ServiceBatch) => boolean) => batches.some(has);
-  const columns = [
-    {
-      title: 'when',
-      cell: ({ startedAt }: ServiceBatch) => (startedAt === undefined ? '' : minute(startedAt)),
-    },
-    { title: 'suite', shrinks: true, cell: ({ suite }: ServiceBatch) => suite },
-    ...(some(({ isPlatforms }) => isPlatforms)
-      ? [{ title: 'run by', cell: (batch: ServiceBatch) => (batch.isPlatforms ? 'platform' : 'Offsite') }]
-      : []),
-    right('cases', ({ cases }) => String(cases)),
-    right('ended', ({ ended, trials }) => `${ended} of ${trials}`),
-    right('passed', ({ passed }) => String(passed)),
-    right('failed', ({ failed }) => (failed > 0 ? styled('red', failed) : '0')),
-    ...(some((batch) => batch.void > 0)
-      ? [right('void', (batch) => (batch.void > 0 ? styled('yellow', batch.void) : '0'))]
-      : []),
-    right('rate', ({ passRate }) => percent(passRate)),
-    { title: 'batch', cell: ({ id }: ServiceBatch) => id },
-  ];
-  const titles = columns.map(({ title }) => ours(title));
-  const rows = batches.map((batch) => columns.map(({ cell }) => cell(batch)));
-  return fittedRows(columns, [titles, ...rows], { width: out.columns ?? unlimited, lead: '' });
-}
+const batchColumns: readonly Column<ServiceBatch>[] = [
+  { title: 'when', cell: ({ startedAt }) => (startedAt === undefined ? '' : minute(startedAt)) },
+  { title: 'suite', shrinks: true, cell: ({ suite }) => suite },
+  {
+    title: 'run by',
+    where: ({ isPlatforms }) => isPlatforms,
+    cell: ({ isPlatforms }) => (isPlatforms ? 'platform' : 'Offsite'),
+  },
+  { title: 'cases', right: true, cell: ({ cases }) => String(cases) },
+  { title: 'ended', right: true, cell: ({ ended, trials }) => `${ended} of ${trials}` },
+  ...verdictColumns,
+  { title: 'batch', cell: ({ id }) => id },
+];
 
 /** A run of the service, with its variant's name if the ledger knows it. */
 interface NamedRun extends ListedRun<'results'> {
   variantName: string | undefined;
 }
-
-/** The width, in cells, if the output is not a terminal. */
-const unlimited = 1_000;
 
 /** Terminals of fewer cells show the beginnings of ids. */
 const narrow = 120;
@@ -180,35 +162,29 @@ function withNames(runs: readonly ListedRun<'results'>[], { context, service }: 
 
 function runsTable(found: readonly ListedRun<'results'>[], at: At, ofBatch = false): Printable {
   const runs = withNames(found, at);
-  const width = at.context.out.columns ?? unlimited;
+  const width = at.context.out.columns;
   const ledger = at.context.ledgerIfAny();
   const short = ledger ? shortBatchIds(ledger.records) : shortBatchId;
-  const some = (has: (run: NamedRun) => boolean) => runs.some(has);
-  const right = (title: string, cell: (run: NamedRun) => Value) => {
-    return { title, align: 'right' as const, cell };
-  };
-  const shrinks = true;
-  const isNarrow = width < narrow;
-  const columns = [
+  const isNarrow = width !== undefined && width < narrow;
+  const columns: Column<NamedRun>[] = [
     { title: 'when', cell: whenText },
-    { title: 'suite', shrinks, cell: ({ suite }: NamedRun) => suite?.name ?? suite?.id ?? '' },
-    ...(ofBatch ? [{ title: 'case', shrinks, cell: (run: NamedRun) => run.case?.id ?? '' }] : []),
-    { title: 'variant', shrinks, cell: variantText },
-    ...(some(({ status }) => status !== 'completed') ? [{ title: 'status', cell: statusText }] : []),
-    ...(some(({ local }) => !local)
-      ? [{ title: 'run by', cell: ({ local }: NamedRun) => (local ? 'Offsite' : 'platform') }]
-      : []),
-    right('passed', passedText),
-    ...(some(({ distribution }) => (distribution?.voided ?? 0) > 0)
-      ? [right('void', ({ distribution }) => styled('yellow', distribution?.voided ?? 0))]
-      : []),
-    right('rate', ({ distribution }) => percent(distribution?.passRate)),
-    { title: 'batch', cell: ({ batchId = '' }: NamedRun) => text`${isNarrow ? short(batchId) : batchId}` },
-    { title: 'run', cell: ({ id }: NamedRun) => text`${isNarrow ? shortRunId(id) : id}` },
+    { title: 'suite', shrinks: true, cell: ({ suite }) => suite?.name ?? suite?.id ?? '' },
+    { title: 'case', shrinks: true, where: () => ofBatch, cell: (run) => run.case?.id ?? '' },
+    { title: 'variant', shrinks: true, cell: variantText },
+    { title: 'status', where: ({ status }) => status !== 'completed', cell: statusText },
+    { title: 'run by', where: ({ local }) => !local, cell: ({ local }) => (local ? 'Offsite' : 'platform') },
+    { title: 'passed', right: true, cell: passedText },
+    {
+      title: 'void',
+      right: true,
+      where: ({ distribution }) => (distribution?.voided ?? 0) > 0,
+      cell: ({ distribution }) => styled('yellow', distribution?.voided ?? 0),
+    },
+    { title: 'rate', right: true, cell: ({ distribution }) => percent(distribution?.passRate) },
+    { title: 'batch', cell: ({ batchId = '' }) => text`${isNarrow ? short(batchId) : batchId}` },
+    { title: 'run', cell: ({ id }) => text`${isNarrow ? shortRunId(id) : id}` },
   ];
-  const titles = columns.map(({ title }) => ours(title));
-  const rows = runs.map((run) => columns.map(({ cell }) => cell(run)));
-  return fittedRows(columns, [titles, ...rows], { width, lead: '' });
+  return listText(runs, columns, width);
 }
 
 /** `running, 3 of 4 ended`. */

@@ -18,13 +18,13 @@ import {
 } from '../../tasks/list-tasks.ts';
 import { explanation } from '../../tasks/supported.ts';
 import type { TaskFormat } from '../../tasks/task.ts';
-import { fittedRows } from '../../text/fit.ts';
 import { ours, type Printable, stack, text, type Value } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { laterIn, searchVisible } from '../../trial/prepare/visible-answers.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { seed, wholeNumber } from '../options.ts';
+import { type Column, listText } from '../output/columns.ts';
 import { withRowSetup } from '../task-options.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -81,15 +81,12 @@ async function listTasksOf(path: string, options: TasksOptions): Promise<number>
     out.json({ tasks, notes, totals });
     return exitCode;
   }
-  out.print(taskTable(tasks, out.columns ?? unlimited));
+  out.print(listText(tasks, columns, out.columns));
   if (details) for (const task of tasks) printDetails(task, out);
   out.print(taskTotals(totals));
   for (const issue of [...notes, ...tasks.flatMap(({ issues }) => issues)]) err.print(printFileIssue(issue));
   return exitCode;
 }
-
-/** The width, in cells, if the output is not a terminal. */
-const unlimited = 1_000;
 
 function unknownSandbox(name: string): OffsiteError {
   return new OffsiteError(`there is no sandbox ${name}`, {
@@ -144,30 +141,19 @@ function printDetails(task: ListedTask, out: Terminal['out']): void {
 
 const none = ours('–');
 
-/** One line for each task, of at most `width` terminal cells. */
-function taskTable(tasks: readonly ListedTask[], width: number): Printable {
-  const titles = ['task', 'format', 'environment', 'graded', 'solution', 'steps', 'notes', 'runs here'];
-  const numbers = ['steps', 'notes'];
-  const columns = titles.map((title) => ({
-    align: numbers.includes(title) ? ('right' as const) : ('left' as const),
-    shrinks: title === 'task' || title === 'environment' || title === 'graded',
-  }));
-  return fittedRows(columns, [titles.map((title) => ours(title)), ...tasks.map(rowOf)], { width, lead: '' });
-}
-
-function rowOf(task: ListedTask): Value[] {
-  const { id, format, hasSolution, steps, notes } = task;
-  return [
-    id,
-    format,
-    environmentOf(task),
-    gradingOf(task),
-    hasSolution === undefined ? none : hasSolution ? 'yes' : 'no',
-    steps ?? none,
-    notes.length,
-    runsOf(task),
-  ];
-}
+const columns: readonly Column<ListedTask>[] = [
+  { title: 'task', shrinks: true, cell: ({ id }) => id },
+  { title: 'format', cell: ({ format }) => format },
+  { title: 'environment', shrinks: true, cell: environmentOf },
+  { title: 'graded', shrinks: true, cell: gradingOf },
+  {
+    title: 'solution',
+    cell: ({ hasSolution }) => (hasSolution === undefined ? none : hasSolution ? 'yes' : 'no'),
+  },
+  { title: 'steps', right: true, cell: ({ steps }) => steps ?? none },
+  { title: 'notes', right: true, cell: ({ notes }) => notes.length },
+  { title: 'runs here', cell: runsOf },
+];
 
 function environmentOf({ environment }: ListedTask): Value {
   if (!environment) return none;

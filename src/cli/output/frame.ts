@@ -75,8 +75,8 @@ export function frameOf(state: ActivityState, { size, words, shown }: FrameParts
   }
 }
 
-const trialColumns = [{ shrinks: true }, { shrinks: true }, {}, { align: 'right' as const }];
-const buildColumns = [{ shrinks: true }, { shrinks: true }, { align: 'right' as const }];
+const trialColumns = [{ shrinks: true }, { shrinks: true }, {}, { right: true }];
+const buildColumns = [{ shrinks: true }, { shrinks: true }, { right: true }];
 
 /** In terminal cells. */
 const widestBar = 20;
