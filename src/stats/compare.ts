@@ -131,12 +131,6 @@ export function isOnlyByMcnemar({
   return directionOf(interval) === 'none' && mcnemar.midP < 1 - usualConfidence;
 }
 
-export const onlyByMcnemarText =
-  "McNemar's test alone finds a difference. With so few cases the interval is the more careful, and decides: more cases would settle it.";
-
-export const ofOneCaseText =
-  'That does not show that they are equal: a single case does not tell what other cases would give.';
-
 /** What an interval of a difference says: `none` if it contains zero. */
 export function directionOf(interval: Interval | undefined): 'up' | 'down' | 'none' {
   if (interval && interval.low > 0) return 'up';

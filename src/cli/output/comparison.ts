@@ -1,17 +1,10 @@
 import type { ComparedBatches, Comparison, SideSummary } from '../../comparison/comparison.ts';
 import { unknownPartsText, variantChangesText } from '../../record/fingerprint.ts';
+import { explainedTexts, fewCasesTexts, findingText, shownP } from '../../text/finding.ts';
 import { table } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { changeWord, percent, plural } from '../../text/quantities.ts';
-import {
-  differenceSentence,
-  explained,
-  fewCasesOf,
-  measureTables,
-  rangeOf,
-  shownP,
-  tooFewOf,
-} from './measure-tables.ts';
+import { measureTables, rangeOf, tooFewOf } from './measure-tables.ts';
 
 /** How many changed cases are listed; `--json` has all. */
 const listed = 20;
@@ -31,7 +24,8 @@ export function comparisonText(compared: ComparedBatches, { details = false } = 
     ...namesLine(variantsOnlyA, ours('Variants only in A, not compared: ')),
     ...namesLine(variantsOnlyB, ours('Variants only in B, not compared: ')),
   ];
-  if (details) return stack([
+  if (details)
+    return stack([
       ...comparisons.flatMap((one) => [...sections(one), ours('')]),
       ...alone,
       ...bracketsText(compared),
@@ -59,11 +53,12 @@ function bracketsText({ comparisons }: ComparedBatches): Printable[] {
 /** Both sides and the finding, and what makes the comparison one of other things. */
 function headline(comparison: Comparison): Printable[] {
   const { a, b, difference } = comparison;
-  const found = difference.finding === 'worse' || difference.finding === 'better';
+  const found = ours(findingText(difference));
+  const isFound = difference.finding === 'worse' || difference.finding === 'better';
   return [
     text`A  ${sideName(a)}: ${rateOf(a)}`,
     text`B  ${sideName(b)}: ${rateOf(b)}`,
-    found ? styled('bold', differenceSentence(difference)) : differenceSentence(difference),
+    isFound ? styled('bold', found) : found,
     ...tooFewOf(comparison),
     ...redefinedLine(comparison),
     ...namesLine(comparison.onlyA, ours('With a verdict only in A, not compared: ')),
@@ -89,12 +84,12 @@ function severalCompared(variants: number, { difference }: Comparison): Printabl
 }
 
 function sections(comparison: Comparison): Printable[] {
-  const { a, b } = comparison;
+  const { a, b, difference } = comparison;
   return [
     ...headline(comparison),
     ours(''),
     rateTable(a, b),
-    ...apart([...explained(comparison), ...fewCasesOf(comparison)]),
+    ...apart([...explainedTexts(difference, comparison.mcnemar), ...fewCasesTexts(difference)].map(ours)),
     ...changesOf(comparison),
     ...noiseOf(a, b),
     ...passAtKTable(a, b),

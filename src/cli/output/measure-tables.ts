@@ -1,6 +1,5 @@
-import type { Comparison, RateDifference, SideSummary } from '../../comparison/comparison.ts';
+import type { Comparison, SideSummary } from '../../comparison/comparison.ts';
 import { type Measure, measures } from '../../comparison/side.ts';
-import { isOnlyByMcnemar, ofOneCaseText, onlyByMcnemarText } from '../../stats/compare.ts';
 import { casesToShowWorse, trialsToShowWorse } from '../../stats/further-trials.ts';
 import type { Interval } from '../../stats/pass-rate.ts';
 import { table } from '../../text/fit.ts';
@@ -72,37 +71,6 @@ function differenceCell(measure: Measure, value: number | undefined, interval: I
   return interval ? `${shown(value)} (${rangeOf(interval, shown)})` : shown(value);
 }
 
-/** Below this number of cases, an interval says little. */
-const fewCases = 10;
-
-/** The result in one sentence. */
-export function differenceSentence({ value, low, high, finding, cases }: RateDifference): Printable {
-  if (value === undefined)
-    return ours('A and B have no case in common that can be compared, with a verdict on both sides.');
-  const over = text`over ${plural(cases, 'case')}`;
-  const isKnown = low !== undefined && high !== undefined;
-  if (finding === 'noise' || !isKnown) {
-    const range = isKnown ? ` (${signed(low)} to ${signed(high)})` : '';
-    return text`No difference can be told from noise: B - A is ${ours(`${signed(value)} points${range}`)}, ${over}.`;
-  }
-  const [near, far] = finding === 'worse' ? [-high, -low] : [low, high];
-  const range = `${points(Math.abs(value))} points (${points(near)} to ${points(far)})`;
-  return text`B is ${ours(finding)} by ${ours(range)}, ${over}.`;
-}
-
-/** What {@link differenceSentence} does not show, if it finds no difference. */
-export function explained({ difference, mcnemar }: Comparison): Printable[] {
-  const { finding, low, high } = difference;
-  if (finding !== 'noise') return [];
-  if (low === undefined || high === undefined) return [ours(ofOneCaseText)];
-  const range = `${signed(low)} to ${signed(high)}`;
-  const only = isOnlyByMcnemar({ interval: { low, high }, mcnemar });
-  return [
-    ...(only ? [ours(onlyByMcnemarText)] : []),
-    text`That does not show that they are equal: the true difference may be ${ours(range)} points.`,
-  ];
-}
-
 /** Says so if the comparison could not find any difference, whatever the trials gave. */
 export function tooFewOf(comparison: Comparison): Printable[] {
   const { cases, finding, confidence } = comparison.difference;
@@ -114,13 +82,6 @@ export function tooFewOf(comparison: Comparison): Printable[] {
   return [
     text`With ${plural(cases, 'case')} and ${ours(of)}, not even 0 % and 100 % can be told apart: ${casesNeeded(cases, trials, confidence)}.`,
   ];
-}
-
-/** A warning if there are few cases. */
-export function fewCasesOf({ difference: { cases, finding } }: Comparison): Printable[] {
-  return cases < fewCases && finding !== 'nothing-in-common'
-    ? [text`Only ${plural(cases, 'case')}: other cases of the same kind may give another result.`]
-    : [];
 }
 
 /** What a comparison needs to find a difference. */
@@ -156,20 +117,4 @@ export function rangeOf(
   missing = '?',
 ): string {
   return `${low === undefined ? missing : shown(low)} to ${high === undefined ? missing : shown(high)}`;
-}
-
-export function shownP(p: number): string {
-  return p < 0.001 ? 'p < 0.001' : `p = ${p.toFixed(3)}`;
-}
-
-/** Percentage points with a sign: `+3`, `-12`, `0`; one decimal below 10. */
-function signed(difference: number): string {
-  const shown = points(Math.abs(difference));
-  if (shown === '0') return '0';
-  return `${difference < 0 ? '-' : '+'}${shown}`;
-}
-
-function points(difference: number): string {
-  const value = difference * 100;
-  return String(Number(value.toFixed(value < 10 ? 1 : 0)));
 }

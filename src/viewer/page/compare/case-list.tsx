@@ -100,7 +100,7 @@ export function CaseList({ cases, isNoise, measures, query }: CaseListProps) {
                 ))}
                 {measures.map((measure) => (
                   <span key={measure} role="columnheader" class="number">
-                    {shownAs[measure].name}, B − A
+                    {shownAs[measure].name}, B - A
                   </span>
                 ))}
               </div>

@@ -1,7 +1,7 @@
 import type { MeasureComparison } from '../../../stats/compare.ts';
+import { signedPoints } from '../../../text/finding.ts';
 import { type ComparedTrials, type Measure, measures } from '../../model/compare.ts';
 import { cost, count, duration, percent } from '../parts/quantities.ts';
-import { signed } from './finding.tsx';
 
 export const shownAs: Record<Measure, { name: string; shown: (value: number) => string }> = {
   durationMs: { name: 'Time', shown: duration },
@@ -19,7 +19,7 @@ export function shownMeasures(compared: ComparedTrials['measures']): Measure[] {
 export function delta(value: number | undefined, shown: (value: number) => string): string {
   if (value === undefined) return '–';
   if (value === 0) return '0';
-  return `${value < 0 ? '−' : '+'}${shown(Math.abs(value))}`;
+  return `${value < 0 ? '-' : '+'}${shown(Math.abs(value))}`;
 }
 
 /** Pass rate, time, tokens and cost of both sides, with 95 % intervals of the differences. */
@@ -34,7 +34,7 @@ export function Measures({ compared: { rates, measures: compared } }: { compared
             <th scope="col">Mean of cases</th>
             <th scope="col">A</th>
             <th scope="col">B</th>
-            <th scope="col">B − A</th>
+            <th scope="col">B - A</th>
             <th scope="col">Interval</th>
           </tr>
         </thead>
@@ -43,8 +43,14 @@ export function Measures({ compared: { rates, measures: compared } }: { compared
             <th scope="row">Pass rate</th>
             <td>{percent(rates.a)}</td>
             <td>{percent(rates.b)}</td>
-            <td>{rates.difference === undefined ? '–' : `${signed(rates.difference)} points`}</td>
-            <td>{interval ? <Interval low={signed(interval.low)} high={signed(interval.high)} /> : '–'}</td>
+            <td>{rates.difference === undefined ? '–' : `${signedPoints(rates.difference)} points`}</td>
+            <td>
+              {interval ? (
+                <Interval low={signedPoints(interval.low)} high={signedPoints(interval.high)} />
+              ) : (
+                '–'
+              )}
+            </td>
           </tr>
           {shownMeasures(compared).map((measure) => (
             <MeasureRow key={measure} measure={measure} compared={compared[measure]} />
