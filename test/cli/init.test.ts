@@ -51,8 +51,7 @@ test('what is written names what was found, and editors get schemas for it', asy
     OPENAI_API_KEY: 'key-12345678',
   });
   expect(made.exitCode, made.stderr).toBe(0);
-  for (const part of ['a git repository', 'OPENAI_API_KEY is set'])
-    expect(made.stderr).toContain(part);
+  for (const part of ['a git repository', 'OPENAI_API_KEY is set']) expect(made.stderr).toContain(part);
   expect(models.asked).toContain('/v1/models');
   const text = read('offsite.yaml');
   expect(text).not.toContain('key-12345678');

@@ -9,7 +9,7 @@ import { type BatchRow, type Exported, isPlatforms, partText } from '../../model
 import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';
 import { Figure, Heading, Notice, Pending } from '../parts/heading.tsx';
-import { ago, cost, count, duration, percent, plural, when } from '../parts/quantities.ts';
+import { cost, count, duration, percent, plural, when } from '../parts/quantities.ts';
 import { narrow, useMedia } from '../parts/use-media.ts';
 import { AuditChip, signOf, standingOf, TallyBar, tallyText, Verdict } from '../parts/verdict.tsx';
 import { VirtualList } from '../parts/virtual-list.tsx';
@@ -235,7 +235,7 @@ function BatchHead({ batch, exported, trials, isFiltered, variants }: BatchHeadP
       </nav>
       <div class="head">
         <Heading title={`${line(batch.suite)} · ${line(batch.id)}`}>{line(batch.suite)}</Heading>
-        <span class="dim" title={ago(batch.startedAt)}>
+        <span class="dim">
           {isPlatforms(batch.service) && 'run by the platform · '}
           started {when(batch.startedAt)}
         </span>

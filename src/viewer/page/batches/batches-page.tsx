@@ -6,7 +6,7 @@ import { useLoaded } from '../data/source.tsx';
 import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';
 import { Heading, Notice } from '../parts/heading.tsx';
-import { ago, cost, count, percent, plural, took, when } from '../parts/quantities.ts';
+import { cost, count, percent, plural, took, when } from '../parts/quantities.ts';
 import { narrow, useMedia } from '../parts/use-media.ts';
 import { TallySigns } from '../parts/verdict.tsx';
 import { type RowAttributes, VirtualList } from '../parts/virtual-list.tsx';
@@ -197,7 +197,7 @@ function Row({ batch, index, attributes, isMarked, isCurrent, mark }: RowProps) 
       <span role="cell" class="number dim took">
         {elapsed && took(elapsed.ms, elapsed.isAbout)}
       </span>
-      <span role="cell" class="number dim time" title={ago(startedAt)}>
+      <span role="cell" class="number dim time">
         {when(startedAt)}
       </span>
       <span role="cell" class="dim note" title={notes}>
