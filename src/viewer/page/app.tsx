@@ -7,14 +7,12 @@ import { type Data, DataContext } from './data/source.tsx';
 import { Heading, Notice } from './parts/heading.tsx';
 import { addressOf, go, type Route, useRoute } from './router.ts';
 import { activeShortcuts, shortcutsAreOn, turnShortcuts, useShortcuts } from './shortcuts.ts';
-import { currentTheme, nextTheme } from './theme.ts';
 import { TrialPage } from './trial/trial-page.tsx';
 
 export function App({ source }: { source: DataSource }) {
   const data = useMemo<Data>(() => ({ source, listeners: new Set() }), [source]);
   const [state, setState] = useState<WatchState>();
   const [isHelpOpen, setHelpOpen] = useState(false);
-  const [theme, setTheme] = useState(currentTheme);
   const route = useRoute();
 
   useEffect(() => {
@@ -32,7 +30,6 @@ export function App({ source }: { source: DataSource }) {
   useShortcuts([
     { keys: ['?'], does: 'Show or hide this help', run: () => setHelpOpen(true) },
     { keys: ['b'], does: 'Go to all batches', run: () => go(addressOf('/')) },
-    { keys: ['t'], does: 'Change between light and dark', run: () => setTheme(nextTheme()) },
   ]);
 
   return (
@@ -47,9 +44,6 @@ export function App({ source }: { source: DataSource }) {
         <span class="grow" />
         <LiveState state={state} />
         {source.add && <AddFile add={source.add} />}
-        <button type="button" class="quiet" onClick={() => setTheme(nextTheme())}>
-          Theme: {theme}
-        </button>
         <button type="button" class="quiet" onClick={() => setHelpOpen(true)} aria-keyshortcuts="?">
           Help <kbd aria-hidden="true">?</kbd>
         </button>

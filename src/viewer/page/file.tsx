@@ -1,9 +1,7 @@
 import { render } from 'preact';
 import { App } from './app.tsx';
 import { fileSource } from './data/file-source.ts';
-import { applyTheme } from './theme.ts';
 
-applyTheme();
 const root = document.getElementById('app');
 if (root) {
   if (location.hash === '') {

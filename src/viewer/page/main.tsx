@@ -1,9 +1,7 @@
 import { render } from 'preact';
 import { App, NoAccess } from './app.tsx';
 import { httpSource, takeToken } from './data/http-source.ts';
-import { applyTheme } from './theme.ts';
 
-applyTheme();
 const root = document.getElementById('app');
 if (root) {
   const token = takeToken();

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { keep, kept } from './theme.ts';
+import { keep, kept } from './kept.ts';
 
 export interface Shortcut {
   /** Names as `KeyboardEvent.key` has them. */

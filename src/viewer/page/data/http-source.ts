@@ -1,6 +1,6 @@
 import type { DataSource, RecordReference, WatchState } from '../../model/data-source.ts';
 import type { LedgerEvent, TrialFigures } from '../../model/shapes.ts';
-import { keep, kept } from '../theme.ts';
+import { keep, kept } from '../kept.ts';
 
 /** A failed request. `status` is undefined if the server did not answer. */
 class RequestFailed extends Error {
