@@ -104,11 +104,8 @@ export function writeArtifacts(
   });
 }
 
-/** Names that Windows gives a meaning, with or without an extension. */
-const reserved = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$/i;
-
 /** Why a path is not the name of a file below a folder; undefined if it is. */
-export function badName(path: string, platform = process.platform): string | undefined {
+export function badName(path: string): string | undefined {
   if (path.includes('\0')) return 'its name contains a NUL';
   if (path.startsWith('/')) return 'its name is absolute';
   const parts = path.split('/');
@@ -116,10 +113,7 @@ export function badName(path: string, platform = process.platform): string | und
   if (parts.some((part) => part === '' || part === '.')) return 'its name is not the name of a file';
   if (parts.some(isRepository)) return 'its name is that of a repository';
   if (plainName(parts.at(-1) ?? '') === 'head') return 'git could take its folder for a bare repository';
-  if (platform !== 'win32') return undefined;
-  if (/[\\:*?"<>|\p{Cc}]/u.test(path)) return 'its name has characters that Windows does not allow';
-  const special = parts.some((part) => reserved.test(part) || /[. ]$/.test(part));
-  return special ? 'Windows does not allow its name' : undefined;
+  return undefined;
 }
 
 /** Folders that make the folder around them a repository. Short names on Windows lack the dot. */

@@ -54,8 +54,8 @@ export function openBrowser(address: string): Disposable {
     folder = mkdtempSync(join(visibleFolder(), 'offsite-open-'));
     const file = join(folder, 'offsite.html');
     writeFileSync(file, pageTo(address), { mode: 0o600, flag: 'wx' });
-    const [program, ...args] = opener(file);
-    const started = spawn(program, args, { stdio: 'ignore', detached: true });
+    const opener = process.platform === 'darwin' ? 'open' : 'xdg-open';
+    const started = spawn(opener, [file], { stdio: 'ignore', detached: true });
     started.on('error', remove).unref();
   } catch {
     remove();
@@ -79,11 +79,4 @@ function pageTo(address: string): string {
     `<p><a href="${address}">Open Offsite</a></p>`,
     '',
   ].join('\n');
-}
-
-function opener(file: string): [string, ...string[]] {
-  if (process.platform === 'darwin') return ['open', file];
-  // `start` is a part of cmd, and takes its first quoted argument as a title.
-  if (process.platform === 'win32') return ['cmd', '/c', 'start', '', file];
-  return ['xdg-open', file];
 }

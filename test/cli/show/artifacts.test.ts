@@ -81,12 +81,6 @@ test('a name that the disk takes for that of another artifact does not replace i
   expect(readFileSync(join(out, 'Makefile'), 'utf8')).toBe('content of Makefile');
 });
 
-test('names that Windows gives a meaning are refused there', () => {
-  for (const name of ['con', 'a/NUL.txt', 'com1', 'a:b', 'a\\b', 'end.', 'end ', 'what?'])
-    expect(badName(name, 'win32'), name).toBeDefined();
-  expect(badName('console.txt', 'win32')).toBeUndefined();
-});
-
 /** The files of a repository that make `git status` in its folder run a command. */
 function trappedRepository(folder: string, worktree: string, mark: string): Map<string, string> {
   const config = [
