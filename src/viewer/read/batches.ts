@@ -138,7 +138,7 @@ export function trialRow(
     attempts: last?.number ?? 0,
     startedAt: last?.startedAt,
     durationMs: last?.endedAt === undefined ? undefined : last.endedAt - last.startedAt,
-    cause: state === 'finished' ? causeOfRow(last?.cause) : undefined,
+    cause: state === 'finished' ? causeOfRow(last?.cause as Cause | undefined) : undefined,
     audit,
   };
 }
@@ -146,19 +146,6 @@ export function trialRow(
 /** Characters of a cause's message in a list. */
 const longestMessage = 300;
 
-function causeOfRow(stored: unknown): CauseOfRow | undefined {
-  const cause = causeOf(stored);
+function causeOfRow(cause: Cause | undefined): CauseOfRow | undefined {
   return cause && { kind: cause.kind, phase: cause.phase, message: cause.message.slice(0, longestMessage) };
-}
-
-/** A stored cause. Attempts of older versions of Offsite may have stored something else. */
-export function causeOf(stored: unknown): Cause | undefined {
-  const { kind, phase, message, output } = (stored ?? {}) as Record<string, unknown>;
-  if (typeof kind !== 'string' || typeof message !== 'string') return undefined;
-  return {
-    kind: kind as Cause['kind'],
-    phase: String(phase) as Cause['phase'],
-    message,
-    ...(typeof output === 'string' && { output }),
-  };
 }

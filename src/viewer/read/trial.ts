@@ -4,6 +4,7 @@ import { laterGradings } from '../../ledger/later-gradings.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { listAttempts, trialByKey } from '../../ledger/trial-rows.ts';
 import type { AuditMark, LaterGrading } from '../../record/audit.ts';
+import type { Cause } from '../../record/cause.ts';
 import {
   type CutLimits,
   cutMiddle,
@@ -14,7 +15,7 @@ import {
 } from '../model/cut-record.ts';
 import type { RecordReference } from '../model/data-source.ts';
 import type { TrialPage } from '../model/shapes.ts';
-import { batchName, causeOf, trialRow } from './batches.ts';
+import { batchName, trialRow } from './batches.ts';
 import type { RecordReader } from './record-reader.ts';
 
 /** A trial with its record, or the record of one of its attempts; undefined if the ledger has none. */
@@ -38,7 +39,7 @@ export function readTrial(
       startedAt,
       endedAt,
       ending,
-      cause: causeOf(cause),
+      cause: cause as Cause | undefined,
       hasRecord: result !== undefined,
     })),
     gradings: gradingsOf(ledger, reader, trial),
