@@ -49,7 +49,6 @@ test('who makes a key where another service is configured is told which service 
   }
 });
 
-
 test('keys and the outbox of a folder that does not exist are refused, and it is not made', async () => {
   using place = openPlace();
   const { dataFolder: folder } = place;
