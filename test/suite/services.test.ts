@@ -12,7 +12,10 @@ const head =
   'cases: [{ id: a, verify: "true" }]\nenvironment:\n  services:\n';
 
 function load(services: string) {
-  write('offsite.yaml', 'profiles:\n  p: { run: "true" }\nimages: { "postgres:17": my/postgres }\n');
+  write(
+    'offsite.yaml',
+    'profiles:\n  p: { run: "true" }\nadvanced: { images: { "postgres:17": my/postgres } }\n',
+  );
   return loadSuite(write('suite.yaml', head + services), loadConfig({ suiteFolder: folder, env: {} }), [
     { name: 'command', wires: [], runsScript: true, continues: false, mcp: [], limits: [] },
   ]);
