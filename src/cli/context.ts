@@ -1,5 +1,6 @@
 import { Context, type ContextParts, contextParts, type PlaceOptions } from '../api/context.ts';
 import type { Clock } from '../base/clock.ts';
+import type { Config } from '../suite/config-file.ts';
 import { type Interruption, type InterruptionOptions, interruption } from './interruption.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
 
@@ -18,6 +19,7 @@ export class CommandContext extends Context {
     this.out = out;
     this.err = err;
     this.note = (message) => err.print(message);
+    if (this.config.moved.length > 0) this.note(movedText(this.config));
   }
 
   /** Opens it as {@link contextParts} says, with the environment of this process. */
@@ -51,4 +53,9 @@ export class CommandContext extends Context {
     interrupted.signal.addEventListener('abort', () => this.end(), { once: true });
     return interrupted;
   }
+}
+
+function movedText({ file, moved }: Config): string {
+  const keys = `${moved.join(', ')}: ${moved.length === 1 ? 'it belongs' : 'they belong'}`;
+  return `${file}: ${keys} under \`advanced:\` now; the next release no longer reads the old place`;
 }

@@ -4,10 +4,11 @@ import { Command, CommanderError } from '@commander-js/extra-typings';
 import { documentsFolder, versionOf } from '../base/version.ts';
 import { yamlFiles } from '../bounds/suite.ts';
 import { nearest } from '../text/nearest.ts';
-import { lines, ours, stack, text } from '../text/printable.ts';
+import { lines, ours, type Printable, stack, text } from '../text/printable.ts';
 import { internal, needed, nouns } from './command-list.ts';
 import { exitCodes } from './exit-codes.ts';
 import { printFailure } from './failure.ts';
+import { newName } from './old-names.ts';
 import { rareOptions } from './options.ts';
 import { openTerminal } from './terminal.ts';
 
@@ -19,7 +20,7 @@ export async function runProgram(given: readonly string[]): Promise<number> {
     if (given.length === 0) out.print(text`\n${nextStep(process.cwd())}`);
     return exitCodes.done;
   }
-  const argv = withoutHelp(given);
+  const argv = withNewName(given, (line) => err.print(line));
   const program = new Command('offsite')
     .description(
       'Runs evaluation trials of coding agents in sealed local sandboxes and reports every result.',
@@ -78,12 +79,19 @@ function refuseNoName(
   }
 }
 
-/** `help X` asks for the help of X, and so does a word that only has commands below it. */
-function withoutHelp(given: readonly string[]): readonly string[] {
+/**
+ * A command line with the new name of its command. `help X` asks for the help of X, and so does a word that
+ * only has commands below it.
+ */
+function withNewName(given: readonly string[], note: (message: Printable) => void): readonly string[] {
   if (given.join(' ') === 'help --all') return ['--help'];
   const [first = '', ...rest] = given;
-  if (first === 'help') return [...rest, '--help'];
-  return given.length === 1 && Object.hasOwn(nouns, first) ? [first, '--help'] : given;
+  if (first === 'help') return withNewName([...rest, '--help'], note);
+  if (given.length === 1 && Object.hasOwn(nouns, first)) return [first, '--help'];
+  const name = newName(given);
+  if (name === undefined) return given;
+  note(text`\`offsite ${first}\` is now \`offsite ${name}\`; the next release has only the new name`);
+  return withNewName([...name.split(' '), ...rest], note);
 }
 
 /** Groups the items of a help text: those without a heading of their own come first, rare ones last. */

@@ -12,6 +12,7 @@ import {
   engineRuntime,
   type SandboxRuntime,
   sandboxes,
+  snapshots,
   type UsedRuntime,
   usedRuntimes,
 } from './checks/engine-content.ts';
@@ -114,4 +115,5 @@ const checksOf = (runtimes: readonly SandboxRuntime[]): readonly Check[] => [
   baseImage,
   sandboxes,
   ...runtimes.map(sealedSandbox),
+  snapshots,
 ];

@@ -175,8 +175,22 @@ const Advanced = z.strictObject({
     }),
 });
 
+/**
+ * The keys of a map that were beside it in the release before, each without a default. Their values there
+ * are still read.
+ */
+function oldPlaces<Shape extends z.ZodRawShape>({ shape }: z.ZodObject<Shape>) {
+  const old = Object.entries(shape).map(([key, schema]) => {
+    const inner =
+      schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault ? schema.unwrap() : schema;
+    return [key, z.optional(inner).meta({ deprecated: true, description: `Now: advanced.${key}.` })];
+  });
+  return Object.fromEntries(old) as { [Key in keyof Shape]: z.ZodOptional<Shape[Key]> };
+}
+
 export const ConfigFile = z
   .strictObject({
+    ...oldPlaces(Advanced),
     service: z
       .strictObject({
         url: z.url().meta({ description: 'The address of the service.' }),
@@ -291,7 +305,10 @@ export const ConfigFile = z
     if (config.engine && config.engines) issue(['engines'], 'use either engine or engines');
     else if (odd) issue(['engines', odd.index], odd.message);
   })
-  .transform(({ advanced, ...config }) => ({ ...advanced, ...config }))
+  .transform(({ advanced, ...config }) => {
+    const moved = Object.keys(Advanced.shape).filter((key) => key in config);
+    return { ...advanced, ...(config as Omit<typeof config, keyof typeof advanced>), moved };
+  })
   .meta({ title: 'Offsite configuration' });
 
 export type Config = Omit<z.infer<typeof ConfigFile>, 'budgets'> & {

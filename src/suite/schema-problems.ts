@@ -141,12 +141,10 @@ function unknownKey(
   return `unknown key; expected ${known.join(', ')}`;
 }
 
-/** Whether a document may have a place: `tasks.path` is not meant in a suite of cases. */
+/** Whether a document has the part that a place is in: `tasks.path` is not meant in a suite of cases. */
 function isIn(document: unknown, place: string): boolean {
   const [, top = '', rest = ''] = /^([^.[]*)(.*)$/.exec(place) ?? [];
-  // Few documents have `advanced`.
-  if (rest === '' || top === 'advanced') return true;
-  return typeof document !== 'object' || document === null || Object.hasOwn(document, top);
+  return rest === '' || typeof document !== 'object' || document === null || Object.hasOwn(document, top);
 }
 
 /** Said of keys of a suite at the top of a configuration, of which more can be said than their file. */
@@ -293,7 +291,8 @@ function expectation(issue: z.core.$ZodIssue): string {
 export function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
   const [key, ...rest] = path;
   if (schema instanceof z.ZodObject) {
-    if (key === undefined) return Object.keys(schema.shape);
+    if (key === undefined)
+      return Object.keys(schema.shape).filter((each) => !schema.shape[each]?.meta()?.deprecated);
     const inner = Object.hasOwn(schema.shape, key) ? schema.shape[String(key)] : undefined;
     return inner === undefined ? [] : keysAt(inner, rest);
   }

@@ -76,6 +76,7 @@ describe('bash completes', () => {
     addBatch(attacks.osc52);
     expect(inBash('offsite resume ')).toEqual(['batch_one']);
     expect(inBash('offsite data abandon ')).toEqual(['batch_one']);
+    expect(inBash('offsite abandon ')).toEqual(['batch_one']);
     expect(inBash('offsite run --compare-to b')).toEqual(['batch_one']);
     expect(inBash('offsite run --profile f')).toEqual(['fast', 'final']);
     expect(inBash('offsite run x --sandbox ')).toEqual(['local', 'roomy']);

@@ -7,6 +7,7 @@ import {
   engineLimits,
   engineRuntime,
   sandboxes,
+  snapshots,
   usedRuntimes,
 } from '../../src/doctor/checks/engine-content.ts';
 import { sealedSandbox } from '../../src/doctor/checks/sealed-sandbox.ts';
@@ -147,7 +148,7 @@ describe('a check', () => {
     check.run({
       engine: { got: true, value: engine },
       clock: { now: () => now },
-      config: { sandboxes },
+      config: { sandboxes, snapshots: { budget: 20 * 1024 ** 3 } },
       signal: AbortSignal.timeout(60_000),
     } as never);
 
@@ -195,6 +196,28 @@ describe('a check', () => {
     const finding = await on(engineClock, { capabilities: { clockAheadMs: -130_000 } });
     expect(finding).toMatchObject({ state: 'warn', found: "2 m 10 s behind this machine's" });
     expect(await on(engineClock, { capabilities: { clockAheadMs: 40 } })).toMatchObject({ state: 'ok' });
+  });
+
+  test('of snapshots counts them, and warns of more than are kept', async () => {
+    const images = Array.from({ length: 1_001 }, (_, n) => ({
+      id: `sha256:${n}`,
+      names: [`offsite/snapshot:${n}`],
+      parentId: '',
+      bytes: 1024 ** 2,
+      createdAt: 1,
+      labels: { 'offsite.role': 'snapshot' },
+    }));
+    const engineWith = (count: number) => ({
+      port: { list: async () => [], images: { list: async () => images.slice(0, count) } },
+    });
+    expect(await on(snapshots, engineWith(2))).toEqual({
+      state: 'ok',
+      found: '2 snapshots of 2 MiB; at most 1000 of 20.0 GiB are kept',
+    });
+    expect(await on(snapshots, engineWith(1_001))).toMatchObject({
+      state: 'warn',
+      fix: expect.stringContaining('offsite engine images prune'),
+    });
   });
 
   test('of the sealed sandbox fails where a sandbox is not what was asked for', async () => {

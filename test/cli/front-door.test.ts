@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { commandTrees, nouns } from '../../src/cli/command-list.ts';
+import { commandTrees } from '../../src/cli/command-list.ts';
 import { nextStep } from '../../src/cli/program.ts';
 import { place, sharedPlace } from './each-place.ts';
 import { offsite } from './offsite.ts';
@@ -45,20 +45,4 @@ test('the help of run shows ten options before those under headings', async () =
   const headings = stdout.match(/^Options .*:$/gm) ?? [];
   expect(headings.at(-1)).toBe('Options that few need:');
   expect(headings).toContain('Options for rows of SWE-bench:');
-});
-
-test.each(Object.keys(nouns))('offsite %s lists the commands below it', async (noun) => {
-  const { stdout, stderr, exitCode } = await offsite(place, [noun], { dataFolder: null });
-  expect([stderr, exitCode]).toEqual(['', 0]);
-  const [, list = ''] = stdout.split('Commands:\n');
-  const listed = [...list.matchAll(/^ {2}(\S+)/gm)].map(([, name]) => name);
-  const tree = (await commandTrees()).find(({ name }) => name === noun);
-  expect(listed).toEqual(expect.arrayContaining(tree?.commands.map(({ name }) => name) ?? []));
-});
-
-test('an option of the command above, before the name of a command, is not ignored', async () => {
-  const line = ['daemon', '--data-folder', 'x', 'pause'];
-  const { stderr, exitCode } = await offsite(place, line, { dataFolder: null });
-  expect(exitCode).toBe(2);
-  expect(stderr).toContain("'--data-folder' must stand after 'pause'");
 });

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { openTestService } from '../service/test-service.ts';
-import { offsite } from './offsite.ts';
+import { offsite, start } from './offsite.ts';
 import { openPlace } from './place.ts';
 
 test('a key is created for a use, and may do no more', async () => {
@@ -37,7 +37,6 @@ test('who makes a key where another service is configured is told which service 
   const alone = await create({});
   expect(alone.stderr).toContain(`, in ${place.dataFolder};`);
   expect(alone.stderr).not.toContain('warning');
-  expect((await create({ OFFSITE_URL: 'http://127.0.0.1:4000' })).stderr).not.toContain('warning');
   const elsewhere = await create({ OFFSITE_URL: 'https://evals.example' });
   expect(elsewhere.exitCode).toBe(0);
   const warning = 'warning: commands use the service https://evals.example here';
@@ -47,6 +46,19 @@ test('who makes a key where another service is configured is told which service 
     expect((await looked({ OFFSITE_URL: 'https://evals.example' })).stderr).toContain(warning);
     expect((await looked({})).stderr).not.toContain('warning');
   }
+});
+
+test('a key of the folder of the server that commands use here is made without a warning', async () => {
+  using place = openPlace();
+  using other = openPlace();
+  const serving = start(place, ['serve', '--port', '0', '--no-executor', '--quiet']);
+  const [, url = ''] = await serving.printed(/Eval Service at (http:\S+);/);
+  const create = (at: typeof place) =>
+    offsite(at, ['service', 'keys', 'create', '--for', 'daemon'], { env: { OFFSITE_URL: url } });
+  expect((await create(place)).stderr).not.toContain('warning');
+  expect((await create(other)).stderr).toContain(`which knows this key only if ${other.dataFolder}`);
+  serving.kill('SIGTERM');
+  await serving.ended;
 });
 
 test('keys and the outbox of a folder that does not exist are refused, and it is not made', async () => {

@@ -218,12 +218,15 @@ judges: [nobody]
   });
 });
 
-test('what most machines leave as it is stands under `advanced`, and nowhere else', () => {
+test('what most machines leave as it is stands under `advanced`; its old place is still read, and named', () => {
   const read = (yaml: string) => loadConfig({ named: write('advanced.yaml', yaml), env: {} });
   const now = read('advanced: { lease: 5s, workspaces: { budget: 0 }, caBundle: a.pem }');
-  expect(now).toMatchObject({ lease: 5_000, workspaces: { budget: 0 }, pull: 'missing' });
+  expect(now).toMatchObject({ lease: 5_000, workspaces: { budget: 0 }, pull: 'missing', moved: [] });
   expect(now.caBundle).toBe(join(folder, 'a.pem'));
-  expect(() => read('lease: 5s')).toThrow('lease: unknown key here; it belongs at advanced.lease');
+  const before = read('lease: 5s\nimages: { "debian:12": offsite/base }');
+  expect(before).toMatchObject({ lease: 5_000, images: { 'debian:12': 'offsite/base' } });
+  expect(before.moved).toEqual(['images', 'lease']);
+  expect(() => read('lease: 5h')).toThrow('advanced.yaml:1:1: lease: expected a duration from 1s to 1h');
   expect(() => read('qqqqq: 1')).toThrow(/expected service, engine, (?!.*lease)/);
 });
 

@@ -4,6 +4,7 @@ import type { Config } from '../../suite/config-file.ts';
 import { findConfig } from '../../suite/find-config.ts';
 import { ours } from '../../text/printable.ts';
 import type { CommandTree, OptionShape } from '../command-tree.ts';
+import { newName } from '../old-names.ts';
 import { openTerminal } from '../terminal.ts';
 
 export function completionCommand() {
@@ -20,13 +21,19 @@ export function completeCommand(commandTrees: () => Promise<readonly CommandTree
     .argument('<words...>', 'what is written after `offsite`; the last word may be empty')
     .action(async (words) => {
       const trees = await commandTrees();
-      const found = await candidatesFor(words, trees, machineValues(process.env));
+      const found = await candidatesFor(renamed(words, trees), trees, machineValues(process.env));
       const lines =
         found.kind === 'files'
           ? ['files']
           : ['words', ...found.words.map(({ value, description }) => `${value}\t${oneLine(description)}`)];
       openTerminal().out.print(ours(lines.join('\n')));
     });
+}
+
+/** A line with a former name of a command, as if it had the new one. */
+function renamed(words: readonly string[], trees: readonly CommandTree[]): readonly string[] {
+  const name = trees.some((tree) => tree.name === words[0]) ? undefined : newName(words);
+  return name === undefined ? words : [...name.split(' '), ...words.slice(1)];
 }
 
 /** A description on one line, in plain ASCII. Descriptions contain names from others, with any characters. */

@@ -1,7 +1,9 @@
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { localOrganization } from '../../api/service-access.ts';
+import type { Clock } from '../../base/clock.ts';
 import { isLoopback } from '../../base/foreign-traffic.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
+import { createClient } from '../../client/client.ts';
 import { type Permission, permissions } from '../../contract/definition.ts';
 import { requireDataFolder } from '../../ledger/data-folder.ts';
 import { openService, type Service } from '../../service/service.ts';
@@ -41,22 +43,35 @@ function createCommand() {
         err.print(
           `key ${key.id} of ${key.organization}, in ${context.dataFolder}; its secret is shown now and never again:`,
         );
-        warnOfOtherService(context);
+        await warnOfOtherService(context, key.secret);
         out.print(key.secret);
       }),
     );
 }
 
 /**
- * Says that the service of other commands may have other keys than the data folder. A server of this machine
- * is taken for one of the same data folder.
+ * Says that the service of other commands may have other keys than the data folder. Nothing is refused: the
+ * server may be one of this machine, with the same data folder.
+ *
+ * @param secret of a new key, by which a server of this machine is asked; no other machine is shown it
  */
-function warnOfOtherService({ config, dataFolder, env }: CommandContext): void {
+async function warnOfOtherService({ config, dataFolder, env, clock }: CommandContext, secret?: string) {
   const url = env.OFFSITE_URL ?? config.service?.url;
-  if (!url || (URL.canParse(url) && isLoopback(new URL(url).hostname))) return;
+  if (!url) return;
+  const isHere = URL.canParse(url) && isLoopback(new URL(url).hostname);
+  if (isHere && (secret === undefined || (await isKnownAt(url, secret, clock)))) return;
+  const keys = secret === undefined ? 'the keys of this folder' : 'this key';
   openTerminal().err.print(
-    `warning: commands use the service ${url} here, which knows the keys of this folder only if ${dataFolder} is its ` +
-      'data folder; otherwise use this command on its machine, with its --data-folder',
+    `warning: commands use the service ${url} here, which knows ${keys} only if ${dataFolder} is its data folder; ` +
+      'otherwise use this command on its machine, with its --data-folder',
+  );
+}
+
+async function isKnownAt(url: string, secret: string, clock: Clock): Promise<boolean> {
+  await using client = createClient({ url, apiKey: secret, clock, retry: { attempts: 1 } });
+  return await client.call('auth.whoami', {}, { deadlineMs: 2_000 }).then(
+    () => true,
+    () => false,
   );
 }
 
@@ -90,7 +105,7 @@ function listCommand() {
     .action((options) =>
       withEmbedded(options, async (service, context) => {
         const { out } = openTerminal();
-        warnOfOtherService(context);
+        await warnOfOtherService(context);
         const keys = service.listKeys();
         if (options.json) out.json(keys);
         else {
@@ -115,7 +130,7 @@ function revokeCommand() {
     .argument('<id>', "the key's id, as `offsite service keys list` shows it")
     .action((id, options) =>
       withEmbedded(options, async (service, context) => {
-        warnOfOtherService(context);
+        await warnOfOtherService(context);
         service.revokeKey(id);
         openTerminal().out.print(`key ${id} is revoked`);
       }),

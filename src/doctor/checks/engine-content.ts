@@ -2,8 +2,10 @@ import { baseImageName, baseImageRecipe } from '../../base-image/recipe.ts';
 import { assertEnforceable } from '../../engine/capabilities.ts';
 import { engineSpace } from '../../engine/container/disk-space.ts';
 import { type Capabilities, otherPlainRuntime, plainRuntimes } from '../../engine/port/engine-port.ts';
+import { exceeds, mostSnapshots } from '../../engine/snapshot/eviction.ts';
+import { listedSnapshots, snapshotRepository } from '../../engine/snapshot/kept-snapshots.ts';
 import type { Config } from '../../suite/config-file.ts';
-import { duration } from '../../text/quantities.ts';
+import { duration, plural } from '../../text/quantities.ts';
 import { containerSpec, defaultContext, engineNetwork } from '../../trial/prepare/environment.ts';
 import { attempt, byteSize, type Check, engineCheck, type Finding, failureOf } from '../examine.ts';
 
@@ -106,6 +108,20 @@ export const sandboxes = engineCheck('sandboxes', async (engine, { config, signa
     state: 'ok',
     found: names.length === 0 ? 'only the default' : `the engine can run all: ${names.join(', ')}`,
   };
+});
+
+/** How many snapshots are kept: they take disk space, and each makes a listing of images slower. */
+export const snapshots = engineCheck('snapshots', async ({ port }, { config, signal }) => {
+  const listed = await listedSnapshots(port, snapshotRepository, signal);
+  const bytes = listed.reduce((sum, snapshot) => sum + snapshot.bytes, 0);
+  const { budget } = config.snapshots;
+  const found =
+    `${plural(listed.length, 'snapshot')} of ${byteSize(bytes)}; ` +
+    `at most ${mostSnapshots} of ${byteSize(budget)} are kept`;
+  if (!exceeds(listed, { budgetBytes: budget, most: mostSnapshots })) return { state: 'ok', found };
+  const fix =
+    'The next run that makes one removes those not used for the longest time. To do it now: offsite engine images prune';
+  return { state: 'warn', found, fix };
 });
 
 /** Whether the engine can be reached and is new enough: connecting refuses an old engine. */
