@@ -115,7 +115,6 @@ export const configurationKeys: HowCommon = {
     'daemon.judges',
     'fleet.namespace',
     'fleet.taskQueue',
-    'fleet.payloads',
     'fleet.codecKeyEnv',
     'fleet.heartbeat',
     'fleet.storage.s3.prefix',

@@ -39,8 +39,6 @@ export const fleetMessages = channel({
     text: characters(1000, 'a reason in a summary'),
     // Temporal refuses longer names of workflows and activities.
     foundId: characters(200, 'an id of a queued run that a poll starts, or of its batch'),
-    plan: bytes(100_000, 'a plan that goes over Temporal, compressed'),
-    unpackedPlan: bytes(16 * MiB, 'the same plan, read'),
   },
   time: {
     connect: milliseconds(2_000, 'the first answer of the server'),

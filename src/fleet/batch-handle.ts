@@ -105,11 +105,6 @@ export class BatchHandle {
     return whole;
   }
 
-  /** The packed plan that the workflow holds; undefined if a storage has it. */
-  async plan(): Promise<string | undefined> {
-    return (await this.#known(() => this.#workflow.query<string | null>(queries.plan))) ?? undefined;
-  }
-
   /** Waits for the end of the batch. Rejects if it was canceled, or failed. */
   outcome(): Promise<BatchOutcome> {
     return this.#workflow.result() as Promise<BatchOutcome>;

@@ -73,11 +73,11 @@ async function putContext(build: PlannedBuild, storage: FleetStorage): Promise<s
 /** The contexts that a worker has unpacked, in a folder of its own. */
 export class Contexts {
   readonly #folder: string;
-  readonly #storage: FleetStorage | undefined;
+  readonly #storage: FleetStorage;
   readonly #kept = new Map<string, Promise<void>>();
 
   /** @param folder contexts of earlier processes are in it; {@link clear} removes them */
-  constructor(folder: string, storage: FleetStorage | undefined) {
+  constructor(folder: string, storage: FleetStorage) {
     this.#folder = folder;
     this.#storage = storage;
   }
@@ -117,7 +117,6 @@ export class Contexts {
 
   async #unpack(hash: string, sha256: string): Promise<void> {
     const storage = this.#storage;
-    if (!storage) throw refused('REFUSED', 'this worker has no storage to get build contexts from');
     const list = listIn(await storage.get(sha256, fleetStorage.bytes.document));
     const folder = this.folderOf(hash);
     const partial = `${folder}.partial`;

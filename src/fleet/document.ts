@@ -1,16 +1,15 @@
-import { gunzipSync, gzipSync } from 'node:zlib';
 import { z } from 'zod';
 import { readPlan, storedPlan } from '../agent/batch-run.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
-import { fleetMessages, fleetStorage } from '../bounds/fleet.ts';
+import { fleetStorage } from '../bounds/fleet.ts';
 import { RunVariant } from '../contract/record.ts';
 import type { Config } from '../suite/config-file.ts';
 import { buildsOf, environmentsOf, type SuitePlan } from '../suite/plan.ts';
 import { findModel } from '../suite/planned-variant.ts';
 import { fleetFormat, otherFormat } from './format.ts';
 import { Needs } from './placement/needs.ts';
-import { hashOf, Sha256 } from './storage/storage.ts';
+import { Sha256 } from './storage/storage.ts';
 
 const Name = z.string().max(fleetStorage.bytes.name);
 
@@ -144,39 +143,6 @@ function unreadable(why: string, kind: 'input' | 'infrastructure', cause?: unkno
     kind,
     hint: 'All machines of a fleet need the same version of Offsite.',
     cause,
-  });
-}
-
-/** A plan that goes over Temporal, for a fleet without a storage: compressed, as base64. */
-
-/** Throws `FLEET_PLAN_TOO_LARGE`. */
-export function packedPlan(content: Buffer): string {
-  const packed = gzipSync(content).toString('base64');
-  const most = fleetMessages.bytes.plan;
-  if (packed.length <= most) return packed;
-  throw new OffsiteError(`the plan has ${packed.length} bytes, and at most ${most} go over Temporal`, {
-    code: 'FLEET_PLAN_TOO_LARGE',
-    kind: 'input',
-    hint: 'Name a storage in offsite.yaml: fleet: {storage: {folder: /mnt/offsite}}, or a bucket.',
-  });
-}
-
-/** Throws `FLEET_CONTENT_DAMAGED` for a plan that is not the one with the hash. */
-export function unpackedPlan(packed: string, sha256: string): Buffer {
-  try {
-    const maxOutputLength = fleetMessages.bytes.unpackedPlan;
-    const content = gunzipSync(Buffer.from(packed, 'base64'), { maxOutputLength });
-    if (hashOf(content) === sha256) return content;
-  } catch (error) {
-    throw damaged(messageOf(error));
-  }
-  throw damaged('its hash does not match');
-}
-
-function damaged(why: string): OffsiteError {
-  return new OffsiteError(`the plan that Temporal has for the batch cannot be read: ${why}`, {
-    code: 'FLEET_CONTENT_DAMAGED',
-    kind: 'infrastructure',
   });
 }
 

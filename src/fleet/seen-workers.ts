@@ -15,10 +15,7 @@ export interface SeenWorker {
   silentMs: number;
   /** Whether it has been silent for so long that it counts as gone. */
   isSilent: boolean;
-  /**
-   * Undefined if the fleet has no storage, or no readable profile in it. Older versions of Offsite write
-   * none.
-   */
+  /** Undefined without a readable one in the storage. */
   profile: WorkerProfile | undefined;
 }
 
@@ -62,14 +59,14 @@ export async function showPresence({ connection, fleet }: FleetConnection, ident
 /** The workers of all versions that polled in the last minutes, by name. */
 export async function seenWorkers(
   connection: FleetConnection,
-  storage: FleetStorage | undefined,
+  storage: FleetStorage,
   clock: Clock,
 ): Promise<SeenWorker[]> {
   const seen = await pollersOf(connection);
   const now = clock.now();
   const workers = [...seen].slice(0, fleetMessages.count.workers).map(async ([name, at]) => {
     const silentMs = Math.max(0, now - at);
-    const profile = storage && profileIn(await noteOf(name, storage));
+    const profile = profileIn(await noteOf(name, storage));
     return { name, silentMs, isSilent: silentMs > goneMs(seen.size), profile };
   });
   return (await Promise.all(workers)).toSorted((one, other) => one.name.localeCompare(other.name));

@@ -1,14 +1,14 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import { type OpenBatch, storedPlan } from '../agent/batch-run.ts';
+import type { OpenBatch } from '../agent/batch-run.ts';
 import { missingSetups, type StartParts, startUnder, withPrompt } from '../agent/start-batch.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
 import type { Config } from '../suite/config-file.ts';
-import { buildsOf, type SuitePlan } from '../suite/plan.ts';
+import type { SuitePlan } from '../suite/plan.ts';
 import { PollHandle } from './batch-handle.ts';
 import { putContexts } from './contexts.ts';
-import { documentContent, packedPlan } from './document.ts';
+import { documentContent } from './document.ts';
 import { fleetFormat, workflowQueue } from './format.ts';
 import { distinctNeeds, plannedNeeds } from './placement/needs.ts';
 import { type FleetStorage, hashOf, rerunName } from './storage/storage.ts';
@@ -16,7 +16,7 @@ import { type BatchInput, batchWorkflow } from './workflow/messages.ts';
 
 export interface FleetStart extends StartParts {
   temporal: Client;
-  storage: FleetStorage | undefined;
+  storage: FleetStorage;
   config: Config;
   pool: string;
   priority: number;
@@ -36,7 +36,6 @@ export async function startFleetBatch(
   parts: FleetStart,
   signal: AbortSignal,
 ): Promise<OpenBatch> {
-  requirePlanTransport(plan, parts);
   requireFewNeeds(plan);
   const known = await withPrompt(plan, parts.client, signal);
   const poll = new PollHandle({ client: parts.temporal, fleet: parts.config.fleet });
@@ -63,7 +62,7 @@ export async function startWorkflow(
   const { temporal, service, storage, config, pool, priority, window, slice, group, ledger } = parts;
   const { plan, id } = batch;
   const setups = await missingSetups(batch, parts, signal);
-  const contexts = storage && (await putContexts(plan, storage));
+  const contexts = await putContexts(plan, storage);
   const runs = batch.runs.map((run) => ({
     run,
     needs: plannedNeeds(run.case, run.variant, plan.judges),
@@ -98,11 +97,10 @@ export async function startWorkflow(
   });
   const document = hashOf(content);
   const workflow = only?.workflow ?? id;
-  const held = storage ? {} : { plan: packedPlan(content), holder: workflow };
-  await storage?.put(document, content);
+  await storage.put(document, content);
   // The poll for queued runs leaves these runs alone.
-  if (!only) await storage?.putNote('batches', id, { document });
-  else for (const { run } of runs) await storage?.putNote('reruns', rerunName(id, run.id), { document });
+  if (!only) await storage.putNote('batches', id, { document });
+  else for (const { run } of runs) await storage.putNote('reruns', rerunName(id, run.id), { document });
   const trials = runs.reduce((sum, one) => sum + (one.trials ?? plan.trials), 0);
   const { batch: budget, trial: trialBudget } = config.budgets;
   const input: BatchInput = {
@@ -113,7 +111,6 @@ export async function startWorkflow(
     window,
     priority,
     group,
-    ...held,
     taskQueue: config.fleet.taskQueue,
     heartbeatMs: config.fleet.heartbeat,
     slice,
@@ -159,28 +156,4 @@ function requireFewNeeds({ cases, variants, judges }: SuitePlan): void {
       hint: `A fleet has a task queue for each, at most ${most} for a batch. Start several batches.`,
     },
   );
-}
-
-/** Throws `FLEET_STORAGE_MISSING` if the plan of a batch cannot reach the workers. */
-function requirePlanTransport(
-  plan: SuitePlan,
-  { storage, config }: Pick<FleetStart, 'storage' | 'config'>,
-): void {
-  if (storage) return;
-  const why =
-    config.fleet.payloads !== 'full'
-      ? ['the fleet has no storage for plans and records', ', or let plans go over Temporal: payloads: full']
-      : buildsOf(plan).length > 0
-        ? ['images are built from folders, and the fleet has no storage for them', '']
-        : undefined;
-  if (!why) {
-    // A plan that is too large without its runs is too large with them.
-    packedPlan(Buffer.from(JSON.stringify(storedPlan(plan))));
-    return;
-  }
-  throw new OffsiteError(why[0] ?? '', {
-    code: 'FLEET_STORAGE_MISSING',
-    kind: 'input',
-    hint: `Name one in offsite.yaml: fleet: {storage: {folder: /mnt/offsite}}, or a bucket${why[1]}.`,
-  });
 }

@@ -43,8 +43,6 @@ export interface BatchStatus {
 }
 
 export interface FleetStatus {
-  /** Whether the fleet has a storage, where workers write what they offer. */
-  hasStorage: boolean;
   workers: WorkerStatus[];
   batches: BatchStatus[];
   poll: PollStanding;
@@ -54,7 +52,7 @@ export interface FleetStatus {
 
 interface StatusParts {
   connection: FleetConnection;
-  storage: FleetStorage | undefined;
+  storage: FleetStorage;
   clock: Clock;
 }
 
@@ -62,7 +60,7 @@ export async function fleetStatus({ connection, storage, clock }: StatusParts): 
   const { client, fleet } = connection;
   const seen = await seenWorkers(connection, storage, clock);
   const ids = await batchesInProgress(client);
-  const known = { seen, taskQueue: fleet.taskQueue, storage };
+  const known = { seen, taskQueue: fleet.taskQueue };
   const [batches, found, poll] = await Promise.all([
     Promise.all(ids.map((id) => statusOf(new BatchHandle(id, client), known))),
     foundTrials(connection),
@@ -74,7 +72,7 @@ export async function fleetStatus({ connection, storage, clock }: StatusParts): 
   const workers = present.map((one) => {
     return { ...one, isThere: isThere(one), holds: held.filter(({ worker }) => worker === one.name).length };
   });
-  return { hasStorage: storage !== undefined, workers, batches, poll, found };
+  return { workers, batches, poll, found };
 }
 
 async function statusOf(handle: BatchHandle, known: Known): Promise<BatchStatus> {
@@ -125,8 +123,6 @@ interface Known {
   seen: readonly SeenWorker[];
   /** The fleet's. */
   taskQueue: string;
-  /** Without one, workers cannot say what they offer. */
-  storage: FleetStorage | undefined;
 }
 
 /**
@@ -138,14 +134,13 @@ interface Known {
 export function waitingTrials(
   memo: Record<string, unknown>,
   progress: BatchProgress | undefined,
-  { seen, taskQueue, storage }: Known,
+  { seen, taskQueue }: Known,
 ): WaitingTrials[] {
   const { pool, format, needs, trials: planned } = Memo.safeParse(memo).data ?? Memo.parse({});
   const there = seen.filter(isThere);
   const own = there.flatMap(({ profile }) => (profile?.format === format ? [profile] : []));
   const all = { trials: progress ? progress.trials - progress.scheduled : planned };
   if (there.length === 0) return [{ reason: 'no worker is running', ...all }];
-  if (!storage) return [];
   if (own.length === 0) {
     const others = new Set(there.map(({ profile }) => profile?.format ?? 'another'));
     const reason = `no worker has the fleet format ${format} of their batch, only ${[...others].join(', ')}`;
@@ -165,7 +160,6 @@ interface WatchParts {
   workers(): Promise<SeenWorker[]>;
   /** The fleet's. */
   taskQueue: string;
-  storage: FleetStorage | undefined;
   observe(event: WatchEvent): void;
 }
 
@@ -242,12 +236,12 @@ class WaitingWatch {
    * @param progress undefined if it is not known: then only a fleet without workers for the batch is reported
    */
   async look(memo: Record<string, unknown>, progress: BatchProgress | undefined): Promise<boolean> {
-    const { clock, workers, taskQueue, storage, observe } = this.#parts;
+    const { clock, workers, taskQueue, observe } = this.#parts;
     if (clock.now() < this.#nextAt) return this.#lastWaiting !== '[]';
     const seen = await workers();
     // A look reads the profile of each worker, so a large fleet is looked at less often.
     this.#nextAt = clock.now() + waitingMs * Math.max(1, seen.length / 100);
-    const waiting = waitingTrials(memo, progress, { seen, taskQueue, storage });
+    const waiting = waitingTrials(memo, progress, { seen, taskQueue });
     const isNews = JSON.stringify(waiting) !== this.#lastWaiting;
     this.#lastWaiting = JSON.stringify(waiting);
     if (isNews && waiting.length > 0) observe({ kind: 'waiting', waiting });

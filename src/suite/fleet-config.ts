@@ -70,14 +70,6 @@ export const FleetConfig = z.strictObject({
       description:
         'Where the machines of the fleet share plans, records and artifacts: a folder that all of them mount, or a bucket.',
     }),
-  payloads: z
-    .enum(['references', 'full'])
-    .default('references')
-    .meta({
-      description:
-        'What may go over Temporal. references: no plan and no prompt. full: without a storage, the plan of a ' +
-        'batch too, with its prompts and scripts.',
-    }),
   codecKeyEnv: VariableName.optional().meta({
     description:
       'The name of the environment variable with 64 hexadecimal digits, with which everything that ' +

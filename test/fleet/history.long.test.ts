@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { openFleetPlace } from './fleet-place.ts';
-import { payloadsIn } from './payloads.ts';
 
 /** `WORKFLOW_EXECUTION_STATUS_COMPLETED` of Temporal's API. */
 const completed = 2;
@@ -36,6 +35,18 @@ async function historyOf(fleet: Awaited<ReturnType<typeof openFleetPlace>>, code
   worker.kill('SIGTERM');
   await worker.ended;
   return { payloads: payloadsIn(history), batch: stdout.trim() };
+}
+
+/** All payloads in a history, as texts. */
+function payloadsIn(history: unknown): string[] {
+  const found: string[] = [];
+  const look = (value: unknown): void => {
+    if (value instanceof Uint8Array) found.push(Buffer.from(value).toString());
+    else if (value !== null && typeof value === 'object') Object.values(value).forEach(look);
+    else if (typeof value === 'string') found.push(value);
+  };
+  look(history);
+  return found;
 }
 
 test('Temporal gets references and summaries: small, without a prompt, a script or a key', async () => {
@@ -90,4 +101,13 @@ test('without the packages of Temporal, a command says how to install them', asy
   const { exitCode, stderr } = await fleet.command(['status'], { NODE_OPTIONS: `--import=${hiding}` }).ended;
   expect(exitCode).toBe(2);
   expect(stderr).toMatch(/needs the packages of Temporal[\s\S]*npm install @temporalio\/client/);
+});
+
+test('without a storage, nothing starts', async () => {
+  await using fleet = await openFleetPlace();
+  const file = fleet.suite({ cases: [{ id: 'a', verify: 'cat done.txt' }], fleet: { storage: undefined } });
+  const { exitCode, stderr } = await fleet.run(file);
+  expect(exitCode).toBe(2);
+  expect(stderr).toMatch(/no storage for plans and records[\s\S]*Name one in offsite.yaml/);
+  expect(await fleet.runs('a')).toEqual([]);
 });

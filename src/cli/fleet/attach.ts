@@ -3,7 +3,7 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import { fleetStorage } from '../../bounds/fleet.ts';
 import { BatchHandle } from '../../fleet/batch-handle.ts';
 import type { FleetConnection } from '../../fleet/connect.ts';
-import { type FleetDocument, readDocument, requirePlanned, unpackedPlan } from '../../fleet/document.ts';
+import { type FleetDocument, readDocument, requirePlanned } from '../../fleet/document.ts';
 import { countReported, joinBatch, pullBatch } from '../../fleet/pull-batch.ts';
 import { startWorkflow } from '../../fleet/start-fleet-batch.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
@@ -15,7 +15,7 @@ import { openProgress } from '../output/progress.ts';
 import type { CommonOptions } from '../settings.ts';
 import { openFleet, openStorage } from './control.ts';
 import type { Watched } from './fleet-display.ts';
-import { type FollowOptions, type FollowParts, follow, keptBy, keptText, watched } from './follow.ts';
+import { type FollowOptions, type FollowParts, follow, watched } from './follow.ts';
 
 /** Watches batches of the fleet, wherever they were started, as one. Returns the exit code. */
 export async function attachTo(ids: readonly string[], options: FollowOptions): Promise<number> {
@@ -93,19 +93,7 @@ async function knownBatch(
 ): Promise<{ stored: StoredBatch; document: FleetDocument }> {
   const { ledger, service } = reporting;
   const { memo } = await handle.standing();
-  const document = String(memo.document);
-  const packed = storage ? undefined : await handle.plan();
-  const content =
-    packed === undefined
-      ? await storage?.get(document, fleetStorage.bytes.document)
-      : unpackedPlan(packed, document);
-  if (!content) {
-    throw new OffsiteError(`the plan of batch ${handle.id} is in a storage, and offsite.yaml names none`, {
-      code: 'FLEET_STORAGE_MISSING',
-      kind: 'input',
-      hint: 'Name the storage of the fleet: fleet: {storage: {folder: /mnt/offsite}}, or a bucket.',
-    });
-  }
+  const content = await storage.get(String(memo.document), fleetStorage.bytes.document);
   const found = requirePlanned(readDocument(content, context.config));
   if (found.service !== service) {
     throw new OffsiteError(`batch ${handle.id} belongs to the service ${found.service}, not to ${service}`, {
@@ -122,12 +110,6 @@ export async function pull(id: string, options: CommonOptions): Promise<number> 
   await using context = CommandContext.open(options, { creates: true });
   const { out } = context;
   const storage = openStorage(context);
-  if (!storage) {
-    const kept = await keptBy([new BatchHandle(id, (await openFleet(context)).client)]);
-    if (options.json) out.json({ batchId: id, records: 0, kept });
-    else out.print(keptText(kept));
-    return exitCodes.done;
-  }
   const { signal } = context.interruption({ doing: () => 'stopping; what was brought stays' });
   const reporting = await context.reporting();
   const { ledger } = reporting;

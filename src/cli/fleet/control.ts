@@ -64,7 +64,8 @@ export async function pollQueuedRuns(options: PollOptions): Promise<void> {
   if (suites.length + cases.length === 0) throw nothingToPoll();
   // Workers look at no more workflows of trials than this.
   refuseNumbers({ priority, window }, fleetMessages.count.listed);
-  if (!openStorage(context)) throw noStorage();
+  // Queued runs reach the workers through it.
+  openStorage(context);
   await requireService(context);
   const { name: service } = await context.service();
   const connection = await openFleet(context);
@@ -101,7 +102,7 @@ export function refuseNumbers(
 }
 
 function noStorage(): OffsiteError {
-  return new OffsiteError('queued runs reach the workers through a storage, and the fleet has none', {
+  return new OffsiteError('the fleet has no storage for plans and records', {
     code: 'FLEET_STORAGE_MISSING',
     kind: 'input',
     hint: 'Name one in offsite.yaml: fleet: {storage: {folder: /mnt/offsite}}, or a bucket.',
@@ -123,10 +124,11 @@ export async function openFleet(context: CommandContext, name?: string): Promise
   return connection;
 }
 
-/** The storage that the configuration names; undefined without one. */
-export function openStorage({ config }: CommandContext): FleetStorage | undefined {
+/** The storage that the configuration names. Throws `FLEET_STORAGE_MISSING`. */
+export function openStorage({ config }: CommandContext): FleetStorage {
   const { storage } = config.fleet;
-  return storage && ('folder' in storage ? folderStorage(storage.folder) : s3Storage(storage.s3));
+  if (!storage) throw noStorage();
+  return 'folder' in storage ? folderStorage(storage.folder) : s3Storage(storage.s3);
 }
 
 /** Throws `FLEET_SERVICE_MISSING` if the machines of a fleet would each use a service of their own. */

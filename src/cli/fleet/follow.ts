@@ -7,7 +7,7 @@ import { seenWorkers } from '../../fleet/seen-workers.ts';
 import { type WatchEvent, watchBatch } from '../../fleet/status.ts';
 import type { FleetStorage } from '../../fleet/storage/storage.ts';
 import { type BatchOutcome, countNames, noneDone } from '../../fleet/workflow/messages.ts';
-import { type Printable, stack, text } from '../../text/printable.ts';
+import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import type { CommandContext } from '../context.ts';
 import { exitCodeOfRates, exitCodes } from '../exit-codes.ts';
@@ -28,7 +28,7 @@ export interface FollowParts {
   context: CommandContext;
   progress: Progress;
   connection: FleetConnection;
-  storage: FleetStorage | undefined;
+  storage: FleetStorage;
   reporting: Reporting;
 }
 
@@ -73,7 +73,7 @@ export async function follow(
     batches.map(({ workflow }) => {
       const observe = (event: WatchEvent) => shown.event(workflow, event);
       const handle = new BatchHandle(workflow, connection.client);
-      return watchBatch(handle, { clock, workers, taskQueue, storage, observe }, signal);
+      return watchBatch(handle, { clock, workers, taskQueue, observe }, signal);
     }),
   );
   const outcomes = ended.filter((one) => one !== undefined);
@@ -96,11 +96,6 @@ export async function follow(
   });
   // The workflows of a batch and of its rerun belong to the same batch.
   const own = new Map(batches.map(({ batch }) => [batch.id, batch])).values().toArray();
-  if (!storage) {
-    progress[Symbol.dispose]();
-    noteLost(outcome, progress);
-    return showKept(batches, outcome, { parts, options, unreported: Math.max(0, expected - reported) });
-  }
   await progress.step('getting the records', async () => {
     for (const { id } of own) await pullBatch({ id, service }, { ledger, storage }, signal);
   });
@@ -130,30 +125,6 @@ export async function follow(
   return isWhole ? exitCodeOfRates(summary, options.failUnder) : exitCodes.infrastructure;
 }
 
-/** Prints what is known of batches whose records stay with their workers. Returns the exit code. */
-async function showKept(
-  batches: readonly Watched[],
-  outcome: BatchOutcome,
-  { parts, options, unreported }: { parts: FollowParts; options: FollowOptions; unreported: number },
-): Promise<number> {
-  const { context, progress, connection } = parts;
-  const { out } = context;
-  const kept = await keptBy(batches.map(({ workflow }) => new BatchHandle(workflow, connection.client)));
-  const { passed, failed, void: voids, elsewhere, lost, outOfBudget } = outcome;
-  if (options.json) out.json({ fleet: outcome, kept, unreported });
-  else {
-    out.print(text`\n${String(passed)} passed, ${String(failed)} failed, ${String(voids)} void`);
-    out.print(keptText(kept));
-  }
-  if (options.junit !== undefined) progress.note('without a storage there are no records for JUnit XML');
-  if (unreported > 0)
-    progress.note(`${plural(unreported, 'result')} are not reported yet; their workers keep them`);
-  const scored = passed + failed;
-  const passRate = scored > 0 ? passed / scored : undefined;
-  if (lost > 0 || outOfBudget || elsewhere > 0) return exitCodes.infrastructure;
-  return exitCodeOfRates({ void: voids, unreported, passRate }, options.failUnder);
-}
-
 function sumOf(outcomes: readonly BatchOutcome[]): BatchOutcome {
   const sum: BatchOutcome = { ...noneDone(), outOfBudget: false, lostTrials: [] };
   for (const { spent, outOfBudget, lostTrials, ...counts } of outcomes) {
@@ -170,41 +141,4 @@ function noteLost({ lost, lostTrials, outOfBudget }: BatchOutcome, progress: Pro
   if (outOfBudget) progress.note("the batch's budget is spent: its other trials were not run");
   if (lost > 0) progress.note(`${plural(lost, 'trial')} could not be run by any worker`);
   for (const { trial, reason } of lostTrials) progress.note(text`  ${trial}: ${reason}`);
-}
-
-/** A worker that keeps records of a batch, because the fleet has no storage. */
-interface KeptRecords {
-  /** `machine/agent/trials at a time` */
-  worker: string;
-  /** Its data folder. */
-  folder: string;
-  records: number;
-}
-
-/** Who keeps the records of batches, as the workers reported to Temporal. */
-export async function keptBy(batches: readonly BatchHandle[]): Promise<KeptRecords[]> {
-  const kept = new Map<string, KeptRecords>();
-  for (const batch of batches) {
-    const seen = new Map<string, number>();
-    for (;;) {
-      const { results } = await batch.progress(seen);
-      if (results.length === 0) break;
-      for (const { summary } of results) {
-        const { worker, folder } = summary;
-        if (folder === undefined) continue;
-        const name = JSON.stringify([worker, folder]);
-        const known = kept.get(name) ?? { worker, folder, records: 0 };
-        kept.set(name, { ...known, records: known.records + 1 });
-      }
-    }
-  }
-  return [...kept.values()];
-}
-
-export function keptText(kept: readonly KeptRecords[]): Printable {
-  if (kept.length === 0) return text`no worker keeps records of it`;
-  return stack([
-    text`the fleet has no storage, so its workers keep the records:`,
-    ...kept.map(({ worker, folder, records }) => text`  ${worker}  ${folder}  ${plural(records, 'record')}`),
-  ]);
 }

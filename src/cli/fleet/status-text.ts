@@ -9,13 +9,10 @@ import { elapsed, plural } from '../../text/quantities.ts';
 const listed = { trials: 20, names: 4 };
 
 /** @param now epoch milliseconds */
-export function statusText(
-  { hasStorage, workers, batches, poll, found }: FleetStatus,
-  now: number,
-): Printable {
+export function statusText({ workers, batches, poll, found }: FleetStatus, now: number): Printable {
   return stack([
     text`${ours(headed(workers.length, 'worker', 'workers'))}`,
-    ...workers.flatMap((worker) => workerLines(worker, hasStorage)),
+    ...workers.flatMap(workerLines),
     text`${ours(headed(batches.length, 'batch', 'batches'))}`,
     ...batches.flatMap(batchLines),
     ...pollLines(poll, now),
@@ -32,13 +29,9 @@ function headed(count: number, one: string, several: string): string {
   return `${count} ${count === 1 ? one : several}${count > 0 ? ':' : ''}`;
 }
 
-function workerLines(
-  { name, silentMs, profile, isThere, holds }: WorkerStatus,
-  hasStorage: boolean,
-): Printable[] {
+function workerLines({ name, silentMs, profile, isThere, holds }: WorkerStatus): Printable[] {
   const seen = ours(elapsed(silentMs));
   const first = (state: Printable) => text`  ${shortName(name)}  ${state}, seen ${seen} ago`;
-  if (!hasStorage) return [first(isThere ? text`holds ${holds}` : text`silent, holds ${holds}`)];
   if (!profile) return [first(text`offers nothing that this Offsite can read`)];
   const { concurrency, pools, engine, trialMemory, labels, models, harnesses, version } = profile;
   const trials = text`holds ${holds}, runs ${concurrency} at a time`;

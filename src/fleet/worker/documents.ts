@@ -1,4 +1,3 @@
-import { OffsiteError } from '../../base/offsite-error.ts';
 import { fleetMessages, fleetStorage } from '../../bounds/fleet.ts';
 import type { TrialKey } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -12,23 +11,18 @@ import {
   readDocument,
   requirePlanned,
   type TrialDocument,
-  unpackedPlan,
 } from '../document.ts';
 import { queueFor } from '../placement/needs.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import type { PlacedTrial, TrialSummary } from '../workflow/messages.ts';
-import type { Tasks } from './held-tasks.ts';
-import type { PageOrder, TrialOrder } from './orders.ts';
+import type { PageOrder } from './orders.ts';
 
 export interface DocumentsParts {
-  storage: FleetStorage | undefined;
-  tasks: Pick<Tasks, 'plan'>;
+  storage: FleetStorage;
   config: () => Config;
   /** Where a build context is unpacked. */
   folderOf: (context: string) => string;
 }
-
-type DocumentOrder = Pick<TrialOrder, 'document' | 'holder'>;
 
 /** Reads the documents of batches, and keeps the ones that were used last. */
 export class Documents {
@@ -40,8 +34,8 @@ export class Documents {
   }
 
   /** Throws what the storage throws, and as {@link readDocument} does. */
-  get({ document: sha256, holder }: DocumentOrder): Promise<TrialDocument> {
-    const document = this.#kept.get(sha256) ?? this.#read(sha256, holder);
+  get(sha256: string): Promise<TrialDocument> {
+    const document = this.#kept.get(sha256) ?? this.#read(sha256);
     this.#kept.delete(sha256);
     this.#kept.set(sha256, document);
     for (const [oldest] of this.#kept) {
@@ -53,28 +47,18 @@ export class Documents {
   }
 
   /** The document of a batch. Also throws `FLEET_DOCUMENT_UNREADABLE` for any other document. */
-  async planned(asked: DocumentOrder): Promise<FleetDocument> {
-    return requirePlanned(await this.get(asked));
+  async planned(sha256: string): Promise<FleetDocument> {
+    return requirePlanned(await this.get(sha256));
   }
 
   /** The document of the run's batch, if a fleet was given the batch. */
   async plannedFor({ planned }: FoundDocument): Promise<FleetDocument | undefined> {
-    return planned === undefined ? undefined : this.planned({ document: planned });
+    return planned === undefined ? undefined : this.planned(planned);
   }
 
-  async #read(sha256: string, holder: string | undefined): Promise<TrialDocument> {
-    const { config, folderOf } = this.#parts;
-    return readDocument(await this.#content(sha256, holder), config(), folderOf);
-  }
-
-  async #content(sha256: string, holder: string | undefined): Promise<Buffer> {
-    const { storage, tasks } = this.#parts;
-    if (holder !== undefined) return unpackedPlan(await tasks.plan(holder), sha256);
-    if (storage) return storage.get(sha256, fleetStorage.bytes.document);
-    throw new OffsiteError('the plan of the batch is in a storage, and this worker has none', {
-      code: 'FLEET_STORAGE_MISSING',
-      kind: 'infrastructure',
-    });
+  async #read(sha256: string): Promise<TrialDocument> {
+    const { storage, config, folderOf } = this.#parts;
+    return readDocument(await storage.get(sha256, fleetStorage.bytes.document), config(), folderOf);
   }
 }
 
@@ -99,17 +83,16 @@ export function placedTrials(
 }
 
 /**
- * Puts a trial's record into the storage, if there is one, after all contents that the record names. Resolves
- * with the trial's summary.
+ * Puts a trial's record into the storage, after all contents that the record names. Resolves with the trial's
+ * summary.
  */
 export async function storeRecord(
   trial: TrialKey,
-  { ledger, storage, worker }: { ledger: Ledger; storage: FleetStorage | undefined; worker: string },
+  { ledger, storage, worker }: { ledger: Ledger; storage: FleetStorage; worker: string },
 ): Promise<TrialSummary> {
   const { blobs } = ledger;
   const sha256 = ledger.fleetTasks.resultOf(trial);
   const summary = summaryOf(readRecord(blobs.readJson(sha256)), sha256, worker);
-  if (!storage) return { ...summary, folder: ledger.dataFolder };
   const content = blobs.read(sha256);
   for (const [named] of new Set(content.toString('utf8').matchAll(/[0-9a-f]{64}/g))) {
     // Records also name images, which are no contents of ours.

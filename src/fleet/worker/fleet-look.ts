@@ -246,7 +246,7 @@ class FoundNeeds {
     try {
       planned = await this.#plannedOf(batchId);
       if (planned !== undefined) {
-        const { runs } = await documents.planned({ document: planned });
+        const { runs } = await documents.planned(planned);
         // The batch's own workflow has it.
         if (runs.some((own) => own.id === id)) return { kind: 'own' };
         if ((await storage.note('reruns', rerunName(batchId, id))) !== undefined) return { kind: 'own' };

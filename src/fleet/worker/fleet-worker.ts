@@ -29,7 +29,7 @@ export interface FleetWorkerParts
     'scope' | 'attempts' | 'patienceMs' | 'checks' | 'onFailure' | 'observe' | 'changed'
   > {
   connection: FleetConnection;
-  storage: FleetStorage | undefined;
+  storage: FleetStorage;
   client: Client;
   /** The service's name in the ledger. */
   service: string;
@@ -160,7 +160,7 @@ export class FleetWorker {
     await contexts.clear();
     const folderOf = (hash: string) => contexts.folderOf(hash);
     const config = () => revisions.current.config;
-    const documents = new Documents({ storage, tasks: calls, config, folderOf });
+    const documents = new Documents({ storage, config, folderOf });
     const harnesses = this.#parts.runners;
     const tasks = new TaskRunner({
       ledger,
@@ -174,7 +174,7 @@ export class FleetWorker {
       tasks: calls,
       look: (order) => {
         const own = { connection, documents, clock, service, config, harnesses };
-        return FleetLook.run(order, { ...own, storage: requireStorage(storage), client: this.#parts.client });
+        return FleetLook.run(order, { ...own, storage, client: this.#parts.client });
       },
       wake: () => {
         work.wake();
@@ -194,7 +194,7 @@ export class FleetWorker {
       memory,
       config: config(),
     });
-    await storage?.putNote('workers', name, profile);
+    await storage.putNote('workers', name, profile);
     const polls = await Polls.open({
       connection,
       name,
@@ -203,8 +203,8 @@ export class FleetWorker {
       most: concurrency + Math.max(1, Math.ceil(concurrency / 2)),
     });
     const leave = () => {
-      const note = storage?.putNote('workers', name, { ...profile, ended: true });
-      note?.catch((error: unknown) =>
+      const note = storage.putNote('workers', name, { ...profile, ended: true });
+      note.catch((error: unknown) =>
         log.warn({ reason: messageOf(error) }, 'cannot announce its end to the fleet'),
       );
     };
@@ -239,14 +239,6 @@ export class FleetWorker {
     if (queued.length > 0)
       log.info({ trials: queued.length, interrupted }, 'left the trials of the last start to the fleet');
   }
-}
-
-function requireStorage(storage: FleetStorage | undefined): FleetStorage {
-  if (storage) return storage;
-  throw new OffsiteError('queued runs reach workers through a storage, and this worker has none', {
-    code: 'FLEET_STORAGE_MISSING',
-    kind: 'infrastructure',
-  });
 }
 
 interface EngineWatchParts {
@@ -286,7 +278,7 @@ class EngineWatch {
 
 interface FleetSenderParts extends SenderParts {
   ledger: Ledger;
-  storage: FleetStorage | undefined;
+  storage: FleetStorage;
   tasks: Tasks;
   /** How other machines know this worker. */
   worker: string;
@@ -327,7 +319,7 @@ class FleetSender extends ServiceSender {
     const answer = await tasks.complete(task.token, summary).catch(asOutage);
     if (answer === 'refused') await this.#requireOwn(report, task, summary);
     if (summary.record !== undefined)
-      await storage?.addResult(batch, { run, ordinal, record: summary.record });
+      await storage.addResult(batch, { run, ordinal, record: summary.record });
     ledger.fleetTasks.accept(trial);
     accepted(trial);
   }

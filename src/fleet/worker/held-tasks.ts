@@ -11,7 +11,6 @@ import type { Worker } from '../../agent/worker/worker.ts';
 import type { WorkEvent } from '../../agent/worker/worker-parts.ts';
 import { type Clock, longestSince, type Moment, momentOf } from '../../base/clock.ts';
 import { pause } from '../../base/deadline.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
 import type { TrialKey } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -344,19 +343,6 @@ export class Tasks {
       if (error instanceof WorkflowNotFoundError) return undefined;
       throw error;
     }
-  }
-
-  /** The packed plan that a workflow holds. Throws `FLEET_CONTENT_MISSING`. */
-  async plan(workflowId: string): Promise<string> {
-    const { workflow } = this.#client;
-    const plan = await this.#within(fleetMessages.time.call, () =>
-      workflow.getHandle(workflowId).query<string | null>(queries.plan),
-    );
-    if (plan !== null) return plan;
-    throw new OffsiteError(`the workflow ${workflowId} has no plan`, {
-      code: 'FLEET_CONTENT_MISSING',
-      kind: 'infrastructure',
-    });
   }
 
   #within<Answer>(ms: number, call: () => Promise<Answer>): Promise<Answer> {

@@ -12,17 +12,10 @@ import { Sha256 } from '../storage/storage.ts';
 
 const Name = z.string().max(fleetStorage.bytes.name);
 
-/** The workflow whose query `plan` has the document, if no storage has it. */
-const Holder = z
-  .string()
-  .max(2 * fleetStorage.bytes.name)
-  .optional();
-
 export const TrialOrder = z.object({
   batch: Name,
   /** The hash of the document. */
   document: Sha256,
-  holder: Holder,
   run: Name,
   ordinal: z.int().nonnegative(),
 });
@@ -41,7 +34,6 @@ export type TrialList = z.infer<typeof TrialList>;
 
 export const PageOrder = z.object({
   document: Sha256,
-  holder: Holder,
   list: TrialList,
   taskQueue: Name,
   pool: Name,

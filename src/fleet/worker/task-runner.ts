@@ -19,7 +19,7 @@ import {
 } from './orders.ts';
 
 export interface TaskRunnerParts extends HeldTasksParts {
-  storage: FleetStorage | undefined;
+  storage: FleetStorage;
   documents: Documents;
   contexts: Contexts;
   tasks: Tasks;
@@ -52,7 +52,7 @@ export class TaskRunner {
     offsiteTrial: (order) => this.#trial(TrialOrder.parse(order)),
     offsiteTrialPage: async (given) => {
       const order = PageOrder.parse(given);
-      return placedTrials(await this.#parts.documents.planned(order), order);
+      return placedTrials(await this.#parts.documents.planned(order.document), order);
     },
     offsiteLook: (order) => this.#parts.look(LookOrder.parse(order)),
   };
@@ -130,7 +130,7 @@ export class TaskRunner {
 
   async #run(order: TrialOrder, hold: TaskHold, task: GivenTask): Promise<TaskEnd> {
     const { documents, service, name } = this.#parts;
-    const document = await documents.get(order);
+    const document = await documents.get(order.document);
     if (document.service !== service) throw otherService(document.service, service);
     const planned = document.kind === 'found' ? await documents.plannedFor(document) : document;
     if (planned) await this.#bringContexts(order, document, planned);

@@ -99,7 +99,6 @@ export async function offsiteFoundTrial(order: TrialOrder, settings: TrialSettin
  */
 export async function offsiteBatch(input: BatchInput): Promise<BatchOutcome> {
   const { trials: count, window: permits, slice } = input;
-  setHandler(defineQuery<string | null>(queries.plan), () => input.plan ?? null);
   if (count > slice) {
     const slices = new Slices(input);
     setHandler(defineSignal<[number]>(signals.begun), (index) => slices.begun(index));

@@ -19,8 +19,6 @@ export interface TrialsInput {
   batch: string;
   /** Batches of one group share what one batch would get. Without it, a batch is a group of its own. */
   group?: string | undefined;
-  /** The workflow whose query `plan` has the document, if no storage has it. */
-  holder?: string | undefined;
   /** The hash of the batch's document in the storage. */
   document: string;
   taskQueue: string;
@@ -44,8 +42,6 @@ export interface BatchInput extends TrialsInput {
   slice: number;
   /** The most trials that one workflow keeps scheduled. */
   lane: number;
-  /** The document, packed, if this workflow is its holder. */
-  plan?: string | undefined;
 }
 
 /** The name of the workflow that runs a part of a batch's trials. */
@@ -132,8 +128,6 @@ export interface TrialSummary {
   /** The hash of the record. */
   record?: string | undefined;
   worker: string;
-  /** The worker's data folder, if no storage has the record. */
-  folder?: string | undefined;
 }
 
 /** A trial with the task queue of the workers that have what it needs. */
@@ -166,7 +160,7 @@ export function trialName({ run, ordinal }: { run: string; ordinal: number }): s
 
 export const signals = { pause: 'pause', unpause: 'unpause', pass: 'pass', begun: 'begun' } as const;
 export const updates = { renew: 'renew' } as const;
-export const queries = { progress: 'progress', outcome: 'outcome', plan: 'plan' } as const;
+export const queries = { progress: 'progress', outcome: 'outcome' } as const;
 
 /** What the poll for queued runs and its workers send each other. */
 

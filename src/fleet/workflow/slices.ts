@@ -110,14 +110,7 @@ export class Slices implements Served {
   }
 
   async #opened(index: number): Promise<Slice> {
-    const {
-      trials: _trials,
-      window: _window,
-      slice: _slice,
-      lane: _lane,
-      plan: _plan,
-      ...shared
-    } = this.#input;
+    const { trials: _trials, window: _window, slice: _slice, lane: _lane, ...shared } = this.#input;
     const { lanes, count } = this.#slicing;
     const isFirst = index < lanes;
     const isPaused = this.#isPaused;

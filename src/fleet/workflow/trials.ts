@@ -139,7 +139,7 @@ export class Trials {
   }
 
   async #readPage(): Promise<void> {
-    const { document, holder, taskQueue, pool, list } = this.#parts;
+    const { document, taskQueue, pool, list } = this.#parts;
     const { offsiteTrialPage } = proxyActivities<FleetActivities>({
       startToCloseTimeout: fleetMessages.time.page,
     });
@@ -148,7 +148,6 @@ export class Trials {
     const count = Math.min(fleetMessages.count.page, list.count - scheduled);
     this.#page = await offsiteTrialPage({
       document,
-      holder,
       list: { ...list, first, count },
       taskQueue,
       pool,
@@ -171,8 +170,8 @@ export class Trials {
   }
 
   async #run({ run, ordinal, queue }: PlacedTrial, name: string): Promise<void> {
-    const { batch, group, document, holder, heartbeatMs, priority } = this.#parts;
-    const order = { batch, document, holder, run, ordinal };
+    const { batch, group, document, heartbeatMs, priority } = this.#parts;
+    const order = { batch, document, run, ordinal };
     try {
       this.#add(name, await runTrial(order, { queue, heartbeatMs, priority, group }));
     } catch (error) {
