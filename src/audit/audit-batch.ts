@@ -9,9 +9,15 @@ import { listingsOf } from '../ledger/listings.ts';
 import type { StoredTrial } from '../ledger/trial-rows.ts';
 import type { AuditedLevel, AuditLevel, TrialAudit } from '../record/audit.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
-import { Checks } from './checks.ts';
+import { Checks, notReached } from './checks.ts';
 import { consistentLevel } from './consistent.ts';
-import { type AuditedTrial, auditedTrial, type DefinitionParts, definitionOf } from './evidence-of-trial.ts';
+import {
+  type AuditedTrial,
+  auditedTrial,
+  type DefinitionParts,
+  definitionOf,
+  type IsLeftOut,
+} from './evidence-of-trial.ts';
 import { Contents, type EvidenceProblem, intactLevel, noteProblems } from './intact.ts';
 
 /** How a level that needs an engine is looked at. Rejects only if the signal aborts. */
@@ -24,6 +30,7 @@ export interface AuditParts extends DefinitionParts {
   definition?: string | undefined;
   /** What was wrong with the file that the batch comes from. */
   problems: readonly EvidenceProblem[];
+  isLeftOut: IsLeftOut;
   /** The levels that need an engine. Those that are absent are not asked for. */
   regraded?: LookAgain | undefined;
   replayed?: LookAgain | undefined;
@@ -61,10 +68,9 @@ export async function auditBatch(
   signal: AbortSignal,
   only: (trial: StoredTrial) => boolean = () => true,
 ): Promise<BatchAudit> {
-  const { ledger, now, definition, problems } = parts;
+  const { ledger, now, definition, problems, isLeftOut } = parts;
   const whole = new Checks();
-  const problemsOf = Map.groupBy(problems, (problem) => problem.trial);
-  noteProblems(problemsOf.get(undefined) ?? [], whole);
+  noteProblems(problems, whole);
   const specOf = definitionOf({ ...batch, ...(definition !== undefined && { plan: definition }) }, parts);
   const finished = listTrials(ledger.records, batch.key).filter(({ result }) => result !== undefined);
   const listings = listingsOf(ledger, batch.key);
@@ -74,14 +80,11 @@ export async function auditBatch(
   const limit = pLimit(parts.concurrency);
   const levelsOf = async (trial: StoredTrial): Promise<AuditedLevel[]> => {
     signal.throwIfAborted();
-    const own = problemsOf.get(trial.key) ?? [];
-    const audited = await auditedTrial(trial, ledger, specOf);
+    const audited = await auditedTrial(trial, ledger, specOf, isLeftOut);
     if (typeof audited === 'string') {
+      if (isLeftOut(trial.result ?? '')) return [notReached('intact', 'its record is no longer kept')];
       const checks = new Checks();
-      noteProblems(own, checks);
-      // What is wrong with the file says why.
-      if (!checks.isContradicted)
-        checks.contradicted('record', 'the record can be read', 'a record', audited);
+      checks.contradicted('record', 'the record can be read', 'a record', audited);
       return [checks.level('intact')];
     }
     const { sandboxId, verdict } = audited.record;
@@ -97,7 +100,7 @@ export async function auditBatch(
       return parts[level]?.(audited, signal);
     };
     const levels = [
-      await intactLevel(audited, { ledger, contents, problems: own }),
+      await intactLevel(audited, { ledger, contents, isLeftOut }),
       await consistentLevel(audited, given),
       await again('regraded'),
       await again('replayed'),

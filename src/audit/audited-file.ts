@@ -10,12 +10,12 @@ import {
   type SigstoreTrust,
   sigstoreTrustOf,
 } from '../evidence/sigstore.ts';
-import { namedTrials } from '../evidence/statement.ts';
+import { entryOf } from '../evidence/statement.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
-import { listTrials } from '../ledger/find.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import type { Contradiction } from '../record/audit.ts';
 import type { Redactor } from '../redaction/redactor.ts';
+import type { IsLeftOut } from './evidence-of-trial.ts';
 import type { EvidenceProblem } from './intact.ts';
 
 /** A file of evidence, as a batch of a data folder of its own. */
@@ -24,7 +24,9 @@ export interface AuditedFile extends Pick<OpenedEvidence, 'commits' | 'images'> 
   batch: StoredBatch;
   /** The blob with the definition as its owner sent it. The batch runs a copy that is safe to run. */
   definition: string | undefined;
+  /** What is wrong with the file as a whole. */
   problems: EvidenceProblem[];
+  isLeftOut: IsLeftOut;
   /** Who signed it, for people. */
   signature: string;
 }
@@ -50,28 +52,12 @@ export async function openAuditedFile(
   { folder, trusted, clock, redactor, signal }: OpenParts,
 ): Promise<AuditedFile> {
   const opened = await openEvidence(file, folder, { clock, signal, trustedKeys: trusted?.keys });
-  const { statement, findings, commits, images, batch: key } = opened;
+  const { statement, gone, commits, images, batch: key } = opened;
   const ledger = new Ledger(folder, clock, { redactor, isChecked: false });
   const batch = ledger.batches.byKey(key);
-  const keys = new Map(
-    listTrials(ledger.records, key).map((trial) => [`${trial.runId} ${trial.ordinal}`, trial.key]),
+  const problems = [...gone].map(
+    ([entry, what]): EvidenceProblem => ({ message: `${entry} ${what}`, isContradiction: true }),
   );
-  const byName = new Map(
-    namedTrials(statement.predicate.batch).map(({ name, run, trial }) => [
-      name,
-      keys.get(`${run.id} ${trial.ordinal}`),
-    ]),
-  );
-  const problems = findings.flatMap(({ kind, trials, message }): EvidenceProblem[] => {
-    const problem = { message, isContradiction: kind === 'contradicted' };
-    if (trials.length === 0) return [{ ...problem, trial: undefined }];
-    return trials.map((name) => ({
-      ...problem,
-      // The line of the trial says its name already.
-      message: message.replace(`${name}: `, ''),
-      trial: byName.get(name),
-    }));
-  });
   const signature =
     opened.signature.kind === 'sigstore'
       ? { kind: 'sigstore' as const, ...(await checkSigstore(opened.signature.bundle, trusted)) }
@@ -79,13 +65,17 @@ export async function openAuditedFile(
   const wrong = wrongSignature(signature, trusted !== undefined);
   if (wrong) {
     // Whoever reads of a contradiction may think that somebody changed the contents.
-    const isWhole = findings.length === 0 && signature.kind !== 'unsigned' && signature.holds !== false;
+    const isWhole = gone.size === 0 && signature.kind !== 'unsigned' && signature.holds !== false;
     const whole = isWhole ? '; the file holds what its statement lists' : '';
     const { found, ...required } = wrong;
-    problems.push({ message: `${found}${whole}`, isContradiction: true, trial: undefined, required });
+    problems.push({ message: `${found}${whole}`, isContradiction: true, required });
   }
-  const definition = statement.predicate.batch.plan;
-  return { ledger, batch, definition, problems, commits, images, signature: signatureText(signature) };
+  const { contents, batch: carried } = statement.predicate;
+  const listed = new Set(contents.map(entryOf));
+  const isLeftOut: IsLeftOut = (sha256) => !listed.has(entryOf({ kind: 'blob', sha256 }));
+  const definition = carried.plan === undefined || isLeftOut(carried.plan) ? undefined : carried.plan;
+  const whole = { ledger, batch, definition, problems, isLeftOut, commits, images };
+  return { ...whole, signature: signatureText(signature) };
 }
 
 type CheckedSignature =

@@ -71,15 +71,20 @@ export function definitionOf(batch: StoredBatch, parts: DefinitionParts) {
   };
 }
 
+/** Whether the owner of a file of evidence no longer had a blob, so that its statement does not list it. */
+export type IsLeftOut = (sha256: string) => boolean;
+
 /** What the ledger has of a trial, or why its record cannot be read. */
 export async function auditedTrial(
   trial: StoredTrial,
   ledger: Ledger,
   specOf: ReturnType<typeof definitionOf>,
+  isLeftOut: IsLeftOut,
 ): Promise<AuditedTrial | string> {
   try {
     const record = readRecord(ledger.blobs.readJson(trial.result ?? ''));
-    const report = ledger.outbox.blobOf(trial.key) !== undefined ? ledger.outbox.body(trial.key) : undefined;
+    const body = ledger.outbox.blobOf(trial.key);
+    const report = body === undefined || isLeftOut(body) ? undefined : ledger.outbox.body(trial.key);
     const attempts = listAttempts(ledger.records, trial.key);
     return { trial, record, report, attempts, ...(await specOf(trial)) };
   } catch (error) {

@@ -8,13 +8,12 @@ import type { TrialRecord } from '../record/trial-record.ts';
 import { digestOfReport, digestOfSetup } from '../service/record/stored-trial.ts';
 import { recordPath } from '../trial/collect/artifacts.ts';
 import { Checks } from './checks.ts';
-import type { AuditedTrial } from './evidence-of-trial.ts';
+import type { AuditedTrial, IsLeftOut } from './evidence-of-trial.ts';
 
-/** What is wrong with the file that a trial comes from. One without a trial is about all of them. */
+/** What is wrong with the file that a batch comes from. */
 export interface EvidenceProblem {
-  trial: number | undefined;
   message: string;
-  /** Whether its owner did something that must not be; otherwise a content is said to be missing. */
+  /** Whether somebody did something that must not be; otherwise something could not be taken from it. */
   isContradiction: boolean;
   /** What must be so of the signature. By default, the problem is one of the contents. */
   required?: Pick<Contradiction, 'says' | 'expected'> | undefined;
@@ -53,26 +52,16 @@ export class Contents {
   }
 }
 
-/**
- * Whether all that a trial names is there, as it was named.
- *
- * @param problems what was wrong with the file that the trial comes from
- */
+/** Whether all that a trial names is there, as it was named. */
 export async function intactLevel(
   { trial, record, report }: AuditedTrial,
-  {
-    ledger,
-    contents,
-    problems,
-  }: { ledger: Ledger; contents: Contents; problems: readonly EvidenceProblem[] },
+  { ledger, contents, isLeftOut }: { ledger: Ledger; contents: Contents; isLeftOut: IsLeftOut },
 ): Promise<AuditedLevel> {
   const checks = new Checks();
-  noteProblems(problems, checks);
-  const isSaidMissing = problems.some(({ isContradiction }) => !isContradiction);
-  for (const { path, sha256, byteSize } of namedBlobs(record)) {
+  for (const { path, what, sha256, byteSize } of namedBlobs(record)) {
     const state = await contents.blob(sha256);
     // What the statement itself calls missing is no forgery.
-    if (state === 'missing' && isSaidMissing) checks.missed(`${path} is no longer kept`);
+    if (state === 'missing' && isLeftOut(sha256)) checks.missed(`${what} is no longer kept`);
     else checks.same(path, 'the content is there, with its hash', 'whole', state);
     const size = state === 'whole' ? ledger.blobs.stat(sha256)?.byteSize : undefined;
     if (byteSize !== undefined && size !== undefined)

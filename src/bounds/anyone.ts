@@ -90,7 +90,6 @@ export const evidenceBundles = channel({
   time: 'the user waits for it, and can end it',
   count: {
     contents: times(500_000, 'contents; anything that the statement does not list is refused'),
-    findings: times(1_000, 'cells of the plan that the statement lacks, as far as they are named'),
     // One record can name millions, and the statement can give it to many trials.
     names: times(2_000_000, 'contents that records name, for each trial that has the record'),
     // Each request to a model repeats the conversation so far.

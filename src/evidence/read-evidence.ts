@@ -2,11 +2,13 @@ import { createHash, type KeyObject } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { constants, createZstdDecompress, zstdCompressSync } from 'node:zlib';
+import { readPlan } from '../agent/batch-run.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { evidenceBundles } from '../bounds/anyone.ts';
 import { ByteReader, type TarEntry, tarEntries } from '../engine/archive/tar-entries.ts';
-import { Documents, type EvidenceFinding } from './documents.ts';
+import { namedBlobs } from '../record/named-blobs.ts';
+import { readRecord } from '../record/read-record.ts';
 import { type EvidenceSignature, signatureOf, unwrapped } from './envelope.ts';
 import { type Content, entryOf, namedTrials, Statement, subjectsOf } from './statement.ts';
 
@@ -18,8 +20,8 @@ export interface VerifiedEvidence {
   /** The sha256 of the statement's bytes. */
   digest: string;
   signature: EvidenceSignature;
-  /** Empty if the bundle is intact and complete. */
-  findings: EvidenceFinding[];
+  /** What happened to contents that the statement lists, by their entries. Empty if all are there. */
+  gone: ReadonlyMap<string, string>;
   /** Bytes of the file. */
   byteSize: number;
 }
@@ -44,10 +46,10 @@ interface OpenContent {
 }
 
 /**
- * Reads a bundle once, from its beginning to its end: the hashes of all contents, the statement against the
- * records, reports and the plan, and its signature. Memory depends on the number of trials and contents, not
- * on their size. Throws the input error `EVIDENCE_REFUSED`, which names the entry, for a file that is no
- * bundle or breaks a bound. What an owner changed or left out is a finding.
+ * Reads a bundle once, from its beginning to its end: the hashes of all contents, the form of its documents,
+ * and its signature. Whether they agree with each other, an audit says. Memory depends on the number of
+ * trials and contents, not on their size. Throws the input error `EVIDENCE_REFUSED`, which names the entry,
+ * for a file that is no bundle or breaks a bound.
  */
 export async function readEvidence(
   file: string,
@@ -87,6 +89,10 @@ export async function readEvidence(
     sink?.begin(statement);
 
     const documents = new Documents(statement);
+    const gone = new Map<string, string>();
+    const drop = (from: number, to?: number) => {
+      for (const dropped of contents.slice(from, to)) gone.set(entryOf(dropped), 'is not in the bundle');
+    };
     const places = new Map(contents.map((content, index) => [entryOf(content), index]));
     let next = 0;
     for await (const found of entries) {
@@ -96,18 +102,18 @@ export async function readEvidence(
       requireFile(found, refuse);
       if (place === undefined) throw refuse('the statement does not list it');
       if (place < next) throw refuse('it comes twice, or in another order than in the statement');
-      for (const dropped of contents.slice(next, place)) documents.dropped(dropped);
+      drop(next, place);
       next = place + 1;
       const content = contents[place] as Content;
       if (found.header.size !== content.byteSize)
         throw refuse(`it has ${found.header.size} bytes, and the statement says ${content.byteSize}`);
       const open = sink?.open(content);
-      const read = await readContent(found, content, documents.isDocument(content), open);
+      const read = await readContent(found, content, documents.has(content), open);
       open?.close(read.isWhole);
-      if (!read.isWhole) documents.changed(content);
-      else if (read.text !== undefined) documents.add(content, read.text);
+      if (!read.isWhole) gone.set(entryOf(content), 'was changed: its content has another hash');
+      else if (read.text !== undefined) documents.check(content, read.text);
     }
-    for (const dropped of contents.slice(next)) documents.dropped(dropped);
+    drop(next);
     entry = 'its end';
     if (!(await bytes.endsWithZeros(recordBytes)) || !(await isOneFrame(file)))
       throw refuse('something follows');
@@ -115,7 +121,7 @@ export async function readEvidence(
       statement,
       digest: createHash('sha256').update(payload).digest('hex'),
       signature: signatureOf(wrapped, payload, statement, trustedKeys),
-      findings: documents.findings(),
+      gone,
       byteSize,
     };
   } catch (error) {
@@ -141,6 +147,68 @@ export async function readEvidence(
   } finally {
     source.destroy();
     expanded.destroy();
+  }
+}
+
+type Role = 'plan' | 'setup' | 'record' | 'report';
+
+/** The plan, setups, records and reports of a bundle: others read them as that. */
+class Documents {
+  /** By their hashes, a role for each time that the statement names the document. */
+  readonly #roles = new Map<string, Role[]>();
+  /** Contents that records name, for each use of the record. */
+  #named = 0;
+
+  constructor({ predicate: { batch } }: Statement) {
+    const add = (sha256: string | undefined, role: Role) => {
+      if (sha256 === undefined) return;
+      const roles = this.#roles.get(sha256) ?? [];
+      this.#roles.set(sha256, roles);
+      roles.push(role);
+    };
+    add(batch.plan, 'plan');
+    for (const { setup, trials } of batch.runs) {
+      add(setup, 'setup');
+      for (const { result, report, attempts, gradings } of trials) {
+        add(report?.body, 'report');
+        for (const record of [result?.record, ...attempts.map((one) => one.result)]) add(record, 'record');
+        for (const { record } of gradings) add(record, 'record');
+      }
+    }
+  }
+
+  has({ kind, sha256 }: Content): boolean {
+    return kind === 'blob' && this.#roles.has(sha256);
+  }
+
+  /** Throws if a document is not what the statement takes it for. */
+  check({ sha256 }: Content, text: string): void {
+    const json = parseForeignJson(text);
+    const roles = this.#roles.get(sha256) ?? [];
+    for (const role of new Set(roles)) {
+      if (role === 'record') this.#count(namedBlobs(readRecord(json)).length * roles.length);
+      else if (typeof json !== 'object' || json === null) throw new Error(`it is no ${role}`);
+      else if (role === 'plan') requirePlan(json);
+    }
+  }
+
+  #count(names: number): void {
+    this.#named += names;
+    const most = evidenceBundles.count.names;
+    if (this.#named > most) throw new Error(`with it, records name more than ${most} contents`);
+  }
+}
+
+function requirePlan(json: object): void {
+  try {
+    const { trials, cases, variants } = readPlan(json);
+    const ids = cases.map(({ request }) => request.id);
+    if (!Number.isSafeInteger(trials) || trials < 1)
+      throw new Error(`it asks for ${JSON.stringify(trials)} trials of each case`);
+    if (isTwice(ids)) throw new Error('it has a case twice');
+    if (!Array.isArray(variants)) throw new Error('it has no variants');
+  } catch (error) {
+    throw new Error(`it is no plan: ${messageOf(error)}`);
   }
 }
 

@@ -66,6 +66,7 @@ test('an audit that is stopped has what was found by then, and says how many tri
         harnesses: [],
         now: 0,
         problems: [],
+        isLeftOut: () => false,
         concurrency: 1,
         regraded,
         observe: (event) => events.push(event),

@@ -81,12 +81,12 @@ test('a batch that ran opens in another folder with its records, and gets the sa
   expect(exported.exitCode).toBe(0);
 
   const folder = join(place.folder, 'opened');
-  const { findings, signature, images, statement } = await openEvidence(file, folder, {
+  const { gone, signature, images, statement } = await openEvidence(file, folder, {
     signal,
     clock: systemClock,
   });
-  expect({ findings, signature }).toMatchObject({
-    findings: [],
+  expect({ gone: [...gone], signature }).toMatchObject({
+    gone: [],
     signature: { kind: 'ed25519', holds: true },
   });
   const verdicts: Record<string, string> = {};

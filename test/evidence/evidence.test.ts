@@ -4,7 +4,8 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { readPlan } from '../../src/agent/batch-run.ts';
-import { readPublicKeys } from '../../src/audit/audited-file.ts';
+import { auditBatch } from '../../src/audit/audit-batch.ts';
+import { openAuditedFile, readPublicKeys } from '../../src/audit/audited-file.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { keySigning, type Signing, unsigned } from '../../src/evidence/envelope.ts';
 import { openEvidence } from '../../src/evidence/open-evidence.ts';
@@ -16,6 +17,7 @@ import { checkLedger } from '../../src/ledger/check.ts';
 import { listTrials } from '../../src/ledger/find.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
+import type { Config } from '../../src/suite/config-file.ts';
 import { folder } from '../each-folder.ts';
 import { eachLedger, ledger } from '../ledger/each-ledger.ts';
 import { fillBatch } from './batch.ts';
@@ -50,7 +52,7 @@ test('evidence of a batch opens in another folder with every row and every conte
   const { file, digest, leftOut } = await exported();
   expect(leftOut).toEqual([]);
   const opened = await openEvidence(file, join(folder, 'opened'), { signal, clock: systemClock });
-  expect(opened).toMatchObject({ digest, findings: [], signature: { kind: 'unsigned' } });
+  expect(opened).toMatchObject({ digest, gone: new Map(), signature: { kind: 'unsigned' } });
   using other = new Ledger(join(folder, 'opened'), systemClock);
   const { plan, ...before } = carriedBatch(ledger, batch);
   const { plan: defused, ...after } = carriedBatch(other, opened.batch);
@@ -190,20 +192,50 @@ test('a content with a key of this machine is left out and named; a record with 
   expect(leftOut).toEqual([
     expect.stringMatching(/^blobs\/[0-9a-f]{64} \(the record of .*\): a key of this machine is in it$/),
   ]);
-  expect((await readEvidence(file, { signal })).findings).toEqual([
-    expect.objectContaining({
-      kind: 'missing',
-      message: expect.stringContaining('the text of "a.txt" after'),
-    }),
-  ]);
+  expect((await readEvidence(file, { signal })).gone.size).toBe(0);
   await expect(exported({ secrets: ['Case sorts'] })).rejects.toMatchObject({ code: 'EVIDENCE_HAS_KEY' });
 });
+
+test('what the owner left out is not checked, and not contradicted', async () => {
+  const { file } = await exported({ secrets: ['answer 3'] });
+  const { whole, trials } = await audited(file);
+  const intact = trials.flatMap(({ audit }) => audit.levels.filter(({ level }) => level === 'intact'));
+  expect([whole.isContradicted, intact.every(({ state }) => state === 'held')]).toEqual([false, true]);
+  const unchecked = intact.flatMap((one) => one.unchecked);
+  expect(unchecked).toContain('the text of "a.txt" after is no longer kept');
+});
+
+/** The levels of an audit that need no engine. */
+async function audited(file: string) {
+  const opened = await openAuditedFile(file, {
+    folder: join(folder, 'audited'),
+    trusted: undefined,
+    clock: systemClock,
+    redactor: new Redactor([]),
+    signal,
+  });
+  using ledger = opened.ledger;
+  const config = {} as Config;
+  const parts = {
+    ...opened,
+    ledger,
+    config,
+    harnesses: [],
+    now: 0,
+    concurrency: 1,
+    observe: () => undefined,
+  };
+  return await auditBatch(opened.batch, parts, signal);
+}
 
 test('a batch whose plan is lost is exported without it, and that is said', async () => {
   const { plan = '' } = ledger.batches.byKey(batch);
   rmSync(ledger.blobs.pathOf(plan));
   const { file, leftOut } = await exported();
   expect(leftOut).toEqual([`blobs/${plan} (the plan): it is missing or damaged`]);
-  const opened = await openEvidence(file, join(folder, 'opened'), { signal, clock: systemClock });
-  expect(opened.findings).toMatchObject([{ kind: 'missing', trials: [] }]);
+  const { whole } = await audited(file);
+  expect(whole.level('consistent')).toMatchObject({
+    state: 'held',
+    unchecked: expect.arrayContaining([expect.stringMatching(/^whether trials are missing/)]),
+  });
 });

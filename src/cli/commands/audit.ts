@@ -111,6 +111,7 @@ async function audit(what: string | undefined, options: AuditOptions): Promise<n
       now: clock.now(),
       definition: audited.definition,
       problems: audited.problems,
+      isLeftOut: audited.isLeftOut,
       concurrency: again?.concurrency ?? readAtATime,
       ...(again && { regraded: regradedLevel(again.parts) }),
       ...(again && wants('replayed') && { replayed: replayedLevel(again.parts) }),
@@ -199,7 +200,7 @@ async function openAudited(
   const target = auditedTarget(context, what);
   const ledger = context.ledger();
   const none = { definition: undefined, problems: [], commits: [], images: [], signature: undefined };
-  return { ledger, batch: target.batch, ...none, isForeign: false, target };
+  return { ledger, batch: target.batch, ...none, isLeftOut: () => false, isForeign: false, target };
 }
 
 /** What the data folder has of a name that is no file. */
@@ -235,7 +236,7 @@ async function unpackCommits(
     } catch (error) {
       signal.throwIfAborted();
       const message = `the commit ${commit} cannot be taken from the evidence: ${messageOf(error)}`;
-      problems.push({ message, isContradiction: false, trial: undefined });
+      problems.push({ message, isContradiction: false });
     }
   }
   return problems;
