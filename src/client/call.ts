@@ -5,7 +5,7 @@ import type { KnownKeys } from '../redaction/redactor.ts';
 import type { Address } from './address.ts';
 import { oversizedAnswer, type RequestOutcome, readAnswer } from './answer.ts';
 import type { Transport } from './exchange.ts';
-import type { CallOptions, ClientLog, Deadlines, Quote, RetryLimits, SentFile } from './options.ts';
+import type { CallOptions, Deadlines, Quote, RetryLimits, SentFile } from './options.ts';
 import { largestPage, type PageParts, type RunParts } from './pages/page-reader.ts';
 import { type CallContext, ConnectionFailure, DeadlineExceeded, UnknownOutcome } from './refusal.ts';
 import { encodeRequest } from './request.ts';
@@ -20,7 +20,6 @@ export interface CallParts {
   keys: KnownKeys;
   clock: Clock;
   random: () => number;
-  log: ClientLog | undefined;
   note: (message: string) => void;
   deadlines: Deadlines;
   limits: RetryLimits;
@@ -46,7 +45,7 @@ export async function call(
   { signal, deadlineMs, file }: CallOptions & { file?: SentFile | undefined },
   pageParts?: PageParts<RunParts>,
 ): Promise<unknown> {
-  const { clock, limits, budget, closing, log, deadlines } = parts;
+  const { clock, limits, budget, closing, deadlines } = parts;
   const callMs = deadlineMs ?? (file ? deadlines.file : pageParts ? deadlines.page : deadlines.call);
   const body = file ?? encodeRequest(operation, request, parts);
   const context: CallContext = { operation, attempt: 1 };
@@ -61,7 +60,6 @@ export async function call(
 
   for (; ; context.attempt += 1) {
     const result = await attempt(parts, { ...context }, body, whole, pageParts);
-    log?.debug({ operation, attempt: context.attempt, result: result._tag }, 'asked the Eval Service');
     if (result._tag === 'succeeded') {
       budget.restore();
       for (const message of result.passedOver ?? []) parts.note(message);
@@ -73,10 +71,6 @@ export async function call(
 
     const wait = waitBefore(context.attempt, result.retryAfterMs, limits, parts.random);
     if (clock.now() + wait >= endsAt || !budget.take()) throw result.error;
-    log?.warn(
-      { operation, attempt: context.attempt, code: result.error.code, waitMs: wait },
-      `asking the Eval Service again: ${result.error.message}`,
-    );
     await clock.sleep(wait, whole.signal);
   }
 }

@@ -68,7 +68,7 @@ export type PageOptions<Parts extends RunParts> = CallOptions & PageParts<Parts>
  * proxy.
  */
 export function createClient(options: ClientOptions): Client {
-  const { url, apiKey, clock, insecureHttp = false, random = Math.random, log } = options;
+  const { url, apiKey, clock, insecureHttp = false, random = Math.random } = options;
   checkApiKey(apiKey);
   const address = parseAddress(url, insecureHttp);
   const deadlines = { ...defaultDeadlines, ...options.deadlines };
@@ -84,7 +84,6 @@ export function createClient(options: ClientOptions): Client {
     keys: options.keys ?? new KnownKeys([['the API key', apiKey]]),
     clock,
     random,
-    log,
     note: once(options.note),
     deadlines,
     limits,

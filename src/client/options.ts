@@ -5,12 +5,6 @@ import { serviceAnswers } from '../bounds/service.ts';
 import { type KnownKeys, Redactor } from '../redaction/redactor.ts';
 import type { Transport } from './exchange.ts';
 
-/** Receives a client's log; a pino logger fits. */
-export interface ClientLog {
-  debug(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-}
-
 /** Milliseconds. */
 export interface Deadlines {
   /** Until a connection is open, including TLS. */
@@ -52,7 +46,6 @@ export interface ClientOptions {
   clock: Clock;
   /** Returns a number from 0 (inclusive) to 1 (exclusive); used for jitter. */
   random?: () => number;
-  log?: ClientLog;
   /** Receives what was left out of an answer because it could not be read, each message once. */
   note?: ((message: string) => void) | undefined;
   /** PEM certificates of authorities to trust in addition to the system's. */

@@ -90,26 +90,3 @@ test('the last of the attempts is the one that is reported', async () => {
   expect(error.message).toBe('auth.whoami, attempt 6: the service answered 500 InternalError: oops');
   expect(clock.waits).toEqual([250, 500, 1000, 2000, 4000]);
 });
-
-test('each retry is logged with what made it necessary', async () => {
-  const lines: unknown[] = [];
-  const log = {
-    debug: () => undefined,
-    warn: (fields: object, message: string) => lines.push({ ...fields, message }),
-  };
-  await using service = await scriptedService(
-    json(500, { _tag: 'InternalError', message: 'oops' }),
-    json(200, whoami),
-  );
-  await using client = clientOf(service, { log });
-  await client.call('auth.whoami', {});
-  expect(lines).toEqual([
-    {
-      operation: 'auth.whoami',
-      attempt: 1,
-      code: 'SERVICE_REFUSED',
-      waitMs: 250,
-      message: 'asking the Eval Service again: auth.whoami: the service answered 500 InternalError: oops',
-    },
-  ]);
-});
