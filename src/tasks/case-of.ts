@@ -94,7 +94,7 @@ export function caseOf(task: Task, threshold: TasksSource['threshold'] = 1): Tas
 function ownFiles({ verifier, solution, steps }: Task): string[] {
   return [{ verifier, solution }, ...steps].flatMap((one) => [
     ...one.verifier.tests.map(({ from }) => from),
-    ...(one.solution?.kind === 'script' && one.solution.files ? [one.solution.files.from] : []),
+    ...(one.solution?.kind === 'script' ? [one.solution.files.from] : []),
   ]);
 }
 
@@ -307,9 +307,9 @@ function solutionOf(solution: Task['solution'], of: string, making: Making): Ora
   const way = join(making.definition, of, 'solution');
   if (solution?.kind === 'script') {
     const { files, command, env } = solution;
-    return { command, ...placedIn(files ? [files] : [], way, making), env };
+    return { command, ...placedIn([files], way, making), env };
   }
-  if (solution?.kind !== 'patch') return undefined;
+  if (!solution) return undefined;
   const path = '/solution/solution.patch';
   making.named.set(join(way, path), wholePatch(solution.patch));
   // The repository of the workspace may belong to another user.

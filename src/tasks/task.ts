@@ -180,12 +180,10 @@ export type RewardReading =
 export type TaskSolution =
   | {
       kind: 'script';
-      files: PlacedFolder | undefined;
+      files: PlacedFolder;
       command: string[];
       env: Record<string, string>;
     }
-  /** Commands that are typed into a terminal. */
-  | { kind: 'commands'; commands: string[] }
   /** A patch of the workspace, as `git apply` takes it. */
   | { kind: 'patch'; patch: string };
 

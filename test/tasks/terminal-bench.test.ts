@@ -127,7 +127,6 @@ test.each([
     { Dockerfile: null },
     /^docker-compose\.yaml:3:5: services\.client\.build: there is no file .*Dockerfile$/,
   ],
-  [{ 'solution.yaml': 'ls\n' }, /^solution\.yaml:1:1: expected a list/],
 ])('%j is told with its place', (files, issue) => {
   expect(issuesOf(set.terminalBench('task', files))).toEqual([expect.stringMatching(issue)]);
 });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { closeSync, constants, existsSync, fstatSync, openSync, readSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { messageOf } from '../../base/offsite-error.ts';
 import { DocumentTooHeavy, parseCheckedJson } from '../../base/parse-json.ts';
 import { taskDigests, taskSets } from '../../bounds/tasks.ts';
 import { printPath } from '../../contract/errors.ts';
@@ -74,7 +74,8 @@ const DatasetToml = z.object({
     authors: z.array(z.object({ name: z.string().optional(), email: z.string().optional() })).optional(),
   }),
   tasks: z.array(z.object({ name: z.string().min(1), digest: Digest.optional() })).default([]),
-  files: z.array(z.object({ path: z.string().min(1), digest: Digest.optional() })).default([]),
+  // For other programs than the agent and its tests.
+  files: z.array(z.object({ path: z.string().min(1), digest: Digest.optional() })).optional(),
 });
 
 interface NamedTasks {
@@ -95,7 +96,7 @@ export function readDataset(folder: string, found: NamedTasks): NamedTasks {
     reach: own.reach,
     maximumBytes: taskSets.bytes.dataset,
   });
-  const { tasks: named, files } = checkDocument(document, DatasetToml, remarks);
+  const { tasks: named } = checkDocument(document, DatasetToml, remarks);
   const byId = new Map(found.tasks.toReversed().map((task) => [task.id, task]));
   const ids = new Set(named.map(({ name }) => basename(name)));
   const tasks = named.map(({ name, digest }, index): FoundTask => {
@@ -110,25 +111,7 @@ export function readDataset(folder: string, found: NamedTasks): NamedTasks {
     ...task,
     remark: issueAt(task.place, `is not named in ${document.file}`),
   }));
-  const fileNotes = files.flatMap(({ path, digest }, index) => {
-    const differs = digest !== undefined && digestOf(folder, path) !== digest;
-    const message = `${path} is missing, or differs from its digest`;
-    return differs ? [document.issue(['files', index, 'path'], message)] : [];
-  });
-  return { tasks: [...tasks, ...remarked], notes: [...found.notes, ...remarks.notes, ...fileNotes] };
-}
-
-/** Undefined for a file that is missing, too large, or outside of the folder. */
-function digestOf(folder: string, path: string): string | undefined {
-  const file = join(folder, path);
-  if (!isBelow(folder, file)) return undefined;
-  try {
-    const read = fileDigest(file, taskDigests.bytes.files);
-    return read && `sha256:${read.digest}`;
-  } catch (error) {
-    if (error instanceof OffsiteError) throw error;
-    return undefined;
-  }
+  return { tasks: [...tasks, ...remarked], notes: [...found.notes, ...remarks.notes] };
 }
 
 const Registry = z.array(

@@ -77,7 +77,7 @@ function checkVersion({ document, remarks }: HarborSource, toml: TaskToml): void
 function requireFilesWithin(folder: TaskFolder, { verifier, solution, steps }: Task): void {
   const places = (of: { verifier: TaskVerifier; solution: Task['solution'] }) => [
     ...of.verifier.tests,
-    ...(of.solution?.kind === 'script' && of.solution.files ? [of.solution.files] : []),
+    ...(of.solution?.kind === 'script' ? [of.solution.files] : []),
   ];
   for (const each of [{ verifier, solution }, ...steps])
     for (const { from, ignored } of places(each)) filesBelow(folder, from, ignored);
