@@ -144,6 +144,7 @@ export const processEnds = channel({
     // An event comes through containerd, so it may arrive shortly after the end of the exec.
     memoryEvent: milliseconds(2_000, "until the engine's event of an out-of-memory kill has arrived"),
     containerNoted: milliseconds(2_000, "until the engine notes a container's end"),
+    lossLook: milliseconds(2_000, 'between two looks whether a container that can end itself still runs'),
   },
   count: { aloneLooks: times(6, 'checks of the process count in a row') },
 });

@@ -97,8 +97,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
       const { id, ...created } = await createFromSpec({ ...parts, ownFiles }, spec, options);
       try {
         await fill(id, spec, options.signal);
-        const { reportsEvents } = capabilities;
-        return containerOf(port, id, spec, { ...created, reportsEvents, tar });
+        return containerOf(port, id, spec, { ...created, tar });
       } catch (error) {
         await removeContainer(port, id).catch(ignoreRemovalFailure);
         throw error;

@@ -15,13 +15,7 @@ import { diskUse, hasHoles, imageBytes, isDiskVisible, spaceOf } from './contain
 import { type DiskWatch, watchDisk, whileFilling } from './container/disk-watch.ts';
 import { type ContainerProcess, type KillAllResult, killAll, listProcesses } from './container/kill-all.ts';
 import { ignoreRemovalFailure, removeContainer } from './container/remove.ts';
-import {
-  blamedOnEnd,
-  expectOwnEnd,
-  hostFactsOf,
-  type RunningContainer,
-  stopWatching,
-} from './container/running-container.ts';
+import { blamedOnEnd, hostFactsOf, type RunningContainer } from './container/running-container.ts';
 import type { RuntimeFacts } from './container/runtime-probe.ts';
 import type { ExecRequest, ExecResult } from './exec/exec-request.ts';
 import { execute } from './exec/execute.ts';
@@ -139,8 +133,6 @@ export interface ContainerParts {
   runtime?: RuntimeFacts;
   /** Default: none. */
   own?: OwnFiles | undefined;
-  /** Whether the engine reports events of containers. Default: no. */
-  reportsEvents?: boolean;
   /** Whether the engine's storage itself limits what it takes. Default: no. */
   hasQuota?: boolean;
   /** Default: holes of files count and are copied as zeros. */
@@ -152,7 +144,7 @@ export function containerOf(
   port: EnginePort,
   id: string,
   spec: ContainerSpec,
-  { runtime, own, reportsEvents = false, hasQuota = false, tar }: ContainerParts = {},
+  { runtime, own, hasQuota = false, tar }: ContainerParts = {},
 ): Container {
   const running: RunningContainer = {
     port,
@@ -179,19 +171,16 @@ export function containerOf(
     execCount: 0,
     hostFacts: undefined,
     oomKills: 0,
-    canEndItself: false,
+    // With a kernel of its own.
+    canEndItself: runtime?.listsProcesses === false,
+    isLost: false,
     restarts: 0,
     endings: new Semaphore(1),
-    ends: undefined,
-    reportsEvents,
   };
   const { containers } = port;
-  // With a kernel of its own.
-  if (!running.listsProcesses) expectOwnEnd(running);
   const blamed = <T>(work: Promise<T>) => blamedOnEnd(running, work);
   let removal: Promise<void> | undefined;
   const remove = () => {
-    stopWatching(running);
     removal ??= removeContainer(port, id).catch((error: unknown) => {
       removal = undefined;
       throw error;

@@ -5,13 +5,7 @@ import { containerDamaged } from '../failure.ts';
 import type { CommandColumn, EngineProcess } from '../port/containers.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import { readGroupFile } from './hosts-file.ts';
-import {
-  expectOwnEnd,
-  hostFactsOf,
-  isNotedAsEnded,
-  type RunningContainer,
-  stopWatching,
-} from './running-container.ts';
+import { hostFactsOf, isNotedAsEnded, type RunningContainer } from './running-container.ts';
 
 const pollMs = 20;
 const alonePollMs = 3;
@@ -147,16 +141,14 @@ async function restart(container: RunningContainer): Promise<void> {
   // A new control group counts from 0.
   container.oomKills = undefined;
   // Otherwise it begins with the container's shell, which processes in it may have replaced.
-  if (container.canEndItself || container.own === undefined) expectOwnEnd(container);
+  container.canEndItself ||= container.own === undefined;
   await unlessEnded(container, containers.kill(id));
   try {
     await containers.start(id);
     container.restarts++;
   } catch (thrown) {
     if (isEngineFailure(thrown, 'connection')) throw thrown;
-    // It stays ended, for the same reason.
-    container.canEndItself = true;
-    stopWatching(container);
+    container.isLost = true;
     throw containerDamaged('The container does not start again.', thrown);
   }
 }

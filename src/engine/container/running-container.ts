@@ -83,13 +83,12 @@ export interface RunningContainer {
    * ends that kernel. And if a restart begins with the container's shell, init may be any program.
    */
   canEndItself: boolean;
+  /** Whether it did not start again after Offsite had ended it. */
+  isLost: boolean;
   /** Changes when Offsite begins to restart it and when it runs again. A restart kills all its commands. */
   restarts: number;
   /** One permit: all its processes are ended, or it is restarted, by one caller at a time. */
   readonly endings: Semaphore;
-  readonly reportsEvents: boolean;
-  /** Set before a start from which on it can end itself; undefined if the engine reports no events. */
-  ends: EndWatch | undefined;
 }
 
 /**
@@ -119,76 +118,6 @@ export async function isNotedAsEnded({ port, id }: RunningContainer): Promise<bo
     if (clock.now() > until) return false;
   }
   return true;
-}
-
-/** Watches a container from before a start until it is disposed: one open request to the engine. */
-interface EndWatch extends Disposable {
-  /**
-   * Whether the container ended without a request to end it since its last start. False too if the engine was
-   * not there all the time: an engine that stops ends its containers. Waits for the engine to note the end.
-   */
-  endedByItself(): Promise<boolean>;
-  /** Resolves when the engine reports the end of the container's present run, or has done so already. */
-  ended(): Promise<void>;
-}
-
-/** What the engine's events say about the container so far. */
-interface Seen {
-  isEnded: boolean;
-  wasRequested: boolean;
-}
-
-export function watchEnd({ containers, clock }: EnginePort, id: string): EndWatch {
-  const stop = new AbortController();
-  const seen: Seen = { isEnded: false, wasRequested: false };
-  let onEnd = Promise.withResolvers<void>();
-  const follow = async () => {
-    for await (const event of containers.events(id, stop.signal)) {
-      if (event.kind === 'started') {
-        // Otherwise somebody may wait for the end of this run already.
-        if (seen.isEnded) onEnd = Promise.withResolvers();
-        Object.assign(seen, { isEnded: false, wasRequested: false });
-      } else if (event.kind === 'kill-requested') {
-        seen.wasRequested = true;
-      } else if (event.kind === 'ended') {
-        seen.isEnded = true;
-        onEnd.resolve();
-      }
-    }
-  };
-  let isWatched = true;
-  const followed = follow()
-    .catch((thrown: unknown) => {
-      if (!(thrown instanceof OffsiteError)) throw thrown;
-    })
-    .finally(() => {
-      isWatched = false;
-    });
-  followed.catch(() => undefined);
-  return {
-    async endedByItself() {
-      using deadline = startDeadline(clock, processEnds.time.containerNoted);
-      await Promise.race([onEnd.promise, followed, deadline.reached]);
-      return isWatched && seen.isEnded && !seen.wasRequested;
-    },
-    ended: () => onEnd.promise,
-    [Symbol.dispose]: () => stop.abort(),
-  };
-}
-
-/**
- * From the next start on, processes in the container may be able to end it; see `canEndItself`. No round trip
- * to wait for.
- */
-export function expectOwnEnd(container: RunningContainer): void {
-  container.canEndItself = true;
-  if (container.reportsEvents) container.ends ??= watchEnd(container.port, container.id);
-}
-
-/** Ends the request to the engine. After that, a container that can end itself counts as one that did. */
-export function stopWatching(container: RunningContainer): void {
-  container.ends?.[Symbol.dispose]();
-  container.ends = undefined;
 }
 
 /**
@@ -256,25 +185,33 @@ interface OwnEnd {
 
 /** Undefined if it runs, or if a request to the engine ended it. */
 async function ownEndOf(container: RunningContainer): Promise<OwnEnd | undefined> {
-  const { canEndItself, ends, port, id } = container;
+  const { canEndItself, isLost, port, id } = container;
   try {
     if (canEndItself && !(await isNotedAsEnded(container))) return undefined;
     const { isRunning, oomKilled } = await port.containers.state(id);
     // No process inside can end Offsite's own first process, but the kernel may choose it if memory is short,
     // and any process that is root can make that likely.
-    const isOwn = canEndItself
-      ? ends === undefined || (await ends.endedByItself())
-      : !isRunning && oomKilled && !(await wasRequested(container));
-    return isOwn ? { oomKilled } : undefined;
+    const mayBeOwn = canEndItself || (!isRunning && oomKilled);
+    return isLost || (mayBeOwn && !(await wasRequested(container))) ? { oomKilled } : undefined;
   } catch (thrown) {
     if (thrown instanceof OffsiteError) return undefined;
     throw thrown;
   }
 }
 
-/** Whether a request to the engine may have ended the container. Takes a wait. */
-async function wasRequested({ port, id, reportsEvents }: RunningContainer): Promise<boolean> {
-  if (!reportsEvents) return false;
-  using watch = watchEnd(port, id);
-  return !(await watch.endedByItself());
+/**
+ * Whether a request to the engine ended the container's last run. Also if the engine does not remember its
+ * end: an engine that stops ends its containers. Takes a wait, because nothing tells which event is the last.
+ */
+async function wasRequested({ port: { clock, containers }, id }: RunningContainer): Promise<boolean> {
+  if (containers.events === undefined) return false;
+  using deadline = startDeadline(clock, processEnds.time.containerNoted);
+  let isEnded = false;
+  let isRequested = false;
+  for await (const { kind } of containers.events(id, deadline.signal)) {
+    if (kind === 'started') isEnded = isRequested = false;
+    else if (kind === 'kill-requested') isRequested = true;
+    else if (kind === 'ended') isEnded = true;
+  }
+  return isRequested || !isEnded;
 }

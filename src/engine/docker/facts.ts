@@ -23,20 +23,8 @@ interface Info {
   Warnings?: string[] | null;
 }
 
-/**
- * Storage drivers that keep a container's changes on top of the image's own files, or of a snapshot of its
- * whole file system.
- */
-const layering = [
-  'overlay2',
-  'overlay',
-  'overlayfs',
-  'fuse-overlayfs',
-  'aufs',
-  'btrfs',
-  'zfs',
-  'devicemapper',
-];
+/** Storage drivers whose containers start with copies of the image's files. */
+const copying = ['vfs', 'native'];
 
 /** Asks the engine about itself. One round trip. */
 export async function readFacts(client: DockerClient, signal?: AbortSignal): Promise<Capabilities> {
@@ -56,7 +44,7 @@ export async function readFacts(client: DockerClient, signal?: AbortSignal): Pro
     kernel: info.KernelVersion ?? '',
     storageDriver: info.Driver,
     imageStore: imageStore(info),
-    keepsImageTimes: layering.includes(info.Driver),
+    keepsImageTimes: !copying.includes(info.Driver),
     diskQuota: diskQuota(info),
     rootFolder: info.DockerRootDir ?? '',
     clockAheadMs:
@@ -65,9 +53,6 @@ export async function readFacts(client: DockerClient, signal?: AbortSignal): Pro
     cgroupVersion: info.CgroupVersion === '2' ? '2' : '1',
     runtimes: Object.keys(info.Runtimes ?? {}),
     defaultRuntime: info.DefaultRuntime ?? 'runc',
-    takesFilters: true,
-    recordsNaming: imageStore(info) === 'engine',
-    reportsEvents: true,
     security: {
       seccomp: options.includes('seccomp'),
       userns: options.includes('userns'),

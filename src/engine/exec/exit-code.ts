@@ -126,6 +126,7 @@ async function fromInside(container: RunningContainer): Promise<string> {
  * they are slower than the counter, and "no" takes a wait. One round trip.
  */
 async function oomEventSince({ port, id }: RunningContainer, execId: string): Promise<boolean> {
+  if (port.containers.events === undefined) return false;
   using deadline = startDeadline(port.clock, processEnds.time.memoryEvent);
   // Uses the order of the events, so the clocks of the two machines need not agree.
   let began = false;

@@ -64,24 +64,19 @@ interface LossWatch extends Disposable {
   opened(opening: Promise<OpenedExec>): Promise<OpenedExec>;
 }
 
-/**
- * Docker 20.10 with gVisor may never end the stream of a command whose container has ended. Without the
- * engine's events this watches nothing.
- */
+/** Docker 20.10 with gVisor may never end the stream of a command whose container has ended. */
 export function watchLoss(container: RunningContainer): LossWatch {
-  const { ends, port, id, restarts } = container;
+  const { canEndItself, port, id, restarts } = container;
   const { promise: lost, reject } = Promise.withResolvers<never>();
   lost.catch(() => undefined);
   const stop = new AbortController();
-  const watch = async (watched: NonNullable<typeof ends>) => {
-    do {
-      await watched.ended();
-      await port.clock.sleep(processEnds.time.containerNoted, stop.signal);
-      // The event of the start before this command may be on its way.
-    } while (container.restarts === restarts && (await port.containers.state(id, stop.signal)).isRunning);
+  const watch = async () => {
+    do await port.clock.sleep(processEnds.time.lossLook, stop.signal);
+    while (container.restarts === restarts && (await port.containers.state(id, stop.signal)).isRunning);
+    await port.clock.sleep(processEnds.time.containerNoted, stop.signal);
     throw execLost('The container ended while a command ran in it.');
   };
-  if (ends) watch(ends).catch(reject);
+  if (canEndItself) watch().catch(reject);
   return {
     lost,
     async opened(opening) {

@@ -7,7 +7,6 @@ import { engineMessage, engineStatus } from '../docker/failure.ts';
 import { storageOf } from '../docker/state.ts';
 import type {
   CommandColumn,
-  ContainerEvent,
   ContainerPort,
   ContainerState,
   EngineProcess,
@@ -56,13 +55,9 @@ export function podmanContainers(
       );
       return imageId(Id);
     },
-    events: noEvents,
+    // Podman does not report kills for lack of memory, and reports starts of commands without their ids.
+    events: undefined,
   };
-}
-
-/** Podman does not report kills for lack of memory, and reports starts of commands without their ids. */
-async function* noEvents(): AsyncGenerator<ContainerEvent> {
-  yield* [];
 }
 
 interface Inspected {

@@ -109,9 +109,6 @@ export async function readPodmanFacts(
     // one of them.
     runtimes: [facts.defaultRuntime],
     arch: machineName(facts.arch),
-    takesFilters: true,
-    recordsNaming: false,
-    reportsEvents: false,
     security: { ...facts.security, rootless },
     limits: {
       memory: limits.includes('memory'),

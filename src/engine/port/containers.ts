@@ -221,9 +221,9 @@ export interface ContainerPort {
   commit(id: string, image: CommitImage, signal?: AbortSignal): Promise<string>;
   /**
    * The events of a container in order: first those that the engine still remembers, then new ones. Ends when
-   * `signal` aborts.
+   * `signal` aborts. Undefined for an engine that does not report them.
    */
-  events(id: string, signal: AbortSignal): AsyncIterable<ContainerEvent>;
+  events: ((id: string, signal: AbortSignal) => AsyncIterable<ContainerEvent>) | undefined;
 }
 
 export type OutputStream = 'stdout' | 'stderr';

@@ -78,7 +78,7 @@ export interface Capabilities {
   imageStore: 'engine' | 'containerd';
   /**
    * Whether a file of an image has the same times in every container until it is changed there. False if
-   * containers start with copies, which are as old as the container, or if this is unknown.
+   * containers start with copies, which are as old as the container.
    */
   keepsImageTimes: boolean;
   /**
@@ -99,12 +99,6 @@ export interface Capabilities {
   runtimes: string[];
   /** The runtime of a container that names none. */
   defaultRuntime: string;
-  /** Whether a container can have a filter of system calls of its own. */
-  takesFilters: boolean;
-  /** Whether it records when an image last got a name, so that the least recently used ones are known. */
-  recordsNaming: boolean;
-  /** Whether it reports what happened in a container: kills for lack of memory, starts of commands. */
-  reportsEvents: boolean;
   security: { seccomp: boolean; userns: boolean; rootless: boolean; apparmor: boolean; selinux: boolean };
   limits: { memory: boolean; swap: boolean; pids: boolean; cpu: boolean };
   /** The engine's own warnings about itself. */

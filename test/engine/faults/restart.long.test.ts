@@ -62,7 +62,7 @@ byRoot.describe('an engine that stops in the middle', () => {
       if (!one || !other || !third) throw new Error('there are three');
       // As one whose processes can end it: then the engine's events say who did.
       const { port } = engine;
-      const parts = { runtime: { listsProcesses: false, protectsPaths: true }, reportsEvents: true };
+      const parts = { runtime: { listsProcesses: false, protectsPaths: true } };
       const endable = containerOf(port, third.id, spec(), parts);
       const begun = Promise.withResolvers<void>();
       const works = [

@@ -69,10 +69,7 @@ test('commands that are about to start when their container is killed are not sa
 /** A container as one whose processes can end it, such as one with a kernel of its own. */
 async function endableContainer() {
   const started = await startedContainer(engine);
-  const parts = {
-    runtime: { listsProcesses: false, protectsPaths: true },
-    reportsEvents: engine.capabilities.reportsEvents,
-  };
+  const parts = { runtime: { listsProcesses: false, protectsPaths: true } };
   return containerOf(engine.port, started.id, await testSpec(engine), parts);
 }
 
@@ -92,7 +89,7 @@ test('a container that could have ended itself, and is killed from outside, has 
   await using container = await endableContainer();
   const command = container.exec({ ...sleeps('command'), mayEndContainer: true });
   // Where an engine does not say who ended a container, it counts as the agent.
-  const outcome = engine.capabilities.reportsEvents
+  const outcome = engine.port.containers.events
     ? expect(command).rejects.toMatchObject({ ...lost, code: 'ENGINE_EXEC_LOST' })
     : expect(command).resolves.toMatchObject(killedInside);
   await haveBegun('command');

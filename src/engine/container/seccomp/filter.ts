@@ -319,7 +319,7 @@ function filterProfile(kind: FilterKind, arch: string): string {
   return JSON.stringify(profile);
 }
 
-type Machine = Pick<Capabilities, 'arch' | 'security' | 'takesFilters' | 'defaultRuntime'>;
+type Machine = Pick<Capabilities, 'arch' | 'security' | 'defaultRuntime'>;
 
 /** The profile of Offsite's filter for a machine, in the engine's form; undefined if none can be sent. */
 export function filterFor(kind: FilterKind, machine: Machine): string | undefined {
@@ -340,8 +340,7 @@ export function filterObstacle(
   );
 }
 
-function whyNotSent({ arch, security, takesFilters }: Machine): string | undefined {
+function whyNotSent({ arch, security }: Machine): string | undefined {
   if (!security.seccomp) return 'its kernel has no seccomp';
-  if (!takesFilters) return 'the engine does not accept any from its clients';
   return isFilterable(arch) ? undefined : `there is none for the architecture ${arch}`;
 }
