@@ -138,7 +138,6 @@ export const processEnds = channel({
   over: 'processes that Offsite ends, and what the engine reports about their end',
   bytes: 'the disk and the memory of a sandbox are bounded by its configuration',
   time: {
-    quickDeath: milliseconds(100, 'between two checks of killed processes'),
     // A process that frees gigabytes needs at most this long.
     death: milliseconds(3_000, 'until killed processes are gone; then the container is restarted'),
     // An event comes through containerd, so it may arrive shortly after the end of the exec.

@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process';
 import { type FileHandle, open, opendir, stat, statfs } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { archives, diskMeasure } from '../../bounds/sandbox.ts';
 import { type DiskSpace, diskSpace } from './disk-space.ts';
 import { readGroupFile } from './hosts-file.ts';
-import { hostFactsOf, placesOf, type RunningContainer } from './running-container.ts';
+import { hostFactsOf, type RunningContainer } from './running-container.ts';
 
 /** Linux's magic number for tmpfs, from statfs(2). Its files are in memory, which has its own limit. */
 const tmpfs = 0x01021994;
@@ -40,32 +39,9 @@ export async function spaceOf(
   container: RunningContainer,
   signal?: AbortSignal,
 ): Promise<DiskSpace | undefined> {
-  const { storage } = await hostFactsOf(container, signal);
-  return storage[0] === undefined || process.getuid?.() !== 0 ? undefined : await diskSpace(storage[0]);
-}
-
-/**
- * The same, at most `ageMs` old: containers share a disk, unless each has a quota. The engine is only asked
- * where its first container is.
- */
-export async function glanceAtSpace(
-  container: RunningContainer,
-  ageMs: number,
-  signal: AbortSignal,
-): Promise<DiskSpace | undefined> {
-  if (container.hasQuota) return spaceOf(container, signal);
-  const places = placesOf(container.port);
-  if (places.layers === undefined) {
-    const space = await spaceOf(container, signal);
-    const [layer] = space === undefined ? [] : (await hostFactsOf(container, signal)).storage;
-    // Such as `/var/lib/docker/overlay2/ID/diff`.
-    if (layer !== undefined) places.layers = dirname(dirname(layer));
-    return space;
-  }
-  const now = container.port.clock.now();
-  if (places.disk === undefined || Math.abs(now - places.disk.at) > ageMs)
-    places.disk = { at: now, space: diskSpace(places.layers) };
-  return places.disk.space;
+  if (process.getuid?.() !== 0) return undefined;
+  const [layer] = (await hostFactsOf(container, signal)).storage;
+  return layer === undefined ? undefined : await diskSpace(layer);
 }
 
 /** Files may disappear meanwhile. */

@@ -1,15 +1,7 @@
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { diskMeasure } from '../../bounds/sandbox.ts';
 import { areFilesShort, type DiskSpace, diskReserveReached, isReserveReached } from './disk-space.ts';
-import {
-  diskUse,
-  fastKill,
-  fileCount,
-  glanceAtSpace,
-  isDiskVisible,
-  processIds,
-  spaceOf,
-} from './disk-use.ts';
+import { diskUse, fastKill, fileCount, isDiskVisible, processIds, spaceOf } from './disk-use.ts';
 import { freeze } from './hosts-file.ts';
 import { hostFactsOf, type RunningContainer } from './running-container.ts';
 
@@ -71,8 +63,7 @@ type Settle = Pick<PromiseWithResolvers<'out-of-disk'>, 'resolve' | 'reject'>;
 
 /** Settles before it kills, so that the killed command does not seem to have ended by itself. */
 async function look(container: RunningContainer, limit: number, signal: AbortSignal, settle: Settle) {
-  const { glance } = diskMeasure.time;
-  container.diskSeen ??= { used: 0, before: await glanceAtSpace(container, glance / 2, signal) };
+  container.diskSeen ??= { used: 0, before: await spaceOf(container, signal) };
   // The storage's own quota is exact, and the engine's count is not.
   if (container.hasQuota && container.diskSeen.before === undefined) return;
   for (;;) {
@@ -117,7 +108,7 @@ async function untilDue(
   let last = before.freeBytes;
   for (let wait = diskMeasure.time.glance, waited = 0; waited < diskMeasure.time.look; waited += wait) {
     await clock.sleep(wait, signal);
-    const now = await glanceAtSpace(container, wait / 2, signal);
+    const now = await spaceOf(container, signal);
     if (now === undefined) return 'time';
     if (before.freeBytes - now.freeBytes >= lost) return 'filling';
     if (isReserveReached(now)) return 'reserve';

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { putEntries } from '../archive/write-archive.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { type ContainerSpec, isRoot } from './container-spec.ts';
-import { hostFactsOf, placesOf, type RunningContainer } from './running-container.ts';
+import { hostFactsOf, type RunningContainer } from './running-container.ts';
 
 /** The host name of every container. */
 export const hostName = 'sandbox';
@@ -60,7 +60,7 @@ interface GroupFile {
 
 /**
  * What the kernel says in a file of the container's control group; undefined if this process cannot see the
- * engine's processes. Nothing in the container can change it. A round trip only for an engine's first one.
+ * engine's processes. Nothing in the container can change it.
  */
 export function readGroupFile(container: RunningContainer, file: GroupFile): Promise<string | undefined> {
   return atGroupFile(container, file, (path) => readFile(path, 'utf8'));
@@ -85,14 +85,9 @@ async function atGroupFile<T>(
   file: GroupFile,
   use: (path: string) => Promise<T>,
 ): Promise<T | undefined> {
-  const { groupFiles } = placesOf(container.port);
-  const known = groupFiles.get(file.version1);
-  const used = known && (await unlessMissing(() => use(known.join(container.id))));
-  if (used !== undefined) return used;
   const { initPid } = await hostFactsOf(container);
   return await unlessMissing(async () => {
     const path = pathOf(await readFile(`/proc/${initPid}/cgroup`, 'utf8'), container.id, file);
-    if (path !== undefined) groupFiles.set(file.version1, path.split(container.id));
     return path === undefined ? undefined : await use(path);
   });
 }

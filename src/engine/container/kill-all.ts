@@ -7,7 +7,6 @@ import { isEngineFailure } from '../port/failure.ts';
 import { readGroupFile } from './hosts-file.ts';
 import { hostFactsOf, isNotedAsEnded, type RunningContainer } from './running-container.ts';
 
-const pollMs = 20;
 const alonePollMs = 3;
 
 /**
@@ -56,23 +55,15 @@ async function killBySignal(container: RunningContainer): Promise<boolean> {
   // runtime.
   if (!container.listsProcesses) return false;
   try {
-    if (await isAlone(container)) return true;
-    // First while forks are allowed: with control groups of version 2, runc often cannot start a command
-    // while they are banned.
-    const running = await processesByEngine(container);
-    if (running === undefined) return false;
     const { clock } = container.port;
-    await killProcesses(container, running, clock.now() + processEnds.time.death);
-    if (await isAlone(container)) return true;
-    await using _ban = await banForks(container);
     const until = clock.now() + processEnds.time.death;
-    let left = await waitForDeath(container, processEnds.time.quickDeath);
     // Repeat: a command that did not start looks like one that printed something else.
-    while (left.length > 0 && clock.now() < until) {
-      await killProcesses(container, left, until);
-      left = await waitForDeath(container, processEnds.time.quickDeath);
+    while (!(await isAlone(container))) {
+      const running = await processesByEngine(container);
+      if (running === undefined || clock.now() > until) return false;
+      await killProcesses(container, running, until);
     }
-    return left.length === 0;
+    return true;
   } catch (caught) {
     const thrown = firstThrown(caught);
     // If a container is so full, or so damaged, that nothing can start in it, only a restart helps.
@@ -113,24 +104,6 @@ async function isAlone(container: RunningContainer): Promise<boolean> {
 async function isAloneByList(container: RunningContainer): Promise<boolean> {
   await using _ban = await banForks(container);
   return (await processesByEngine(container))?.length === 0;
-}
-
-/** The processes that are left after `ms` milliseconds. Returns earlier once none is left. */
-async function waitForDeath(container: RunningContainer, ms: number): Promise<ContainerProcess[]> {
-  const { clock } = container.port;
-  const until = clock.now() + ms;
-  let left = await listAgain(container);
-  while (left.length > 0 && clock.now() < until) {
-    await clock.sleep(pollMs);
-    left = await listAgain(container);
-  }
-  return left;
-}
-
-async function listAgain(container: RunningContainer): Promise<ContainerProcess[]> {
-  const listed = await processesByEngine(container);
-  if (listed !== undefined) return listed;
-  throw containerDamaged('The engine no longer lists the processes of the container.');
 }
 
 async function restart(container: RunningContainer): Promise<void> {

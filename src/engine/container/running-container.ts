@@ -8,27 +8,6 @@ import type { HostFacts } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import type { DiskSpace } from './disk-space.ts';
 
-/**
- * Where an engine on this machine keeps all its containers, as the first ones show, so that it need not be
- * asked about each. Empty for an engine elsewhere.
- */
-export interface EnginePlaces {
-  /** The folder of the containers' own layers, without quotas. */
-  layers?: string;
-  /** Its disk, as it was a moment ago: all containers share it. */
-  disk?: { at: number; space: Promise<DiskSpace | undefined> };
-  /** Files of control groups, by the name of the file, up to the container's id and after it. */
-  readonly groupFiles: Map<string, readonly string[]>;
-}
-
-const places = new WeakMap<EnginePort, EnginePlaces>();
-
-export function placesOf(port: EnginePort): EnginePlaces {
-  const known = places.get(port) ?? { groupFiles: new Map() };
-  places.set(port, known);
-  return known;
-}
-
 /** How to read and write files with holes as such. */
 export interface Holes {
   /** Asks the engine what {@link areThere} needs to know. */
