@@ -8,7 +8,7 @@ import { type CopyLimits, openArchive, type RawArchive, unpackArchive } from './
 import { type ArchiveCopy, kindOfPath, type PathKind, readArchive } from './archive/read.ts';
 import type { FindTar } from './archive/tar-program.ts';
 import { putEntries } from './archive/write-archive.ts';
-import { isUntouched, type LayerRequest, layerPaths } from './changes/layer-paths.ts';
+import { type LayerRequest, layerPaths } from './changes/layer-paths.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import { diskReserveReached, isReserveReached } from './container/disk-space.ts';
 import { diskUse, hasHoles, imageBytes, isDiskVisible, spaceOf } from './container/disk-use.ts';
@@ -213,7 +213,10 @@ export function containerOf(
     watchDisk: (limit) => watchDisk(running, limit),
     madeAt: async (signal) => (await containers.state(id, signal)).createdAt,
     layerPaths: (request) => layerPaths(running, request),
-    isUntouched: (path, signal) => isUntouched(running, path, signal),
+    async isUntouched(path, signal) {
+      const touched = await layerPaths(running, { except: [], below: path, onlyFirst: true, signal });
+      return touched && touched.length === 0;
+    },
     kindOf: (path, signal) => kindOfPath(running, path, signal),
     archive: (path, signal, maxBytes, copy) => readArchive(running, path, signal, maxBytes, copy),
     carryTo: (other, path, request) =>

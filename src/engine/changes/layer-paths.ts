@@ -1,6 +1,4 @@
-import type { Dirent } from 'node:fs';
 import { opendir } from 'node:fs/promises';
-import { posix } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { pathLists } from '../../bounds/sandbox.ts';
@@ -12,6 +10,8 @@ export interface LayerRequest {
   except: readonly string[];
   /** Only paths below this absolute folder. Default: all. */
   below?: string | undefined;
+  /** Whether to list no more than one path. */
+  onlyFirst?: boolean;
   signal?: AbortSignal | undefined;
 }
 
@@ -30,7 +30,7 @@ export const furtherPaths = '/… (and more paths than are listed)';
  */
 export async function layerPaths(
   container: RunningContainer,
-  { except, below = '', signal }: LayerRequest,
+  { except, below = '', onlyFirst = false, signal }: LayerRequest,
 ): Promise<string[] | undefined> {
   const { layer } = await hostFactsOf(container, signal);
   if (layer === undefined) return undefined;
@@ -42,6 +42,7 @@ export async function layerPaths(
     `${path}/`.startsWith(`${below}/`) || `${below}/`.startsWith(`${path}/`);
   const waiting = [top];
   for (let folder = waiting.pop(); folder; folder = waiting.pop()) {
+    if (onlyFirst && paths.length > 0) break;
     let isEmpty = true;
     try {
       // A folder may have millions of entries, so never hold them all in memory.
@@ -53,6 +54,7 @@ export async function layerPaths(
         // The layer records a deletion as a device, which processes in the sandbox cannot create.
         if (entry.isDirectory() && next.onHost.length < pathLists.bytes.path) waiting.push(next);
         else paths.push(next.path);
+        if (onlyFirst && paths.length > 0) break;
       }
       signal?.throwIfAborted();
     } catch (error) {
@@ -98,44 +100,6 @@ const asBytes = { encoding: 'buffer' as BufferEncoding };
 
 function inside({ onHost, path }: Folder, name: Buffer): Folder {
   return { onHost: Buffer.concat([onHost, Buffer.from('/'), name]), path: `${path}/${nameText(name)}` };
-}
-
-/**
- * Whether the container's own layer holds nothing at a path, not even a deletion; undefined if this process
- * cannot read it. Nothing may run in the container.
- */
-export async function isUntouched(
-  container: RunningContainer,
-  path: string,
-  signal?: AbortSignal,
-): Promise<boolean | undefined> {
-  const { layer } = await hostFactsOf(container, signal);
-  if (layer === undefined) return undefined;
-  try {
-    // An entry counts as missing only after its folder was listed, so the layer is known to be readable.
-    let folder = layer;
-    for (const name of path.split('/').filter((part) => part !== '')) {
-      const entry = await entryOf(folder, name);
-      if (!entry) return true;
-      if (!entry.isDirectory()) return false;
-      folder = posix.join(folder, name);
-    }
-    return false;
-  } catch (error) {
-    if (isUnreadable(error)) return undefined;
-    throw error;
-  }
-}
-
-function isUnreadable(error: unknown): boolean {
-  const { code = '' } = error as NodeJS.ErrnoException;
-  return ['ENOENT', 'EACCES', 'EPERM', 'ENOTDIR'].includes(code);
-}
-
-/** A folder may have millions of entries, so never hold them all in memory. */
-async function entryOf(folder: string, name: string): Promise<Dirent | undefined> {
-  for await (const entry of await opendir(folder)) if (entry.name === name) return entry;
-  return undefined;
 }
 
 /** On a small heap, a list of a sandbox's paths may take this fraction of it. */
