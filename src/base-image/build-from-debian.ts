@@ -1,6 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findHostProgram, runHostProgram, withSystemPath } from '../base/host-program.ts';
@@ -31,9 +30,6 @@ interface DebianBuild {
   registryError: OffsiteError;
 }
 
-/** Space for an unpacked root of 600 MB, its packages, Node and npm, and its archive. */
-const neededBytes = 2e9;
-
 /** Milliseconds: enough for 100 MB of packages over a slow connection. */
 const buildMs = 900_000;
 
@@ -47,7 +43,7 @@ export async function buildFromDebian(build: DebianBuild): Promise<void> {
   const { engine, recipe, log, during, env, caBundle, signal } = build;
   const { node, npm } = recipe;
   await prepareHost(build);
-  await using folder = await temporaryFolder(neededBytes);
+  await using folder = await temporaryFolder(env);
   const packages = join(folder.path, 'packages');
   const archive = join(folder.path, 'root.tar');
   await during(`Fetching Node ${node.version} and npm ${npm.version}`, () =>
@@ -183,18 +179,16 @@ export function debianObstacle(situation: DebianSituation): string | undefined {
   return undefined;
 }
 
-/** Linux's magic number for tmpfs, from statfs(2). */
-const tmpfsType = 0x01021994;
-
 const prefix = 'offsite-base-image-';
 const abandonedAfterMs = 24 * 60 * 60 * 1000;
 
 /**
- * Creates a folder for unpacking a whole system, with `neededBytes` free on a real disk. Disposing removes
- * it. Also removes folders of killed processes: those older than a day, because no build takes that long.
+ * Creates a folder for unpacking a whole system, which takes 2 GB: not in `/tmp`, which may be memory.
+ * Disposing removes it. Also removes folders of killed processes: those older than a day, because no build
+ * takes that long.
  */
-async function temporaryFolder(neededBytes: number): Promise<AsyncDisposable & { path: string }> {
-  const parent = await roomyFolder(neededBytes);
+async function temporaryFolder(env: NodeJS.ProcessEnv): Promise<AsyncDisposable & { path: string }> {
+  const parent = env.TMPDIR || '/var/tmp';
   for (const name of await readdir(parent)) {
     if (!name.startsWith(prefix)) continue;
     const { mtimeMs } = await stat(join(parent, name));
@@ -218,22 +212,6 @@ async function remove(folder: string): Promise<void> {
     });
   }
   await rm(folder, { recursive: true, force: true, maxRetries: 3 });
-}
-
-async function roomyFolder(neededBytes: number): Promise<string> {
-  const seen: string[] = [];
-  for (const path of new Set(['/var/tmp', tmpdir()])) {
-    const disk = await statfs(path).catch(() => undefined); // no such folder: try the next one
-    if (disk === undefined) continue;
-    const free = disk.bavail * disk.bsize;
-    if (disk.type !== tmpfsType && free >= neededBytes) return path;
-    seen.push(`${path} (${disk.type === tmpfsType ? 'in memory' : `${Math.round(free / 1e6)} MB free`})`);
-  }
-  throw new OffsiteError(`No disk has the ${neededBytes / 1e6} MB for the base image: ${seen.join(', ')}.`, {
-    code: 'BASE_IMAGE_NO_ROOM',
-    kind: 'infrastructure',
-    hint: 'Free some disk space, or point TMPDIR to a disk that has room.',
-  });
 }
 
 interface NodeFetch {
