@@ -31,9 +31,8 @@ interface Pull {
   /** When it ended; infinite while it runs. */
   endedAt: number;
   done: Promise<unknown>;
-  /** Who waits for it. If all stop waiting, the pull stops. */
+  /** Who waits for it. */
   waiting: Set<ObtainOptions>;
-  stop(): void;
 }
 
 /**
@@ -49,24 +48,14 @@ export function imageSource(port: EnginePort, policy: PullPolicy, env: NodeJS.Pr
     const known = pulls.get(name);
     if (known && port.clock.now() - known.endedAt < recentMs) return known;
     const waiting: Pull['waiting'] = new Set();
-    const stopping = new AbortController();
-    const { signal } = stopping;
     const onProgress = (progress: PullProgress) => {
       for (const { onPull } of waiting) onPull?.(progress);
     };
     const work = async () => {
       const login = await loginFor(name, env);
-      await port.images.pull(withTag(name), { login, onProgress, signal });
+      await port.images.pull(withTag(name), { login, onProgress });
     };
-    const started: Pull = {
-      endedAt: Number.POSITIVE_INFINITY,
-      done: work(),
-      waiting,
-      stop() {
-        pulls.delete(name);
-        stopping.abort();
-      },
-    };
+    const started: Pull = { endedAt: Number.POSITIVE_INFINITY, done: work(), waiting };
     const end = () => {
       started.endedAt = port.clock.now();
     };
@@ -80,7 +69,7 @@ export function imageSource(port: EnginePort, policy: PullPolicy, env: NodeJS.Pr
     const found = await port.images.find(name, signal);
     const mayPull = policy !== 'never' && !ours.test(name) && !isId.test(name);
     if (!mayPull || (found && policy === 'missing')) return found;
-    const { done, waiting, stop } = pull(name);
+    const { done, waiting } = pull(name);
     waiting.add(options);
     onPull?.({ bytes: 0, total: 0 });
     try {
@@ -90,7 +79,6 @@ export function imageSource(port: EnginePort, policy: PullPolicy, env: NodeJS.Pr
       if (!found || signal?.aborted) throw error;
     } finally {
       waiting.delete(options);
-      if (signal?.aborted && waiting.size === 0) stop();
     }
     return port.images.find(name, signal);
   };
