@@ -1,6 +1,7 @@
 import { OffsiteError } from '../base/offsite-error.ts';
 import { type ContainerSpec, isRoot } from './container/container-spec.ts';
 import { filterObstacle } from './container/seccomp/filter.ts';
+import { ownMachines } from './own-files/volume.ts';
 import { type Capabilities, otherPlainRuntime } from './port/engine-port.ts';
 
 /** Something that a sandbox requires and an engine does not have. */
@@ -41,6 +42,8 @@ function unmetDemands(spec: ContainerSpec, capabilities: Capabilities, name: str
   const lack = (what: string, remedy?: string) => lacks.push({ what, ...(remedy && { remedy }) });
   if (engine.os !== 'linux') lack(`Linux containers (it runs ${engine.os})`);
   const isUnknown = spec.runtime !== undefined && !engine.runtimes.includes(spec.runtime);
+  if (!ownMachines.some((machine) => machine === engine.arch))
+    lack(`Offsite's own programs for ${engine.arch} (there are some for ${ownMachines.join(' and ')})`);
   if (isUnknown) {
     const known = engine.runtimes.join(', ');
     lack(`the runtime ${spec.runtime} (it knows ${known})`, unknownRuntime(capabilities));

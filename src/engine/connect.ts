@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { tarPrograms } from './archive/tar-program.ts';
 import { findBuilder, type ImageBuilder } from './build/find-builder.ts';
+import { assertEnforceable } from './capabilities.ts';
 import { connect } from './connection/connect.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import { type CreateOptions, createFromSpec, createWithin } from './container/create.ts';
@@ -91,6 +92,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
     const parts = { port, create, instance, capabilities, probe };
     const tar = tarPrograms(parts);
     const createContainer = async (spec: ContainerSpec, options: CreateOptions) => {
+      assertEnforceable(spec, capabilities);
       // Before the marker, for which the engine would make the volume of the files if there is none.
       const ownFiles = await own.files(spec.imageId);
       marker.ensure(spec.imageId);

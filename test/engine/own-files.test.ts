@@ -3,8 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
 import { hostsText } from '../../src/engine/container/hosts-file.ts';
-import { ownFilesVolume, ownMachines } from '../../src/engine/own-files/volume.ts';
-import type { EnginePort } from '../../src/engine/port/engine-port.ts';
+import { ownMachines } from '../../src/engine/own-files/volume.ts';
 
 const machine = { x64: 'x86_64', arm64: 'aarch64' }[process.arch as 'x64' | 'arm64'];
 const fileOf = (arch: string, name: string) =>
@@ -39,9 +38,4 @@ test('it reads them, and sets its own', async () => {
 test('the first process writes the lines that a hosts file has elsewhere', () => {
   for (const arch of ownMachines)
     expect(readFileSync(fileOf(arch, 'init')).includes(hostsText), arch).toBe(true);
-});
-
-test('an unknown machine has no files', async () => {
-  const unknown = ownFilesVolume({} as EnginePort, 'instance', { arch: 'riscv64' });
-  expect([unknown.held, await unknown.files('image')]).toEqual([[], undefined]);
 });

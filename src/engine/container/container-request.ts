@@ -1,7 +1,7 @@
 import type { ContainerRequest } from '../port/containers.ts';
 import { type Capabilities, otherPlainRuntime, plainRuntimes } from '../port/engine-port.ts';
 import type { ContainerSpec } from './container-spec.ts';
-import { hostName, ownAddress, writeHosts } from './hosts-file.ts';
+import { hostName, ownAddress } from './hosts-file.ts';
 import { filterFor } from './seccomp/filter.ts';
 
 /** What package managers, chown and su need, and no more. */
@@ -11,7 +11,7 @@ const compatibleCapabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SE
 export function requestOf(
   spec: ContainerSpec,
   capabilities: Capabilities,
-  { protectsPaths, init }: { protectsPaths: boolean; init: string | undefined },
+  { protectsPaths, init }: { protectsPaths: boolean; init: readonly string[] },
 ): Omit<ContainerRequest, 'name' | 'labels'> {
   const { network, program, service, networkAdmin } = spec;
   const runtime = spec.runtime ?? (program === undefined ? undefined : otherPlainRuntime(capabilities));
@@ -20,7 +20,7 @@ export function requestOf(
   const hostsByEngine = network === 'open' || (network === 'none' && networkByEngine);
   return {
     imageId: spec.imageId,
-    command: program ?? service?.command ?? (init === undefined ? initCommand : [init]),
+    command: program ?? service?.command ?? init,
     stdin: program !== undefined,
     workingDir: spec.workingDir,
     user: userOfInit(spec),
@@ -66,16 +66,3 @@ function userOfInit({ user, security, program, service }: ContainerSpec): string
  * separate mounts (`/dev/shm`, `/dev/pts`, `/dev/mqueue`) are not affected.
  */
 const readOnlyPaths = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger', '/dev'];
-
-/**
- * The first process on a machine that Offsite has no program for. It ignores SIGCHLD, which survives `exec`
- * and makes the kernel reap orphans. So `sleep` can be the only process: everything else may be killed, and
- * `kill -9 -1` does that. dash cannot ignore SIGCHLD, so this needs bash or, without it, GNU env.
- */
-const initCommand: readonly string[] = [
-  '/bin/sh',
-  '-c',
-  `{ ${writeHosts}; } 2> /dev/null
-if command -v bash > /dev/null; then exec bash -c "trap '' CHLD TERM; exec sleep infinity"; fi
-exec env --ignore-signal=CHLD,TERM sleep infinity`,
-];

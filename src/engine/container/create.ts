@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { diskMeasure } from '../../bounds/sandbox.ts';
-import { assertEnforceable } from '../capabilities.ts';
 import type { OwnFiles } from '../own-files/volume.ts';
 import { ownershipLabels } from '../owned-objects.ts';
 import type { ContainerRequest } from '../port/containers.ts';
@@ -21,7 +20,7 @@ export interface CreateOptions {
 interface Created {
   id: string;
   runtime: RuntimeFacts;
-  /** Undefined for a container that is no sandbox, or a machine that Offsite has no files for. */
+  /** Undefined for a container that is no sandbox. */
   own: OwnFiles | undefined;
   /** Whether the engine's storage itself limits what it takes. */
   hasQuota: boolean;
@@ -33,26 +32,24 @@ interface CreateParts {
   capabilities: Capabilities;
   instance: string;
   probe: ProbeRuntime;
-  /** Undefined for a machine that Offsite has no files for. */
-  ownFiles: OwnFiles | undefined;
+  ownFiles: OwnFiles;
 }
 
 /**
  * Creates a container, which does not run yet, and resolves with its id and what is known of its runtime. One
  * round trip. A `name` is unique on the engine: if it is taken, this throws a `conflict`. Throws if the
- * engine cannot enforce the spec, whether that is known in advance or only from the engine's warnings.
+ * engine warns that it cannot enforce the spec.
  */
 export async function createFromSpec(
   { port, create, capabilities, instance, probe, ownFiles }: CreateParts,
   spec: ContainerSpec,
   { name, signal }: CreateOptions,
 ): Promise<Created> {
-  assertEnforceable(spec, capabilities);
   const isSandbox = spec.program === undefined && spec.service === undefined;
   const own = isSandbox ? ownFiles : undefined;
   const runtime = await probe(spec);
   const labels = ownershipLabels({ instance, role: 'container', createdAt: port.clock.now() }, spec.labels);
-  const made = requestOf(spec, capabilities, { ...runtime, init: own?.init });
+  const made = requestOf(spec, capabilities, { ...runtime, init: own ? [own.init] : [] });
   const mounts = [...(spec.mounts ?? []), ...(own ? [own.mount] : [])];
   const request = { ...made, mounts, name: name ?? nameOf(spec), labels };
   const quota = spec.diskGrows ? undefined : spec.diskBytes;

@@ -16,11 +16,6 @@ const lines = [`127.0.0.1 localhost ${hostName}`, `::1 localhost ip6-localhost i
  */
 export const hostsText = lines.map((line) => `${line}\n`).join('');
 
-const quoted = lines.map((line) => `'${line}'`).join(' ');
-
-/** The same as shell code, for a machine that Offsite has no program for. */
-export const writeHosts = `[ -s /etc/hosts ] || { printf '%s\\n' ${quoted} > /etc/hosts; chmod 644 /etc/hosts; }`;
-
 /**
  * In a network of the engine, the container's own name resolves to an address that is gone once the container
  * is disconnected. This entry comes first in `/etc/hosts`, and the first line with a name wins.

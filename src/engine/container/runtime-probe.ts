@@ -76,7 +76,7 @@ async function probe(
   };
   const labels = ownershipLabels({ instance, role: 'container', createdAt: clock.now() });
   const { id } = await containers.create({
-    ...requestOf(spec, capabilities, { ...plain, init: undefined }),
+    ...requestOf(spec, capabilities, { ...plain, init: ['/bin/sh', '-c', 'exec sleep infinity'] }),
     labels,
   });
   try {

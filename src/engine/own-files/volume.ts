@@ -5,7 +5,10 @@ import { ownedLabel, ownershipLabels } from '../owned-objects.ts';
 import type { Mount } from '../port/containers.ts';
 import type { Capabilities, EnginePort } from '../port/engine-port.ts';
 
-/** The machines that there are files for, by the kernel's names. `npm run compile` makes the files. */
+/**
+ * The machines that there are files for, by the kernel's names. `npm run compile` makes the files. Sandboxes
+ * on others are refused.
+ */
 export const ownMachines = ['x86_64', 'aarch64'] as const;
 
 /** The volume of the files. It stays, as the base image does. */
@@ -38,9 +41,9 @@ export interface OwnFilesVolume {
   readonly held: readonly Mount[];
   /**
    * Finds the files, or writes them with the help of this image. One round trip if an earlier process
-   * recorded where they are, about five if not. Undefined for an unknown machine.
+   * recorded where they are, about five if not.
    */
-  files(imageId: string): Promise<OwnFiles | undefined>;
+  files(imageId: string): Promise<OwnFiles>;
 }
 
 /**
@@ -54,7 +57,6 @@ export function ownFilesVolume(
   { arch }: Pick<Capabilities, 'arch'>,
 ): OwnFilesVolume {
   const mount: Mount = { volume, path: ownFolder, readOnly: true };
-  if (!ownMachines.some((machine) => machine === arch)) return { held: [], files: async () => undefined };
   let found: Promise<OwnFiles> | undefined;
   const find = async (imageId: string): Promise<OwnFiles> => {
     const read = async (name: string) => ({
