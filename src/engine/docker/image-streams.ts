@@ -108,7 +108,7 @@ export async function buildImage(
     onOutput?.(line.stream ?? line.status ?? '');
     if (line.aux?.ID !== undefined || line.stream?.startsWith('Successfully built')) succeeded = true;
   }
-  if (!succeeded) throw imageFailure(`Could not ${purpose}: the engine's answer ended before the build did.`);
+  if (!succeeded) throw failed(`Could not ${purpose}: the engine's answer ended before the build did.`);
 }
 
 /** Matches the end of a message only: the failure of a command may contain such words elsewhere. */
@@ -135,26 +135,16 @@ export async function importImage(
 ): Promise<void> {
   const purpose = `import ${name} as an image`;
   const [repo, tag] = name.split(':');
-  try {
-    const query = new URLSearchParams({ fromSrc: '-', repo: repo ?? '', tag: tag ?? '' });
-    for (const [key, value] of Object.entries(env)) query.append('changes', `ENV ${key}=${value}`);
-    query.append('changes', `CMD ${JSON.stringify(command)}`);
-    for (const [key, value] of Object.entries(labels)) query.append('changes', `LABEL ${key}=${value}`);
-    const request = { method: 'POST' as const, path: `/images/create?${query}`, body: root };
-    const limits = { signal, timeoutMs: importSilenceMs };
-    const answer = await client.askForStream(`importing ${name} as an image`, request, limits);
-    for await (const _ of engineLines(answer, { purpose, silenceMs: importSilenceMs, signal })) {
-      // There is one line, the new image's id. The caller finds the image by its name.
-    }
-  } catch (error) {
-    signal?.throwIfAborted();
-    if (error instanceof OffsiteError) throw error;
-    throw imageFailure(`Could not ${purpose}.`, error);
+  const query = new URLSearchParams({ fromSrc: '-', repo: repo ?? '', tag: tag ?? '' });
+  for (const [key, value] of Object.entries(env)) query.append('changes', `ENV ${key}=${value}`);
+  query.append('changes', `CMD ${JSON.stringify(command)}`);
+  for (const [key, value] of Object.entries(labels)) query.append('changes', `LABEL ${key}=${value}`);
+  const request = { method: 'POST' as const, path: `/images/create?${query}`, body: root };
+  const limits = { signal, timeoutMs: importSilenceMs };
+  const answer = await client.askForStream(`importing ${name} as an image`, request, limits);
+  for await (const _ of engineLines(answer, { purpose, silenceMs: importSilenceMs, signal })) {
+    // There is one line, the new image's id. The caller finds the image by its name.
   }
-}
-
-function imageFailure(message: string, cause?: unknown): OffsiteError {
-  return new OffsiteError(message, { code: 'IMAGE_FAILED', kind: 'infrastructure', cause });
 }
 
 /** Adds up the layers of an image as they arrive. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { longestDocument, parseForeignJson } from '../../base/parse-json.ts';
 import { engineAnswers } from '../../bounds/sandbox.ts';
 import type { HostFacts } from '../port/containers.ts';
-import { hostFactsFrom, type MountedFiles } from './state.ts';
+import { hostFactsFrom, type Placed } from './state.ts';
 
 /** The folder that the engine keeps everything in, on its machine; undefined until it was asked. */
 export interface OwnFolder {
@@ -11,8 +11,7 @@ export interface OwnFolder {
 }
 
 /** What is used of the engine's file on a container. */
-interface Kept extends MountedFiles {
-  State: { Pid: number };
+interface Kept extends Placed {
   Driver: string;
   MountPoints: Record<string, { RW: boolean }> | null;
 }

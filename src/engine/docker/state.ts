@@ -10,19 +10,29 @@ interface Inspected extends Placed {
 }
 
 /** What says where a container is. */
-interface Placed extends MountedFiles {
+export interface Placed {
   State: { Pid: number };
   GraphDriver?: { Name: string; Data?: { UpperDir?: string } | null } | null;
   HostConfig?: { Runtime?: string };
-  Mounts?: { RW: boolean; Source?: string }[] | null;
+  /** Podman's name of the runtime. */
+  OCIRuntime?: string;
+  Mounts?: { RW: boolean; Source?: string; Destination?: string }[] | null;
+  HostnamePath?: string;
+  HostsPath?: string;
+  ResolvConfPath?: string;
 }
 
+/** States of a container that has ended. Podman passes through `stopping` and `stopped` to `exited`. */
+const ended = ['stopped', 'exited', 'dead'];
+
+/** @param api the beginning of the path for another API than Docker's */
 export async function containerState(
   client: DockerClient,
   id: string,
   signal?: AbortSignal,
+  api = '',
 ): Promise<ContainerState> {
-  const request = { method: 'GET' as const, path: `/containers/${id}/json?` };
+  const request = { method: 'GET' as const, path: `${api}/containers/${id}/json` };
   const inspected = await client.ask<Inspected>('looking at a container', request, { signal });
   const createdAt = Date.parse(inspected.Created);
   if (Number.isNaN(createdAt)) {
@@ -31,7 +41,7 @@ export async function containerState(
   }
   return {
     isRunning: inspected.State.Running,
-    exitCode: ['exited', 'dead'].includes(inspected.State.Status) ? inspected.State.ExitCode : undefined,
+    exitCode: ended.includes(inspected.State.Status) ? inspected.State.ExitCode : undefined,
     oomKilled: inspected.State.OOMKilled ?? false,
     createdAt,
     ...hostFactsFrom(inspected),
@@ -39,45 +49,29 @@ export async function containerState(
   };
 }
 
+/** Mounts of the kernel's own file systems, which hold no files of an image. */
+const kernelMounts = ['/dev', '/dev/pts', '/dev/mqueue'];
+
 export function hostFactsFrom(placed: Placed): HostFacts {
-  return {
-    initPid: placed.State.Pid,
-    layer: layerOf(placed),
-    storage: storageOf(placed.GraphDriver?.Data?.UpperDir, placed),
-  };
-}
-
-export interface MountedFiles {
-  HostnamePath?: string;
-  HostsPath?: string;
-  ResolvConfPath?: string;
-}
-
-/** @param layer the folder of the container's own layer; without it, the rest would mislead */
-export function storageOf(
-  layer: string | undefined,
-  {
-    HostnamePath,
-    HostsPath,
-    ResolvConfPath,
-    Mounts,
-  }: MountedFiles & { Mounts?: { RW: boolean; Source?: string }[] | null },
-): string[] {
-  if (!layer) return [];
-  const volumes = (Mounts ?? []).flatMap(({ RW, Source }) => (RW && Source ? [Source] : []));
-  return [
-    layer,
-    ...volumes,
-    ...[HostnamePath, HostsPath, ResolvConfPath].filter((path) => !!path),
-  ] as string[];
-}
-
-function layerOf({ GraphDriver, HostConfig, Mounts }: Placed): string | undefined {
+  const { State, GraphDriver, HostConfig, OCIRuntime = HostConfig?.Runtime ?? '' } = placed;
+  const { HostnamePath, HostsPath, ResolvConfPath } = placed;
+  // Read-only mounts do not matter.
+  const volumes = (placed.Mounts ?? []).filter(
+    ({ RW, Destination = '' }) => RW && !kernelMounts.includes(Destination),
+  );
+  const layer = GraphDriver?.Data?.UpperDir;
   const isWhole =
-    GraphDriver?.Name === 'overlay2' &&
+    // Other storage drivers mark deletions in ways of their own.
+    ['overlay2', 'overlay'].includes(GraphDriver?.Name ?? '') &&
     // With plain runtimes, the kernel writes into the layer; others may store files elsewhere.
-    plainRuntimes.includes(HostConfig?.Runtime ?? '') &&
-    // The files of volumes that an image declares are not in the layer. Read-only mounts do not matter.
-    !(Mounts ?? []).some(({ RW }) => RW);
-  return isWhole ? GraphDriver.Data?.UpperDir : undefined;
+    plainRuntimes.includes(OCIRuntime) &&
+    // The files of volumes that an image declares are not in the layer.
+    volumes.length === 0;
+  const stored = [layer, ...volumes.map(({ Source }) => Source), HostnamePath, HostsPath, ResolvConfPath];
+  return {
+    initPid: State.Pid,
+    layer: isWhole ? layer : undefined,
+    // Without the layer, the rest would mislead.
+    storage: layer ? stored.flatMap((path) => path || []) : [],
+  };
 }

@@ -4,19 +4,18 @@ import type { DockerClient } from '../docker/client.ts';
 import { dockerContainers } from '../docker/containers.ts';
 import { openExec as openAsDocker } from '../docker/exec.ts';
 import { engineMessage, engineStatus } from '../docker/failure.ts';
-import { storageOf } from '../docker/state.ts';
+import { containerState } from '../docker/state.ts';
 import type {
   CommandColumn,
   ContainerPort,
-  ContainerState,
   EngineProcess,
   ExecCommand,
   OpenedExec,
   OutputPiece,
 } from '../port/containers.ts';
-import { type EnginePort, plainRuntimes } from '../port/engine-port.ts';
+import type { EnginePort } from '../port/engine-port.ts';
 import { podmanArchives } from './archives.ts';
-import { createContainer, filterFiles, imageId, kernelMounts, type PodmanService } from './create.ts';
+import { createContainer, filterFiles, imageId, type PodmanService } from './create.ts';
 
 /** Containers by Podman's own API where its Docker API differs from Docker's. */
 export function podmanContainers(
@@ -30,8 +29,8 @@ export function podmanContainers(
   return {
     ...same,
     create: (request, signal) => createContainer(native, { filters, service }, request, signal),
-    state: (id, signal) => containerState(native, id, signal),
-    hostFacts: (id, signal) => containerState(native, id, signal),
+    state: (id, signal) => containerState(native, id, signal, '/libpod'),
+    hostFacts: (id, signal) => containerState(native, id, signal, '/libpod'),
     processes: (id, column) => listProcesses(docker, port(), id, column),
     async limitProcesses(id, { pids }) {
       const path = `/libpod/containers/${id}/update`;
@@ -58,53 +57,6 @@ export function podmanContainers(
     // Podman does not report kills for lack of memory, and reports starts of commands without their ids.
     events: undefined,
   };
-}
-
-interface Inspected {
-  Created: string;
-  State: { Pid: number; Running: boolean; Status: string; ExitCode: number; OOMKilled?: boolean };
-  OCIRuntime?: string;
-  GraphDriver?: { Name: string; Data?: { UpperDir?: string } | null } | null;
-  Mounts?: { Destination: string; Source?: string; RW: boolean }[] | null;
-  HostnamePath?: string;
-  HostsPath?: string;
-  ResolvConfPath?: string;
-  NetworkSettings?: { Networks?: Record<string, unknown> | null };
-}
-
-/** Podman records the end of a container a moment later, in steps: `stopping`, `stopped`, then `exited`. */
-const ended = ['stopped', 'exited'];
-
-async function containerState(
-  client: DockerClient,
-  id: string,
-  signal?: AbortSignal,
-): Promise<ContainerState> {
-  const request = { method: 'GET' as const, path: `/libpod/containers/${id}/json` };
-  const inspected = await client.ask<Inspected>('looking at a container', request, { signal });
-  const { State } = inspected;
-  return {
-    isRunning: State.Running,
-    exitCode: ended.includes(State.Status) ? State.ExitCode : undefined,
-    oomKilled: State.OOMKilled ?? false,
-    initPid: State.Pid,
-    createdAt: Date.parse(inspected.Created),
-    layer: layerOf(inspected),
-    storage: storageOf(inspected.GraphDriver?.Data?.UpperDir, {
-      ...inspected,
-      Mounts: (inspected.Mounts ?? []).filter(({ Destination }) => !kernelMounts.includes(Destination)),
-    }),
-    networks: Object.keys(inspected.NetworkSettings?.Networks ?? {}),
-  };
-}
-
-/** Other storage drivers mark deletions in the layer in ways of their own. */
-function layerOf({ GraphDriver, OCIRuntime = '', Mounts }: Inspected): string | undefined {
-  const isWhole =
-    GraphDriver?.Name === 'overlay' &&
-    plainRuntimes.includes(OCIRuntime) &&
-    !(Mounts ?? []).some(({ Destination, RW }) => RW && !kernelMounts.includes(Destination));
-  return isWhole ? GraphDriver.Data?.UpperDir : undefined;
 }
 
 /**

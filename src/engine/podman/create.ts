@@ -118,9 +118,6 @@ const readOnlyDevices = [
   },
 ];
 
-/** Mounts of the kernel's own file systems, which hold no files of an image. */
-export const kernelMounts = readOnlyDevices.map(({ destination }) => destination);
-
 /**
  * As Docker sets them, so that a service without capabilities may listen on any port. The kernel accepts only
  * groups that the user namespace has. Without root there are few, so that Docker leaves the range out.
