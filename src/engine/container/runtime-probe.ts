@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { startDeadline } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
-import { commandOutput } from '../../bounds/sandbox.ts';
 import { putEntries } from '../archive/write-archive.ts';
+import { runQuietly } from '../exec/run-quietly.ts';
 import { ownershipLabels } from '../owned-objects.ts';
 import { type Capabilities, type EnginePort, plainRuntimes } from '../port/engine-port.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import { requestOf } from './container-request.ts';
 import type { ContainerSpec } from './container-spec.ts';
 import { removeContainer } from './remove.ts';
+import type { RunningContainer } from './running-container.ts';
 
 /** What the containers of a runtime have. */
 export interface RuntimeFacts {
@@ -82,10 +82,11 @@ async function probe(
   try {
     await containers.start(id);
     const [{ initPid }, listed] = await Promise.all([containers.state(id), containers.processes(id, 'comm')]);
-    await requireSharedFiles(port, id, name);
+    const inside = { port, id, user: '0:0' };
+    await requireSharedFiles(inside, name);
     return {
       listsProcesses: listed?.some(({ pid }) => pid === initPid) ?? false,
-      protectsPaths: (await shell(port, id, '(: > /dev/offsite-probe) || echo refused')).includes('refused'),
+      protectsPaths: (await runQuietly(inside, '(: > /dev/offsite-probe) || echo refused')) !== '',
     };
   } finally {
     await removeContainer(port, id);
@@ -95,35 +96,21 @@ async function probe(
 /**
  * Both ways: the container writes a file that the engine reads, then looks for one that the engine writes.
  */
-async function requireSharedFiles(port: EnginePort, id: string, name: string): Promise<void> {
+async function requireSharedFiles(
+  inside: Pick<RunningContainer, 'port' | 'id' | 'user'>,
+  name: string,
+): Promise<void> {
   const [written, put] = [0, 1].map(() => `offsite-${randomBytes(8).toString('hex')}`);
   // Looks for the second file before that exists, because a kernel may remember that there is none.
-  await shell(port, id, `test -e /${put}; : > /${written}`);
+  await runQuietly(inside, `test -e /${put}; : > /${written}`);
   try {
-    await port.containers.isFolder(id, `/${written}`);
+    await inside.port.containers.isFolder(inside.id, `/${written}`);
   } catch (error) {
     if (isEngineFailure(error, 'not-found')) throw ownFiles(name, error);
     throw error;
   }
-  await putEntries({ port, id }, [{ path: `${put}`, content: '' }], '/');
-  if ((await shell(port, id, `test -e /${put} && echo seen`)) !== 'seen\n') throw ownFiles(name);
-}
-
-async function shell({ containers, clock }: EnginePort, id: string, script: string): Promise<string> {
-  let printed = '';
-  const opened = await containers.exec(id, {
-    argv: ['/bin/sh', '-c', script],
-    user: '0:0',
-    cwd: '/',
-    onPiece: ({ bytes }) => {
-      printed = `${printed}${bytes}`.slice(0, 100);
-    },
-  });
-  if (!opened.started) return printed;
-  using exec = opened.exec;
-  using deadline = startDeadline(clock, commandOutput.time.ownCommand);
-  await Promise.race([exec.streamEnded, deadline.reached]);
-  return printed;
+  await putEntries(inside, [{ path: `${put}`, content: '' }], '/');
+  if ((await runQuietly(inside, `test -e /${put} && echo seen`)) !== 'seen\n') throw ownFiles(name);
 }
 
 function ownFiles(name: string, cause?: unknown): OffsiteError {

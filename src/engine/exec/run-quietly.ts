@@ -8,7 +8,7 @@ import { containerDamaged } from '../failure.ts';
  * shell, so what it prints proves nothing.
  */
 export function runQuietly(
-  container: RunningContainer,
+  container: Pick<RunningContainer, 'port' | 'id' | 'user'>,
   script: string,
   options: { args?: string[]; user?: string | undefined } = {},
 ): Promise<string> {
@@ -24,7 +24,7 @@ export function runQuietly(
  * @param user default: the container's
  */
 export async function outputOf(
-  container: RunningContainer,
+  container: Pick<RunningContainer, 'port' | 'id' | 'user'>,
   argv: string[],
   user = container.user,
 ): Promise<string> {
