@@ -6,7 +6,7 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import { archives } from '../../bounds/sandbox.ts';
 import { ignoreRemovalFailure, removeContainer } from '../container/remove.ts';
 import { ownershipLabels } from '../owned-objects.ts';
-import { type Capabilities, type EnginePort, otherPlainRuntime } from '../port/engine-port.ts';
+import { otherPlainRuntime, type UsedEngine } from '../port/engine-port.ts';
 import { connectionFailure, engineFailure } from '../port/failure.ts';
 
 /**
@@ -31,16 +31,10 @@ export interface TarArchive extends AsyncDisposable {
 /** The program beside a running container; undefined if the engine cannot run it there. */
 export type FindTar = (id: string) => Promise<TarProgram | undefined>;
 
-interface TarParts {
-  port: EnginePort;
-  instance: string;
-  capabilities: Capabilities;
-}
-
 const image = 'offsite/base';
 const root = '/proc/1/root';
 
-export function tarPrograms(parts: TarParts): FindTar {
+export function tarPrograms(parts: UsedEngine): FindTar {
   const { port, capabilities } = parts;
   // A container with a user namespace of its own lets no other one look at its processes.
   const cannot = capabilities.security.userns;
@@ -73,7 +67,7 @@ const readers = ['SYS_PTRACE', 'DAC_OVERRIDE'];
 /** Also to give them to any user. */
 const writers = [...readers, 'CHOWN', 'FOWNER'];
 
-function programIn(parts: TarParts, where: { id: string; imageId: string }): TarProgram {
+function programIn(parts: UsedEngine, where: { id: string; imageId: string }): TarProgram {
   return {
     async read(path, signal) {
       const folder = `--directory=${root}${posix.dirname(path)}`;
@@ -128,7 +122,7 @@ interface Running {
 }
 
 async function start(
-  { port, instance, capabilities }: TarParts,
+  { port, instance, capabilities }: UsedEngine,
   { id, imageId }: { id: string; imageId: string },
   {
     argv,

@@ -4,7 +4,7 @@ import { diskMeasure } from '../../bounds/sandbox.ts';
 import type { OwnFiles } from '../own-files/volume.ts';
 import { ownershipLabels } from '../owned-objects.ts';
 import type { ContainerRequest } from '../port/containers.ts';
-import type { Capabilities, EnginePort } from '../port/engine-port.ts';
+import type { Capabilities, EnginePort, UsedEngine } from '../port/engine-port.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import { requestOf } from './container-request.ts';
 import type { ContainerSpec } from './container-spec.ts';
@@ -26,11 +26,8 @@ interface Created {
   hasQuota: boolean;
 }
 
-interface CreateParts {
+interface CreateParts extends UsedEngine {
   create: CreateWithin;
-  port: EnginePort;
-  capabilities: Capabilities;
-  instance: string;
   probe: ProbeRuntime;
   ownFiles: OwnFiles;
 }

@@ -3,7 +3,7 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import { putEntries } from '../archive/write-archive.ts';
 import { runQuietly } from '../exec/run-quietly.ts';
 import { ownershipLabels } from '../owned-objects.ts';
-import { type Capabilities, type EnginePort, plainRuntimes } from '../port/engine-port.ts';
+import { plainRuntimes, type UsedEngine } from '../port/engine-port.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import { requestOf } from './container-request.ts';
 import type { ContainerSpec } from './container-spec.ts';
@@ -25,12 +25,6 @@ export interface RuntimeFacts {
 /** Finds the facts about a container's runtime; see {@link runtimeProbe}. */
 export type ProbeRuntime = (spec: ContainerSpec) => Promise<RuntimeFacts>;
 
-interface ProbeParts {
-  port: EnginePort;
-  instance: string;
-  capabilities: Capabilities;
-}
-
 const plain: RuntimeFacts = { listsProcesses: true, protectsPaths: true };
 
 /**
@@ -39,7 +33,7 @@ const plain: RuntimeFacts = { listsProcesses: true, protectsPaths: true };
  * `ENGINE_CANNOT_ENFORCE`, an `input` error, if the engine does not see the files of the runtime's
  * containers, or containers do not see what the engine writes.
  */
-export function runtimeProbe(parts: ProbeParts): ProbeRuntime {
+export function runtimeProbe(parts: UsedEngine): ProbeRuntime {
   const found = new Map<string, Promise<RuntimeFacts>>();
   return async (spec) => {
     const name = spec.runtime ?? parts.capabilities.defaultRuntime;
@@ -58,7 +52,7 @@ export function runtimeProbe(parts: ProbeParts): ProbeRuntime {
 }
 
 async function probe(
-  { port, instance, capabilities }: ProbeParts,
+  { port, instance, capabilities }: UsedEngine,
   name: string,
   { imageId, runtime }: ContainerSpec,
 ): Promise<RuntimeFacts> {

@@ -1,5 +1,5 @@
 import { steadyClock } from '../../base/clock.ts';
-import { type DeadlineCause, startDeadline } from '../../base/deadline.ts';
+import { startDeadline } from '../../base/deadline.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
 import { watchDisk } from '../container/disk-watch.ts';
 import { type CommandLife, type RunningContainer, withContainer } from '../container/running-container.ts';
@@ -129,11 +129,11 @@ async function fitsKernel(container: RunningContainer, request: ExecRequest): Pr
 }
 
 /** The state of a command that has ended by itself; never settles once the deadline is reached. */
-async function exitOf(
+export async function exitOf(
   container: RunningContainer,
   exec: OpenExec & TaggedExec,
   deadline: AbortSignal,
-): Promise<ExecState | DeadlineCause> {
+): Promise<ExecState> {
   try {
     await exec.streamEnded;
     return await finalState(container, exec, deadline);

@@ -30,6 +30,14 @@ export interface EnginePort {
   remove(kind: ObjectKind | 'image', id: string, signal?: AbortSignal): Promise<void>;
 }
 
+/** An engine, and the Offsite process that uses it. */
+export interface UsedEngine {
+  port: EnginePort;
+  /** The name of the process, with which everything that it creates is labeled. */
+  instance: string;
+  capabilities: Capabilities;
+}
+
 /** An engine that this process is connected to. */
 export interface OpenEngine {
   port: EnginePort;

@@ -6,16 +6,10 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
 import { watchDisk } from '../container/disk-watch.ts';
 import { type CommandLife, type RunningContainer, withContainer } from '../container/running-container.ts';
-import { endExec, execTag, type TaggedExec, tagExec } from '../exec/end-exec.ts';
-import {
-  finalState,
-  killedExitCode,
-  knownExitCode,
-  noteOomKills,
-  oomKilledSinceLastAsked,
-} from '../exec/exit-code.ts';
+import { endExec, execTag, tagExec } from '../exec/end-exec.ts';
+import { exitOf } from '../exec/execute.ts';
+import { killedExitCode, knownExitCode, noteOomKills, oomKilledSinceLastAsked } from '../exec/exit-code.ts';
 import { assertContainerOutlived, assertContainerRuns, watchLoss } from '../exec/stopped-container.ts';
-import type { OpenExec } from '../port/containers.ts';
 import { execLost } from '../port/failure.ts';
 import {
   MarkReader,
@@ -129,7 +123,8 @@ async function runMarked(
   using disk = watchDisk(container, container.diskBytes);
   const end = await Promise.race([
     over.promise,
-    ended(container, exec, deadline.signal),
+    // If the last mark came with the last bytes, the mark wins, because this asks the engine only later.
+    exitOf(container, exec, deadline.signal),
     deadline.reached,
     disk.exceeded,
     watch.lost,
@@ -146,7 +141,7 @@ async function runMarked(
       oomKilled: await oomKilledSinceLastAsked(container, exec.id),
     };
   }
-  if (end.how === 'done') {
+  if ('how' in end) {
     const failed = recorder.steps.some((step) => step.ended !== 'exited' || step.exitCode !== 0);
     // Without a counter, the engine's events are read, which takes a wait. So skip that if all steps
     // succeeded.
@@ -168,12 +163,12 @@ async function runMarked(
           shielded: recorder.shielded,
         };
   }
-  if (end.state.neverStarted) {
+  if (end.neverStarted) {
     const message = firstOutput.trim();
     await assertContainerRuns(container, message);
     return { ended: 'not-started', message, steps: [], oomKilled: false };
   }
-  const exitCode = knownExitCode(end.state);
+  const exitCode = knownExitCode(end);
   // The shell ended before its first word, with an error of its own or of the kernel: its arguments and its
   // environment are too long, for example.
   if (!recorder.hasBegun && exitCode !== 0 && exitCode !== killedExitCode && firstOutput.trim() !== '') {
@@ -196,20 +191,6 @@ async function runMarked(
 /** The environment that loads the shield into the shells. Empty if none is requested, or there is none. */
 function shieldOf(container: RunningContainer, { shield }: ScriptRequest): Record<string, string> {
   return shield && container.own !== undefined ? { LD_PRELOAD: container.own.shield } : {};
-}
-
-/**
- * Resolves if the script ends without the last mark. If the mark came with the last bytes, the mark wins,
- * because this function asks the engine only later.
- */
-async function ended(container: RunningContainer, exec: OpenExec & TaggedExec, deadline: AbortSignal) {
-  try {
-    await exec.streamEnded;
-    return { how: 'died' as const, state: await finalState(container, exec, deadline) };
-  } catch (thrown) {
-    if (deadline.aborted) return new Promise<never>(() => undefined);
-    throw thrown;
-  }
 }
 
 /** The most bytes of one step's output, given the number of steps: all outputs are kept to the end. */
