@@ -24,7 +24,7 @@ export interface SnapshotStore {
  * process runs it. One round trip for a snapshot that exists.
  */
 export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
-  const running = new Map<string, Promise<SnapshotResult>>();
+  const running = new Map<string, { made: Promise<SnapshotResult>; by: AbortSignal | undefined }>();
   const impossible = new Map<string, SnapshotResult>();
   const holders = new Map<string, Container>();
 
@@ -58,20 +58,18 @@ export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
       if (refused !== undefined) return refused;
       const other = running.get(tag);
       if (other === undefined) break;
-      const result = await waitFor(other, signal);
-      if (result !== 'builder-canceled') {
+      try {
+        const result = await abortable(other.made, signal);
         return result.kind === 'snapshot' ? { ...result, built: false } : result;
+      } catch (error) {
+        // Requests that wait for a build did not cancel it: they try again.
+        if (!other.by?.aborted) throw error;
       }
     }
-    const own = make(build, tag, signal).catch((error: unknown) => {
-      // Other requests that wait for this build did not cancel it: they try again.
-      throw signal?.aborted ? new BuilderCanceled(error) : error;
-    });
-    running.set(tag, own);
+    const made = make(build, tag, signal);
+    running.set(tag, { made, by: signal });
     try {
-      return await own;
-    } catch (error) {
-      throw error instanceof BuilderCanceled ? error.cause : error;
+      return await made;
     } finally {
       running.delete(tag);
     }
@@ -100,24 +98,6 @@ export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
       return holdVolume(builder, request, tag, { holders, fill }, signal);
     },
   };
-}
-
-class BuilderCanceled extends Error {
-  constructor(cause: unknown) {
-    super('the request that built this snapshot was canceled', { cause });
-  }
-}
-
-async function waitFor(
-  build: Promise<SnapshotResult>,
-  signal?: AbortSignal,
-): Promise<SnapshotResult | 'builder-canceled'> {
-  try {
-    return await abortable(build, signal);
-  } catch (error) {
-    if (error instanceof BuilderCanceled) return 'builder-canceled';
-    throw error;
-  }
 }
 
 function tagOf([from, key]: [from: string, key: string]): string {
