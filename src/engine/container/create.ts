@@ -9,25 +9,15 @@ import { isEngineFailure } from '../port/failure.ts';
 import { requestOf } from './container-request.ts';
 import type { ContainerSpec } from './container-spec.ts';
 import { removeContainer } from './remove.ts';
-import type { ProbeRuntime, RuntimeFacts } from './runtime-probe.ts';
+import type { ProbeRuntime } from './runtime-probe.ts';
 
 export interface CreateOptions {
   name?: string;
   signal?: AbortSignal | undefined;
 }
 
-/** What is known of a new container. */
-interface Created {
-  id: string;
-  runtime: RuntimeFacts;
-  /** Undefined for a container that is no sandbox. */
-  own: OwnFiles | undefined;
-  /** Whether the engine's storage itself limits what it takes. */
-  hasQuota: boolean;
-}
-
 interface CreateParts extends UsedEngine {
-  create: CreateWithin;
+  create: ReturnType<typeof createWithin>;
   probe: ProbeRuntime;
   ownFiles: OwnFiles;
 }
@@ -41,7 +31,8 @@ export async function createFromSpec(
   { port, create, capabilities, instance, probe, ownFiles }: CreateParts,
   spec: ContainerSpec,
   { name, signal }: CreateOptions,
-): Promise<Created> {
+) {
+  // Only a sandbox has some.
   const isSandbox = spec.program === undefined && spec.service === undefined;
   const own = isSandbox ? ownFiles : undefined;
   const runtime = await probe(spec);
@@ -73,32 +64,19 @@ function nameOf({ labels = {}, program, service }: ContainerSpec): string | unde
   return ['offsite', ...parts.filter((part) => part !== undefined), end].join('-').replace(/[^\w.-]+/g, '_');
 }
 
-/** A new container, and whether the engine's storage itself limits what it takes. */
-interface CreatedWithin {
-  id: string;
-  warnings: string[];
-  hasQuota: boolean;
-}
-
-/** Creates a container. Undefined `diskBytes`: without a quota. */
-type CreateWithin = (
-  request: ContainerRequest,
-  diskBytes: number | undefined,
-  signal?: AbortSignal,
-) => Promise<CreatedWithin>;
-
 /** Storage whose quotas also count what a container has from its image. */
 const countsImage = ['btrfs', 'zfs', 'devicemapper'];
 
 /**
  * Creates containers with a quota of the engine's storage, a little above their disk limit, where it has
  * quotas: xfs with project quotas, btrfs, zfs. Where that is not known, it only shows when the engine refuses
- * the first container that asks for one; from then on, none asks.
+ * the first container that asks for one; from then on, none asks. Undefined `diskBytes`: without a quota.
+ * `hasQuota`: whether the storage itself limits what the new container takes.
  */
 export function createWithin(
   port: EnginePort,
   { storageDriver, imageStore, diskQuota }: Pick<Capabilities, 'storageDriver' | 'imageStore' | 'diskQuota'>,
-): CreateWithin {
+) {
   // With containerd's store, an engine takes the option and does nothing.
   let isRefused = imageStore === 'containerd' || diskQuota === 'no';
   const images = new Map<string, number>();
@@ -107,7 +85,7 @@ export function createWithin(
     images.set(imageId, bytes);
     return bytes;
   };
-  return async (request, diskBytes, signal) => {
+  return async (request: ContainerRequest, diskBytes: number | undefined, signal?: AbortSignal) => {
     const plain = async () => ({ ...(await port.containers.create(request, signal)), hasQuota: false });
     if (isRefused || diskBytes === undefined) return plain();
     const ofImage = countsImage.includes(storageDriver) ? await bytesOf(request.imageId, signal) : 0;
