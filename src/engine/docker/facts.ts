@@ -49,7 +49,6 @@ export async function readFacts(client: DockerClient, signal?: AbortSignal): Pro
     rootFolder: info.DockerRootDir ?? '',
     clockAheadMs:
       info.SystemTime === undefined ? 0 : Date.parse(info.SystemTime) - (askedAt + answeredAt) / 2,
-    // Engines before 20.10 do not report it, and support only version 1.
     cgroupVersion: info.CgroupVersion === '2' ? '2' : '1',
     runtimes: Object.keys(info.Runtimes ?? {}),
     defaultRuntime: info.DefaultRuntime ?? 'runc',

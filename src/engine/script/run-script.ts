@@ -141,7 +141,7 @@ async function runMarked(
       oomKilled: await oomKilledSinceLastAsked(container, exec.id),
     };
   }
-  if ('how' in end) {
+  if ('oomKills' in end) {
     const failed = recorder.steps.some((step) => step.ended !== 'exited' || step.exitCode !== 0);
     // Without a counter, the engine's events are read, which takes a wait. So skip that if all steps
     // succeeded.

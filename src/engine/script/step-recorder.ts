@@ -4,8 +4,6 @@ import { OutputCapture } from '../exec/output-capture.ts';
 
 /** The content of the guardian's last mark. */
 export interface ScriptOver {
-  how: 'done';
-  exitCode: number;
   oomKills: number;
   devicesIntact: boolean;
 }
@@ -99,12 +97,7 @@ export class StepRecorder {
       case 'Z':
         // A step that is still open left the shell, so the shell's exit code is its exit code.
         this.end({ ended: 'exited', exitCode: Number(first) });
-        return {
-          how: 'done',
-          exitCode: Number(first),
-          oomKills: Number(second),
-          devicesIntact: third === 'yes',
-        };
+        return { oomKills: Number(second), devicesIntact: third === 'yes' };
       default:
         return undefined;
     }

@@ -316,9 +316,9 @@ function filterProfile(kind: FilterKind, arch: string): string {
 
 type Machine = Pick<Capabilities, 'arch' | 'security' | 'defaultRuntime'>;
 
-/** The profile of Offsite's filter for a machine, in the engine's form; undefined if none can be sent. */
-export function filterFor(kind: FilterKind, machine: Machine): string | undefined {
-  return whyNotSent(machine) === undefined ? filterProfile(kind, machine.arch) : undefined;
+/** Offsite's filter for a machine, as the engine wants it; undefined if its kernel takes none. */
+export function filterFor(kind: FilterKind, { security, arch }: Machine): string | undefined {
+  return security.seccomp ? filterProfile(kind, arch) : undefined;
 }
 
 /**
@@ -326,15 +326,10 @@ export function filterFor(kind: FilterKind, machine: Machine): string | undefine
  */
 export function filterObstacle(
   { runtime }: Pick<ContainerSpec, 'runtime'>,
-  machine: Machine,
+  { security, defaultRuntime }: Machine,
 ): string | undefined {
-  const name = runtime ?? machine.defaultRuntime;
+  const name = runtime ?? defaultRuntime;
+  if (!security.seccomp) return 'its kernel has no seccomp';
   // Runtimes with their own kernel leave the filter to that kernel, which usually has none.
-  return (
-    whyNotSent(machine) ?? (plainRuntimes.includes(name) ? undefined : `the runtime ${name} may ignore one`)
-  );
-}
-
-function whyNotSent({ security }: Machine): string | undefined {
-  return security.seccomp ? undefined : 'its kernel has no seccomp';
+  return plainRuntimes.includes(name) ? undefined : `the runtime ${name} may ignore one`;
 }
