@@ -84,8 +84,8 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
   options.ending?.addEventListener('abort', connection.beginEnding, { once: true });
   try {
     const capabilities = await port.facts(signal);
-    const own = ownFilesVolume(port, instance, capabilities);
-    const marker = livenessMarker(port, instance, capabilities, own.held);
+    const ownFilesFor = ownFilesVolume(port, instance, capabilities);
+    const marker = livenessMarker({ port, instance, capabilities });
     const fill = fillHosts(port);
     const probe = runtimeProbe({ port, instance, capabilities });
     const create = createWithin(port, capabilities);
@@ -94,7 +94,7 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
     const createContainer = async (spec: ContainerSpec, options: CreateOptions) => {
       assertEnforceable(spec, capabilities);
       // Before the marker, for which the engine would make the volume of the files if there is none.
-      const ownFiles = await own.files(spec.imageId);
+      const ownFiles = await ownFilesFor(spec.imageId);
       marker.ensure(spec.imageId);
       const { id, ...created } = await createFromSpec({ ...parts, ownFiles }, spec, options);
       try {

@@ -4,10 +4,10 @@ import { backoff } from '../base/clock.ts';
 import { connectionWaits } from './connection/ending.ts';
 import { ignoreRemovalFailure, removeContainer } from './container/remove.ts';
 import { filterFor } from './container/seccomp/filter.ts';
+import { ownFilesMount } from './own-files/volume.ts';
 import { type OwnedObject, ownershipLabels, processLabel, roleLabel } from './owned-objects.ts';
 import { hasProcessEnded } from './owner-process.ts';
-import type { Mount } from './port/containers.ts';
-import { type Capabilities, type EnginePort, otherPlainRuntime } from './port/engine-port.ts';
+import { type EnginePort, otherPlainRuntime, type UsedEngine } from './port/engine-port.ts';
 import { isEngineFailure } from './port/failure.ts';
 
 /**
@@ -47,19 +47,14 @@ type MarkerState =
   | { kind: 'running'; connection: Duplex }
   | { kind: 'failed'; error: unknown; imageId: string };
 
-/** @param mounts volumes that nobody may remove while this process lives */
-export function livenessMarker(
-  port: EnginePort,
-  instance: string,
-  capabilities: Capabilities,
-  mounts: readonly Mount[],
-): LivenessMarker {
+export function livenessMarker(used: UsedEngine): LivenessMarker {
+  const { port } = used;
   let state: MarkerState = { kind: 'none' };
   const ended = new AbortController();
   let due: Promise<void> | undefined;
 
   async function start(imageId: string): Promise<void> {
-    const id = await createMarker(port, { instance, capabilities, mounts }, imageId);
+    const id = await createMarker(used, imageId);
     try {
       const connection = await attachAndStart(port, id);
       const over = () => {
@@ -135,17 +130,7 @@ export function livenessMarker(
   };
 }
 
-interface MarkerFacts {
-  instance: string;
-  capabilities: Capabilities;
-  mounts: readonly Mount[];
-}
-
-async function createMarker(
-  port: EnginePort,
-  { instance, capabilities, mounts }: MarkerFacts,
-  imageId: string,
-): Promise<string> {
+async function createMarker({ port, instance, capabilities }: UsedEngine, imageId: string): Promise<string> {
   const { id } = await port.containers.create({
     imageId,
     name: `offsite-marker-${randomBytes(4).toString('hex')}`,
@@ -159,7 +144,7 @@ async function createMarker(
     capabilities: [],
     filter: filterFor('sandbox', capabilities),
     readOnlyRoot: true,
-    mounts,
+    mounts: [ownFilesMount],
     runtime: otherPlainRuntime(capabilities),
   });
   return id;

@@ -18,7 +18,7 @@ async function found(changes: Partial<EnginePort> = {}) {
   };
   const watched = { ...port, containers: { ...port.containers, create }, ...changes };
   const before = port.roundTrips;
-  const files = await ownFilesVolume(watched, instance, capabilities).files(imageId);
+  const files = await ownFilesVolume(watched, instance, capabilities)(imageId);
   return { files, containers, roundTrips: port.roundTrips - before };
 }
 

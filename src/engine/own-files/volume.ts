@@ -27,6 +27,9 @@ const durableMs = 60_000;
 /** Where it is in a sandbox. Nothing else uses that folder. */
 export const ownFolder = '/offsite-shield';
 
+/** The volume in a sandbox, and in a container that lives as long as this process: so nobody removes it. */
+export const ownFilesMount: Mount = { volume, path: ownFolder, readOnly: true };
+
 /** Offsite's own files in a sandbox, by their absolute paths. */
 export interface OwnFiles {
   mount: Mount;
@@ -36,27 +39,19 @@ export interface OwnFiles {
   init: string;
 }
 
-export interface OwnFilesVolume {
-  /** For a container that lives as long as this process: nobody removes the volume meanwhile. */
-  readonly held: readonly Mount[];
-  /**
-   * Finds the files, or writes them with the help of this image. One round trip if an earlier process
-   * recorded where they are, about five if not.
-   */
-  files(imageId: string): Promise<OwnFiles>;
-}
-
 /**
  * Puts Offsite's own files into a volume of the engine, which sandboxes mount read-only. A step that can
  * write to a loaded library can take over the shells that report the steps, because they share its unchanged
  * pages with the file. So no process of a sandbox, root included, may be able to write to it.
+ *
+ * The function that it returns finds the files, or writes them with the help of an image: one round trip if
+ * an earlier process recorded where they are, about five if not.
  */
 export function ownFilesVolume(
   port: EnginePort,
   instance: string,
   { arch }: Pick<Capabilities, 'arch'>,
-): OwnFilesVolume {
-  const mount: Mount = { volume, path: ownFolder, readOnly: true };
+): (imageId: string) => Promise<OwnFiles> {
   let found: Promise<OwnFiles> | undefined;
   const find = async (imageId: string): Promise<OwnFiles> => {
     const read = async (name: string) => ({
@@ -71,7 +66,7 @@ export function ownFilesVolume(
     const record = recordOf(wanted);
     const names = (await recordedNames(port, record)) ?? (await writtenNames(wanted, record, imageId));
     const [shield = '', init = ''] = names.map((name) => `${ownFolder}/${name}`);
-    return { mount, shield, init };
+    return { mount: ownFilesMount, shield, init };
   };
   const writtenNames = async (wanted: readonly StoredFile[], record: string, imageId: string) => {
     const now = port.clock.now();
@@ -83,15 +78,12 @@ export function ownFilesVolume(
       await port.createVolume(record, { [ownedLabel]: '1', [filesLabel]: names.join(' ') });
     return names;
   };
-  return {
-    held: [mount],
-    async files(imageId) {
-      found ??= find(imageId).catch((error: unknown) => {
-        found = undefined;
-        throw error;
-      });
-      return found;
-    },
+  return (imageId) => {
+    found ??= find(imageId).catch((error: unknown) => {
+      found = undefined;
+      throw error;
+    });
+    return found;
   };
 }
 
