@@ -60,7 +60,7 @@ export function plannedCassette(ledger: Ledger, { batch, name, fork }: PlannedRe
 }
 
 function finishedOf(ledger: Ledger, batch: number): StoredTrial[] {
-  return listTrials(ledger.records, batch).filter(({ result }) => result !== undefined);
+  return listTrials(ledger.records, batch, 'all').filter(({ result }) => result !== undefined);
 }
 
 /** @param upTo the number of the last exchange to use */

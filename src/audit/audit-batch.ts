@@ -72,7 +72,7 @@ export async function auditBatch(
   const whole = new Checks();
   noteProblems(problems, whole);
   const specOf = definitionOf({ ...batch, ...(definition !== undefined && { plan: definition }) }, parts);
-  const finished = listTrials(ledger.records, batch.key).filter(({ result }) => result !== undefined);
+  const finished = listTrials(ledger.records, batch.key, 'all').filter(({ result }) => result !== undefined);
   const listings = listingsOf(ledger, batch.key);
   const taskIndexes = new Map(ledger.batches.runs(batch.key).map((run) => [run.key, run.taskIndex]));
   const contents = new Contents(ledger);

@@ -18,7 +18,7 @@ export async function saveImages(
   signal: AbortSignal,
 ): Promise<{ saved: SavedImages | undefined; leftOut: string[] }> {
   const wanted = new Set<string>();
-  for (const { result } of listTrials(ledger.records, key)) {
+  for (const { result } of listTrials(ledger.records, key, 'all')) {
     if (result === undefined) continue;
     const { imageId, left } = readRecord(ledger.blobs.readJson(result));
     if (imageId !== undefined) wanted.add(imageId);

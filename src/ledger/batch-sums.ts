@@ -3,16 +3,22 @@ import type { BatchKey, Records } from './records.ts';
 /** The SQL condition that only the service had the result of a trial. It shows no times. */
 const isTaken = "trials.state = 'finished' AND trials.withdrawn IS 'elsewhere' AND reports.trial IS NULL";
 
+/** The SQL condition that somebody gave up reporting a result. */
+const isDropped = "trials.state = 'finished' AND trials.withdrawn IS NULL AND reports.trial IS NULL";
+
 /** What is counted and added up over the trials of a batch: the columns of `batch_sums`, and their SQL. */
 const sums = {
-  passed: "count(*) FILTER (WHERE trials.verdict = 'passed')",
-  failed: "count(*) FILTER (WHERE trials.verdict = 'failed')",
-  void: "count(*) FILTER (WHERE trials.verdict = 'void')",
+  passed: counted('passed'),
+  failed: counted('failed'),
+  void: counted('void'),
   unfinished: "count(*) FILTER (WHERE trials.state <> 'finished' AND trials.withdrawn IS NULL)",
   canceled: "count(*) FILTER (WHERE trials.state <> 'finished' AND trials.withdrawn = 'canceled')",
   elsewhere: "count(*) FILTER (WHERE trials.state <> 'finished' AND trials.withdrawn = 'elsewhere')",
   found: "count(runs.key) FILTER (WHERE runs.origin = 'found')",
   from_service: `count(*) FILTER (WHERE ${isTaken})`,
+  superseded: "count(*) FILTER (WHERE reports.state = 'superseded')",
+  unreported: "count(*) FILTER (WHERE reports.state IN ('queued', 'sent', 'parked'))",
+  dropped: `count(*) FILTER (WHERE ${isDropped})`,
   cases: 'count(DISTINCT runs.case_id)',
   unlisted: "count(*) FILTER (WHERE trials.state = 'finished' AND trials.duration_ms IS NULL)",
   duration_ms: 'coalesce(sum(trials.duration_ms), 0)',
@@ -53,6 +59,10 @@ function addedUp(choice: string): string {
     FROM batches LEFT JOIN runs ON runs.batch = batches.key LEFT JOIN trials ON trials.run = runs.key
       LEFT JOIN reports ON reports.trial = trials.key
     WHERE batches.key IN (${choice}) GROUP BY batches.key`;
+}
+
+function counted(verdict: string): string {
+  return `count(*) FILTER (WHERE trials.verdict = '${verdict}' AND reports.state IS NOT 'superseded')`;
 }
 
 /** The sum of a column of finished trials; null if it is not known for each. */

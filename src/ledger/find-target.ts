@@ -48,7 +48,7 @@ export function findTarget(records: Records, reference = ''): Target {
   if (ordinal === undefined) return found;
   const { batch } = found;
   const run = found.kind === 'run' ? found.run : onlyRun(records, batch, reference);
-  const trials = listTrials(records, batch.key).filter((trial) => trial.run === run.key);
+  const trials = listTrials(records, batch.key, 'all').filter((trial) => trial.run === run.key);
   const trial = trials.find((one) => one.ordinal === ordinal);
   if (trial) return { ...found, kind: 'trial', run, trial };
   const ordinals = trials.map((one) => `#${one.ordinal}`).join(', ');

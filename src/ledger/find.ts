@@ -392,15 +392,23 @@ export function listOlderBatches(records: Records, { batch, caseId, variant }: S
 }
 
 /**
- * The trials of a batch, by case, variant and ordinal, including those of runs that were found. Unfinished
- * trials that were withdrawn are left out.
+ * The trials of a batch that count, by case, variant and ordinal, including those of runs that were found.
+ * Unfinished trials that were withdrawn are left out.
+ *
+ * @param which `all`: also those that do not count, because the service has another result
  */
-export function listTrials(records: Records, batch: BatchKey): StoredTrial[] {
+export function listTrials(
+  records: Records,
+  batch: BatchKey,
+  which: 'counted' | 'all' = 'counted',
+): StoredTrial[] {
   return storedTrials(
     records,
-    `WHERE runs.batch = ? AND (trials.state = 'finished' OR trials.withdrawn IS NULL)
+    `WHERE runs.batch = ?1 AND (trials.state = 'finished' OR trials.withdrawn IS NULL)
+       AND (?2 OR reports.state IS NOT 'superseded')
      ORDER BY runs.task_index, runs.key, trials.ordinal`,
     batch,
+    which === 'all' ? 1 : 0,
   );
 }
 

@@ -360,4 +360,11 @@ export const migrations: readonly string[] = [
 
   CREATE INDEX trials_audited ON trials (run) WHERE audit IS NOT NULL;
   `,
+  `
+  -- Results that do not count, and those that the service does not show.
+  DELETE FROM batch_sums;
+  ALTER TABLE batch_sums ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE batch_sums ADD COLUMN unreported INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE batch_sums ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0;
+  `,
 ];

@@ -12,6 +12,11 @@ export interface BatchFacts {
   isFound?: boolean | undefined;
   /** Trials of it that others ran. Others may have run more, of which nothing is known here. */
   elsewhere?: number | undefined;
+  /** Trials that ran here, and of which the service has another result. They do not count. */
+  superseded?: number | undefined;
+  /** Results that the service does not show yet, and those that somebody gave up reporting. */
+  unreported?: number | undefined;
+  dropped?: number | undefined;
   /** Trials of whose results only the service had a record. */
   fromService?: number | undefined;
   /** How many cases it has. */
@@ -38,7 +43,7 @@ export interface Regraded {
 /** What to know before the results of a batch are believed or compared, each in a few words. */
 export function batchMarks(batch: BatchFacts): string[] {
   const { unfinished, canceled = 0, fromService = 0, cases, suiteCases, isFound, elsewhere = 0 } = batch;
-  const { answers, isForeign, regraded, audited } = batch;
+  const { answers, isForeign, regraded, audited, superseded = 0, unreported = 0, dropped = 0 } = batch;
   return [
     ...(isForeign ? ['foreign'] : []),
     ...(answers === 'replayed' || answers === 'forked' ? [answers] : []),
@@ -46,11 +51,25 @@ export function batchMarks(batch: BatchFacts): string[] {
     ...(unfinished > 0 ? [`${unfinished} ${unfinished === 1 ? 'trial' : 'trials'} left`] : []),
     ...(canceled > 0 ? [`${canceled} ${canceled === 1 ? 'trial' : 'trials'} canceled`] : []),
     ...(elsewhere > 0 ? [`${elsewhere} ${elsewhere === 1 ? 'trial' : 'trials'} ran elsewhere`] : []),
+    ...(superseded > 0 ? [supersededText(superseded)] : []),
     ...(isFound ? ['found at the service'] : []),
     ...(fromService > 0 ? [`${fromService} from the service`] : []),
+    // What comes from elsewhere is reported there.
+    ...(unreported > 0 && !isForeign
+      ? [`${unreported} ${unreported === 1 ? 'result' : 'results'} not seen at the service`]
+      : []),
+    ...(dropped > 0 && !isForeign
+      ? [`${dropped} ${dropped === 1 ? 'result' : 'results'} never reported: removed from the outbox`]
+      : []),
     ...(regraded ? [regradedText(batch, regraded)] : []),
     ...(audited ? [auditedText(audited)] : []),
   ];
+}
+
+function supersededText(superseded: number): string {
+  return superseded === 1
+    ? '1 trial does not count: the service has another result of it'
+    : `${superseded} trials do not count: the service has other results of them`;
 }
 
 /** `audited: 14 regraded, 2 contradicted`. */

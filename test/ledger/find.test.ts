@@ -123,7 +123,7 @@ test("a batch's trials are listed with their run, verdict and result", async () 
   expect(listTrials(ledger.records, key)).toHaveLength(2);
   const [listed, ...others] = listBatches(ledger.records);
   expect([listed, others]).toMatchObject([{ unfinished: 0, canceled: 1 }, []]);
-  expect(listed && batchMarks(listed)).toEqual(['1 trial canceled']);
+  expect(listed && batchMarks(listed)).toEqual(['1 trial canceled', '2 results not seen at the service']);
 });
 
 test('a list shows every later change of a batch that it listed before, as if it had never been listed', async () => {

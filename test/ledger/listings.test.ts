@@ -95,7 +95,7 @@ test('a ledger of an older Offsite gets what lists show when a list first needs 
       database.exec(`ALTER TABLE trials DROP COLUMN ${column}`);
     for (const column of ['commit_id', 'commit_dirty'])
       database.exec(`ALTER TABLE batches DROP COLUMN ${column}`);
-    database.exec(`PRAGMA user_version = ${migrations.length - 6}`);
+    database.exec(`PRAGMA user_version = ${migrations.length - 7}`);
   }
   using ledger = new Ledger(folder.path, systemClock);
   expect(listBatches(ledger.records)).toMatchObject([{ failed: 2, unlisted: 2 }]);

@@ -63,6 +63,10 @@ interface BatchRow {
   void: number;
   /** Trials without a result. */
   left: number;
+  /** Trials that do not count, because the service has other results of them; absent if there are none. */
+  superseded?: number;
+  /** Results that the service does not show yet; absent if there are none. */
+  unreported?: number;
   /** What to know about it, such as that it replays, or that trials are left. */
   marks: string[];
   /** Passed of scored trials, 0 to 1; absent if no trial was scored. */
@@ -88,7 +92,7 @@ function newestBatches(ledger: Ledger, newest: number): ListedBatch[] {
 
 function batchRow(ledger: Ledger, batch: ListedBatch): Omit<BatchRow, 'set'> {
   const { id, service, suite, startedAt, state, commit, passed, failed, unfinished } = batch;
-  const { tokens, costUsd, durationMs, elapsed } = batch;
+  const { tokens, costUsd, durationMs, elapsed, superseded = 0, unreported = 0 } = batch;
   return {
     id,
     service,
@@ -101,6 +105,8 @@ function batchRow(ledger: Ledger, batch: ListedBatch): Omit<BatchRow, 'set'> {
     failed,
     void: batch.void,
     left: unfinished,
+    ...(superseded > 0 && { superseded }),
+    ...(unreported > 0 && { unreported }),
     marks: batchMarks(batch),
     passRate: passed + failed === 0 ? undefined : passed / (passed + failed),
     tokens,

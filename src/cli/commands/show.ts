@@ -70,7 +70,7 @@ async function show(context: CommandContext, reference: string, options: ShowOpt
   if (shown.unreadable > 0) process.exitCode = exitCodes.infrastructure;
   if (options.json) {
     const { suite, startedAt, state } = batch;
-    const { notPassed: _, summary, unreadable, left, marks } = shown;
+    const { notPassed: _, summary, superseded, unreadable, left, marks } = shown;
     out.json({
       suite,
       startedAt,
@@ -78,6 +78,7 @@ async function show(context: CommandContext, reference: string, options: ShowOpt
       set: part,
       left,
       ...(marks.length > 0 && { marks }),
+      ...(superseded.length > 0 && { superseded: superseded.length }),
       ...(unreadable > 0 && { unreadable }),
       ...summary,
     });
@@ -121,6 +122,7 @@ export function trialDocument(shown: ShownTrial, wanted: readonly Part[], ledger
     run: { id: run.id, caseId: run.caseId, caseName: run.caseName, variant: run.variant },
     ordinal: trial.ordinal,
     verdict: record.verdict,
+    ...(trial.report === 'superseded' && { superseded: true }),
     failures: failuresOf(record),
     recordBlob: details.record,
   };

@@ -32,6 +32,8 @@ interface ShownBatch {
   summary: BatchSummary<TrialNumbers>;
   /** The finished trials that did not pass, and those whose record cannot be read. */
   notPassed: { trial: StoredTrial; verdict: 'failed' | 'void'; why: string }[];
+  /** Trials that do not count, because the service has other results of them. */
+  superseded: StoredTrial[];
   /** Finished trials whose record cannot be read, so that the tables do not count them. */
   unreadable: number;
   /** Trials without a result. */
@@ -58,7 +60,9 @@ export function readBatch(
   const isWanted = ({ runId }: { runId: string }) => run === undefined || runId === run.id;
   const notPassed: ShownBatch['notPassed'] = [];
   let unreadable = 0;
-  const trials = listTrials(ledger.records, batch.key).filter(isWanted);
+  const all = listTrials(ledger.records, batch.key, 'all').filter(isWanted);
+  const superseded = all.filter(({ report }) => report === 'superseded');
+  const trials = all.filter(({ report }) => report !== 'superseded');
   const listings = listingsOf(ledger, batch.key);
   const listed = trials.flatMap((trial) => {
     const { key, runId, ordinal, verdict } = trial;
@@ -93,7 +97,7 @@ export function readBatch(
   const isFound = facts?.isFound === true;
   const known = fingerprintsOf(ledger.records, batch.key);
   const remarks = [...mixedTexts(known), ...(isFound ? variantTexts(known) : [])];
-  return { batch, run, summary, notPassed, unreadable, left, marks, remarks, isFound };
+  return { batch, run, summary, notPassed, superseded, unreadable, left, marks, remarks, isFound };
 }
 
 /** What the service's ids of variants stand for. A run that was found has no other name for its variant. */
@@ -115,7 +119,7 @@ const narrow = 120;
  * @param width of the terminal, in cells
  */
 export function batchView(
-  { batch, run, summary, notPassed, unreadable, marks, remarks, isFound }: ShownBatch,
+  { batch, run, summary, notPassed, superseded, unreadable, marks, remarks, isFound }: ShownBatch,
   {
     short,
     isLast,
@@ -123,22 +127,12 @@ export function batchView(
     width,
   }: { short: string; isLast: boolean; part?: PartNumber | undefined; width: number },
 ): Printable {
-  const unreported =
-    summary.unreported > 0 ? [text`${plural(summary.unreported, 'result')} not seen at the service`] : [];
   const byPlatform = batch.service === platformService ? [ours('run by the platform')] : [];
   const started = ours(minute(batch.startedAt));
   const ofSet = part ? [text`${part.number} of ${part.of} of ${part.id}`] : [];
   const { commit } = batch;
   const atCommit = commit ? [text`at commit ${commitText(commit)}`] : [];
-  const facts = [
-    text`${batch.suite}`,
-    ...ofSet,
-    started,
-    ...atCommit,
-    ...byPlatform,
-    ...marks.map(ours),
-    ...unreported,
-  ];
+  const facts = [text`${batch.suite}`, ...ofSet, started, ...atCommit, ...byPlatform, ...marks.map(ours)];
   const head = facts.reduce(
     (all, fact) => text`${all}, ${fact}`,
     text`${styled('bold', text`batch ${short}`)}`,
@@ -149,7 +143,11 @@ export function batchView(
   const lines = notPassed.map((one) => notPassedLine(one, words(one.trial), width));
   const [first] = notPassed;
   const hint = first && [styled('dim', text`see one: offsite show ${words(first.trial)}`)];
-  const trials = [...lines, ...passed];
+  const others = superseded.map(
+    (trial) =>
+      text`${styled('dim', ours('–'))} ${styled('bold', words(trial))}  ${ours(`${trial.verdict}, does not count`)}`,
+  );
+  const trials = [...lines, ...passed, ...others];
   const whole = isFound
     ? [styled('dim', text`with what others ran of it: offsite service runs ${batch.id}`)]
     : [];

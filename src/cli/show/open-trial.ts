@@ -21,7 +21,7 @@ export function trialOf(ledger: Ledger, target: Target): ShownTrial {
   if (target.kind === 'trial') return shownTrial(ledger, target);
   const { batch } = target;
   const runs = listRuns(ledger.records, batch.key);
-  const trials = listTrials(ledger.records, batch.key);
+  const trials = listTrials(ledger.records, batch.key, 'all');
   const [trial, ...others] =
     target.kind === 'run' ? trials.filter(({ run }) => run === target.run.key) : trials;
   const run = runs.find(({ key }) => key === trial?.run);

@@ -38,6 +38,7 @@ export function storyOf(shown: ShownTrial): Printable {
   const { record, read } = shown;
   return page([
     headOf(shown),
+    shown.trial.report === 'superseded' ? ours(notCounted) : undefined,
     whySection(record),
     stepsSection(record),
     gradingsSection(record.verdict, shown.gradings),
@@ -54,6 +55,9 @@ export function storyOf(shown: ShownTrial): Printable {
     moreSection(shown),
   ]);
 }
+
+const notCounted =
+  'This result does not count: the service has another one of this trial. `offsite service runs BATCH` shows that one.';
 
 /** How far the last audit got, and what it contradicts. */
 function auditSection({ audit }: ShownTrial): Printable | undefined {

@@ -64,6 +64,8 @@ export interface TrialRow {
   cause?: CauseOfRow | undefined;
   /** Absent if it was never audited. */
   audit?: AuditMark | undefined;
+  /** Set if the service has another result of it, so that this one does not count. */
+  superseded?: true | undefined;
   /** How many attempts began. */
   attempts: number;
   /** When its last attempt began. */

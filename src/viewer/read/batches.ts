@@ -126,7 +126,7 @@ export function trialRow(
   last: ListedAttempt | undefined,
   audit: AuditMark | undefined,
 ): TrialRow {
-  const { key, caseId, caseName, variant, ordinal, state, verdict } = trial;
+  const { key, caseId, caseName, variant, ordinal, state, verdict, report } = trial;
   return {
     key,
     caseId,
@@ -140,6 +140,7 @@ export function trialRow(
     durationMs: last?.endedAt === undefined ? undefined : last.endedAt - last.startedAt,
     cause: state === 'finished' ? causeOfRow(last?.cause as Cause | undefined) : undefined,
     audit,
+    ...(report === 'superseded' && { superseded: true }),
   };
 }
 

@@ -107,6 +107,9 @@ function Found({ page, query }: { page: Page; query: URLSearchParams }) {
           <a href={addressOf(`/trial/${trial.key}`)}>Show the trial's result</a>
         </p>
       )}
+      {trial.superseded && (
+        <p class="note">This result does not count: the service has another one of this trial.</p>
+      )}
       <Why attempts={attempts.length} audit={attempt === undefined ? trial.audit : undefined} />
       <TrialTabs page={page} query={query} />
     </RecordContext.Provider>
