@@ -111,6 +111,17 @@ export class Delivery implements AsyncDisposable {
     this.#loop.wake();
   }
 
+  /** Sends everything that waits at once: the service may answer again. */
+  retry(): void {
+    const { ledger, service } = this.#parts;
+    const queued = ledger.outbox
+      .pending()
+      .filter((one) => one.report === 'queued' && one.service === service);
+    ledger.outbox.hurry(queued.map(({ key }) => key));
+    this.#pausedUntil = 0;
+    this.wake();
+  }
+
   /**
    * Waits until the service shows all results that this loop delivers, but no longer than the grace allows.
    * Resolves with how many it does not show, without those that it refused. Rejects if the signal aborts.
@@ -140,6 +151,9 @@ export class Delivery implements AsyncDisposable {
   /** One round: does what is due. Resolves with the milliseconds until the next round. */
   async #act(signal: AbortSignal): Promise<number> {
     const { ledger, clock, service, batch } = this.#parts;
+    // Only `retry` ends a pause earlier. A longer one than there is comes from a clock that was set back.
+    const pauseMs = this.#pausedUntil - clock.now();
+    if (this.#failures > 0 && pauseMs > 0 && pauseMs <= waits.longest) return pauseMs;
     const limit = this.#failures > 0 ? 1 : atATime;
     const due = ledger.outbox.due({ service, batch, now: clock.now(), limit });
     await Promise.all(due.map((report) => this.#deliver(report, signal)));
@@ -147,9 +161,6 @@ export class Delivery implements AsyncDisposable {
     const { resolve } = this.#round;
     this.#round = Promise.withResolvers<void>();
     resolve();
-    // The pause is part of the round, so that nothing can wake the loop earlier.
-    const pauseMs = Math.min(waits.longest, this.#pausedUntil - clock.now());
-    if (this.#failures > 0 && pauseMs > 0) await clock.sleep(pauseMs, signal);
     return due.length > 0 ? 0 : Math.min(idleMs, Math.max(1, this.#backlog().nextAt - clock.now()));
   }
 
@@ -169,7 +180,8 @@ export class Delivery implements AsyncDisposable {
     const now = clock.now();
     ledger.outbox.become(report.key, state, { answer, nextAt: now + afterMs, version: versionOf() });
     if (state === 'sent' && (this.#isDraining || batch === undefined))
-      this.#lookAt = Math.min(this.#lookAt, this.#isDraining ? now : now + lookMs);
+      // A service that refused it may have another result, which counts then.
+      this.#lookAt = Math.min(this.#lookAt, this.#isDraining || answer !== undefined ? now : now + lookMs);
     observe(report, { state, answer });
   }
 

@@ -151,6 +151,25 @@ describe('the outbox', () => {
       expect(count - (asked[round] ?? 0)).toBeLessThanOrEqual(1);
   });
 
+  test('is sent at once when the service is known to answer again, before others claim what has no result', async () => {
+    await using bench = await loopOver(2, [broken, broken, broken, broken, success]);
+    await nextWait(bench.clock);
+    await bench.passWaits(1);
+    await nextWait(bench.clock);
+    await bench.passWaits(1);
+    expect(await nextWait(bench.clock)).toBeGreaterThan(5_000);
+    expect(bench.ledger.outbox.pending()).toMatchObject([{ report: 'queued' }, { report: 'queued' }]);
+    bench.loop.retry();
+    const states = () => bench.ledger.outbox.pending().map(({ report }) => report);
+    await expect.poll(states).toEqual(['sent', 'sent']);
+  });
+
+  test('is compared at once with a service that refuses a report because the trial has ended', async () => {
+    const conflict = json(409, { _tag: 'Conflict', message: 'Trial 0 has ended.' });
+    await using bench = await loopOver(1, [conflict, success]);
+    await expect.poll(() => bench.ledger.outbox.pending()).toEqual([]);
+  });
+
   test('goes on past a report that is refused for good, which is parked', async () => {
     await using bench = await loopOver(3, [refused, success]);
     expect(await bench.loop.drain(grace, signal)).toBe(0);

@@ -155,8 +155,15 @@ export class Daemon {
       this.#worker.hold();
       this.#intake.abort(new Error('the daemon drains'));
     }
+    const { ledger, service } = this.#parts;
     const running = this.#worker.running().length;
-    return `${this.#mode}: ${running} trials run; the daemon ends when they have ended and are reported`;
+    const { queued, sent } = ledger.outbox.standing(service);
+    const { ok, troubles } = this.#health.health;
+    const waits =
+      ok || queued + sent === 0
+        ? ''
+        : `; ${queued + sent} results wait (${troubles.join('; ')}): it tries a few times more, then ends, and the next start reports them`;
+    return `${this.#mode}: ${running} trials run; the daemon ends when they have ended and are reported${waits}`;
   }
 
   /**
@@ -231,6 +238,8 @@ export class Daemon {
     // Runs that could not start while the engine was down may start now.
     this.#worker.waiting.retry();
     this.#loops.work.wake();
+    // After an outage, others claim again what has no result yet, although it is finished here.
+    this.#delivery?.retry();
   }
 
   /** Ends the daemon when nothing is left to start. */
