@@ -10,7 +10,7 @@ import { detailsOf, type StoredTrial } from '../ledger/trial-rows.ts';
 import { type TrialRecord, voidRecord } from '../record/trial-record.ts';
 import { finishedTrial } from '../trial/report.ts';
 import { notResumable, type OpenBatch, openBatch } from './batch-run.ts';
-import { type Claims, NotClaimed } from './claims.ts';
+import { type Claims, isGone, NotClaimed } from './claims.ts';
 import { lostBatch, type Resumable } from './resume-batch.ts';
 import type { FoundRunDetails } from './specify.ts';
 import { pullSetups } from './start-batch.ts';
@@ -218,7 +218,10 @@ export async function abandonCanceled(
   return ended;
 }
 
-/** Stores a trial as void, with its report. Returns false if another agent has the trial. */
+/**
+ * Stores a trial as void, with its report. Returns false if another agent has the trial. Throws `RUN_GONE`
+ * if the service does not have its run.
+ */
 async function voidTrial(
   trial: StoredTrial,
   model: string,
@@ -234,9 +237,18 @@ async function voidTrial(
     lease.settle();
     return true;
   } catch (error) {
-    if (error instanceof NotClaimed) return false;
-    throw error;
+    if (!(error instanceof NotClaimed)) throw error;
+    if (isGone(error.cause)) throw runGone(trial.runId);
+    return false;
   }
+}
+
+function runGone(run: string): OffsiteError {
+  return new OffsiteError(`the service has no run ${run}, so its open trials cannot be reported`, {
+    code: 'RUN_GONE',
+    kind: 'input',
+    hint: '`--unreported` ends them on this machine only.',
+  });
 }
 
 /** @param hadBegun whether an attempt was interrupted: what the attempt used is lost with its process */

@@ -164,6 +164,11 @@ function notClaimed(refusal: Conflict): NotClaimed {
   return new NotClaimed({ kind: 'held', waitMs }, said, refusal);
 }
 
+/** Whether the service says that it has no such run. A proxy may answer 404 for another reason. */
+export function isGone(error: unknown): boolean {
+  return error instanceof NotFound && error.tag === 'NotFound';
+}
+
 /** A trial as a service knows it. Its `origin` decides what to do while the service cannot be asked. */
 export type ClaimedTrial = Pick<StoredTrial, 'runId' | 'ordinal' | 'origin'>;
 
@@ -221,7 +226,10 @@ export class ServiceClaims implements Claims, AsyncDisposable {
       if (trial.origin === 'planned') return this.#lease(trial, undefined);
       const waitMs = offer === 'unreachable' ? claimAnswers.time.down : this.#downMs;
       const why = { kind: 'unasked', ...(waitMs > 0 && { waitMs }) } as const;
-      throw new NotClaimed(why, `it cannot be claimed now: ${messageOf(error)}`, error);
+      const remedy = isGone(error)
+        ? `; to end it here: offsite data abandon ${trial.runId} --unreported`
+        : '';
+      throw new NotClaimed(why, `it cannot be claimed now: ${messageOf(error)}${remedy}`, error);
     }
   }
 

@@ -71,6 +71,13 @@ export function serviceUrl({ config, env }: Pick<ServiceSettings, 'config' | 'en
   return env.OFFSITE_URL ?? config.service?.url;
 }
 
+/** The name in the ledger of the configured service, which is not opened. */
+export function serviceName(settings: Pick<ServiceSettings, 'config' | 'env'>): string {
+  const url = serviceUrl(settings);
+  // An address that cannot be read is refused when the service is opened.
+  return url ? (URL.parse(url)?.origin ?? url) : embeddedService;
+}
+
 function remoteService(url: string, settings: ServiceSettings): ServiceAccess {
   const { config, env, clock, caBundle, insecureHttp, note } = settings;
   const keyName = config.service?.apiKeyEnv ?? 'OFFSITE_API_KEY';

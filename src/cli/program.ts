@@ -251,6 +251,8 @@ function refuseValueOfFlag(program: Command, argv: readonly string[]): void {
 /** What somebody means who writes a word after a command that takes none. */
 const extraWords: Readonly<Record<string, (word: string) => string>> = {
   'daemon resume': (word) => `offsite resume ${word}`,
+  'daemon pause': (word) => `offsite daemon cancel ${word}, which ends one batch`,
+  'daemon status': (folder) => `--data-folder ${folder}`,
   'service keys create': (word) => `--name ${word}`,
   serve: (word) => `--port ${word}`,
 };

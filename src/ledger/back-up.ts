@@ -1,6 +1,7 @@
 import { createReadStream, existsSync } from 'node:fs';
 import { chmod, copyFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { makeFolder } from '../base/byte-store.ts';
 import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { BlobStore } from './blobs.ts';
@@ -25,7 +26,8 @@ export interface BackedUp {
 
 /**
  * Copies the ledger's current state and all blobs to a new folder, which can be used as a data folder. The
- * folder gets its name when it is complete. Throws `BACKUP_EXISTS` and `BACKUP_FAILED`.
+ * archives of workspaces are not copied. The folder gets its name when it is complete. Throws
+ * `BACKUP_EXISTS` and `BACKUP_FAILED`.
  *
  * @param beside names of further databases of the data folder; those that do not exist are left out
  * @param queue lists files of the data folder's queue
@@ -52,6 +54,7 @@ export async function backUpLedger(
     // We copy the database first: the blobs, listed later, then include all that it refers to.
     records.run('VACUUM INTO ?', join(partial, 'ledger.db'));
     await chmod(join(partial, 'ledger.db'), 0o600);
+    noteNoWorkspaces(join(partial, 'ledger.db'), records.now());
     const others = beside.filter((name) => existsSync(join(dataFolder, name)));
     for (const name of others) copyDatabase(join(dataFolder, name), join(partial, name));
     const databases = ['ledger.db', ...others];
@@ -98,6 +101,12 @@ export async function backUpLedger(
       cause: error,
     });
   }
+}
+
+/** The copy is without the archives of workspaces, so its ledger must not count on them. */
+function noteNoWorkspaces(file: string, now: number): void {
+  using copy = new DatabaseSync(file);
+  copy.prepare("UPDATE workspaces SET removed_at = ? WHERE kind = 'archive' AND removed_at IS NULL").run(now);
 }
 
 /** Copies a file. Returns false if a daemon has started it and removed it meanwhile: the record has it. */

@@ -27,8 +27,6 @@ export interface CheckedLedger {
   /** Archives of workspaces that are read, and those that are damaged or missing. */
   workspaces: number;
   brokenWorkspaces: Reference[];
-  /** How many archives the ledger knows in a folder that has none of them, as in every backup. */
-  absentWorkspaces: number;
   /** Whether the ledger has no batch, although there are blobs: it may not be the one they belong to. */
   empty: boolean;
   /** How many blobs nothing needs: a crash leaves some, and so do trials that are still running. */
@@ -56,7 +54,6 @@ export async function checkLedger(
     unknown: [],
     workspaces: 0,
     brokenWorkspaces: [],
-    absentWorkspaces: 0,
     empty: false,
     beside: beside
       .map((name) => ({ name, file: join(dataFolder, name) }))
@@ -88,18 +85,13 @@ export async function checkLedger(
   found.missing = [...needed.values()].filter(({ sha256 }) => !stored.has(sha256));
   found.empty = stored.size > 0 && hasNoBatch(records);
   compareRecords(records, blobs, found);
-  let missing = 0;
   for (const archive of records.all(archives)) {
     signal.throwIfAborted();
     found.workspaces++;
     const [sha256, what] = [String(archive.sha256), String(archive.what)];
     const state = await workspaces.verify(sha256);
-    if (state === 'missing') missing++;
     if (state !== 'whole') found.brokenWorkspaces.push({ sha256, what });
   }
-  // A backup has no workspaces. One that is lost alone is damage; a folder without any is probably a backup.
-  if (missing > 0 && missing === found.workspaces)
-    return { ...found, workspaces: 0, brokenWorkspaces: [], absentWorkspaces: missing };
   return found;
 }
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { abandonCanceled } from '../../src/agent/abandon-batch.ts';
 import { type ClaimedTrial, NotClaimed, ServiceClaims } from '../../src/agent/claims.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { claimAnswers, serviceDescription } from '../../src/bounds/service.ts';
@@ -227,10 +228,20 @@ test('a service that answers 404 is asked again what it offers; a run that it do
   const { why, message } = await reasonOf(claims.acquire(unknown, signal));
   expect(why).toEqual({ kind: 'unasked' });
   expect(message).toContain('There is no run run_unknown');
+  expect(message).toContain('offsite data abandon run_unknown --unreported');
   expect(service.asked.filter((path) => path === 'openapi.json')).toHaveLength(2);
   // Other runs are not held up by that.
   using lease = await claims.acquire(found(), signal);
   expect(lease.number).toBe(1);
+});
+
+test('a run that the service has lost is not abandoned as if others had it', async () => {
+  const trial = { key: 1, ordinal: 0, runId: 'run_unknown', batchId: 'b', caseName: 'c', memory: '{}' };
+  const parts = { claims: claimsOf('a'), clock, unreported: false };
+  await expect(abandonCanceled([trial as never], parts as never, signal)).rejects.toMatchObject({
+    code: 'RUN_GONE',
+    hint: expect.stringContaining('--unreported'),
+  });
 });
 
 test('while a proxy answers 404 for a service that granted claims, found trials wait, for an hour at most', async () => {

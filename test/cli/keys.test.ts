@@ -61,6 +61,14 @@ test('a key of the folder of the server that commands use here is made without a
   await serving.ended;
 });
 
+test('keys are listed without a further word', async () => {
+  using place = openPlace();
+  await offsite(place, ['service', 'keys', 'create', '--for', 'read', '--name', 'viewer']);
+  const bare = await offsite(place, ['service', 'keys', '--data-folder', place.dataFolder]);
+  expect([bare.exitCode, bare.stdout]).toEqual([0, expect.stringMatching(/^key .*\nkey_\S+ .* viewer /)]);
+  expect(bare.stdout).toBe((await offsite(place, ['service', 'keys', 'list'])).stdout);
+});
+
 test('keys and the outbox of a folder that does not exist are refused, and it is not made', async () => {
   using place = openPlace();
   const { dataFolder: folder } = place;

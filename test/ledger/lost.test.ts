@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { backUpLedger } from '../../src/ledger/back-up.ts';
@@ -164,7 +165,7 @@ test('a workspace that is damaged is found', async () => {
   ]);
 });
 
-test('a good backup, which has no workspaces, passes its check', async () => {
+test('a good backup passes its check, also when new trials have left workspaces in it', async () => {
   using place = openPlace();
   const dataFolder = join(place.folder, 'backup');
   {
@@ -176,9 +177,54 @@ test('a good backup, which has no workspaces, passes its check', async () => {
     ledger.workspaces.keep(1, { kind: 'archive', sha256, byteSize: 10, storedSize: 10 } as never);
     await backUpLedger(ledger, dataFolder, signal);
   }
-  const { exitCode, stdout } = await offsite(place, ['data', 'check'], { dataFolder });
-  expect(exitCode, stdout).toBe(0);
-  expect(stdout).toMatch(/^without 1 workspace, as a backup is.*\nthe ledger is whole/);
+  const check = () => offsite(place, ['data', 'check'], { dataFolder });
+  expect(await check()).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^the ledger is whole/) });
+  {
+    using restored = new Ledger(dataFolder, systemClock);
+    const next = restored.batches.add({
+      service: 'there',
+      id: 'batch_2',
+      suite: 'S',
+      file: undefined,
+      runs: [{ id: 'run_2', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v' }],
+    });
+    const trial = queueTrial(restored, next.key, 0);
+    const { sha256 } = await restored.workspaces.store(Readable.from([Buffer.from('another')]));
+    restored.workspaces.keep(trial, { kind: 'archive', sha256, byteSize: 7, storedSize: 7 } as never);
+  }
+  expect(await check()).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringMatching(/^the ledger is whole: .* and 1 workspace read/),
+  });
+});
+
+test('results for another service than the configured one are not sent, and that is said', async () => {
+  using place = openPlace();
+  const dataFolder = await withResult(place);
+  const send = () => offsite(place, ['data', 'outbox', 'send']);
+  expect(await send()).toMatchObject({ exitCode: 0, stdout: 'nothing waits to be reported\n' });
+  {
+    using ledger = new Ledger(dataFolder, systemClock);
+    ledger.outbox.become(1, 'queued');
+  }
+  const { exitCode, stdout, stderr } = await send();
+  expect([exitCode, stdout]).toEqual([2, '']);
+  expect(stderr).toContain(
+    '1 result is for the service there, and here the embedded service is configured: not sent',
+  );
+  expect(stderr).toContain('--config');
+  expect(readdirSync(dataFolder)).not.toContain('service.db');
+});
+
+test("what a prune leaves of the service's own batches is said", async () => {
+  using place = openPlace();
+  await withResult(place);
+  const prune = () => offsite(place, ['data', 'prune', '--older-than', '1d', '--dry-run']);
+  expect((await prune()).stderr).not.toContain('service.db');
+  await offsite(place, ['service', 'keys', 'create', '--for', 'read']);
+  expect((await prune()).stderr).toMatch(
+    /^kept service\.db \(.*B\): the batches of the embedded service stay/m,
+  );
 });
 
 test("the check reads the service's database too", async () => {

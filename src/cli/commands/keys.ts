@@ -10,13 +10,16 @@ import { openService, type Service } from '../../service/service.ts';
 import { table } from '../../text/fit.ts';
 import { CommandContext } from '../context.ts';
 import { withConfigAndData } from '../options.ts';
+import type { CommonOptions } from '../settings.ts';
 import { openTerminal } from '../terminal.ts';
 
 export function keysCommand() {
-  const keys = new Command('keys').description(
-    'API keys of the embedded service, in the data folder of this machine',
-  );
-  for (const command of [createCommand(), listCommand(), revokeCommand()]) keys.addCommand(command);
+  const keys = withConfigAndData(new Command('keys'))
+    .description('API keys of the embedded service, in the data folder of this machine: list them')
+    .option('--json', 'print one JSON document on stdout')
+    .action(list);
+  for (const command of [createCommand(), listCommand(), revokeCommand()])
+    keys.addCommand(command as unknown as Command);
   return keys;
 }
 
@@ -102,26 +105,26 @@ function listCommand() {
   return withConfigAndData(new Command('list'))
     .description('list the keys, without their secrets')
     .option('--json', 'print one JSON document on stdout')
-    .action((options) =>
-      withEmbedded(options, async (service, context) => {
-        const { out } = openTerminal();
-        await warnOfOtherService(context);
-        const keys = service.listKeys();
-        if (options.json) out.json(keys);
-        else {
-          const rows = keys.map((key) => [
-            key.id,
-            key.organization,
-            key.name ?? '',
-            key.start ? `${key.start}…` : '',
-            key.revokedAt === null ? 'active' : 'revoked',
-            key.permissions.length === permissions.length ? 'everything' : key.permissions.join(', '),
-          ]);
-          const titles = ['key', 'organization', 'name', 'start', 'state', 'permissions'];
-          out.print(table(titles, rows));
-        }
-      }),
-    );
+    .action(list);
+}
+
+function list(options: CommonOptions): Promise<void> {
+  return withEmbedded(options, async (service, context) => {
+    const { out } = openTerminal();
+    await warnOfOtherService(context);
+    const keys = service.listKeys();
+    if (options.json) return out.json(keys);
+    const rows = keys.map((key) => [
+      key.id,
+      key.organization,
+      key.name ?? '',
+      key.start ? `${key.start}…` : '',
+      key.revokedAt === null ? 'active' : 'revoked',
+      key.permissions.length === permissions.length ? 'everything' : key.permissions.join(', '),
+    ]);
+    const titles = ['key', 'organization', 'name', 'start', 'state', 'permissions'];
+    out.print(table(titles, rows));
+  });
 }
 
 function revokeCommand() {

@@ -1,3 +1,5 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import { Command } from '@commander-js/extra-typings';
 import { queuedFiles } from '../../agent/daemon/ticket.ts';
 import { systemClock } from '../../base/clock.ts';
@@ -61,7 +63,9 @@ export function backUpCommand() {
 
 export function pruneCommand() {
   return withConfigAndData(new Command('prune'))
-    .description('remove old batches that are completely reported; unreported batches stay')
+    .description(
+      'remove old batches that are completely reported; unreported batches stay, and so does what a service of this folder has',
+    )
     .requiredOption('--older-than <time>', 'how long ago the batches ended: 30d, 12h', age)
     .option('--dry-run', 'only count what would be removed')
     .option('--json', 'print one JSON document on stdout')
@@ -82,6 +86,11 @@ export function pruneCommand() {
           err.print(
             `kept ${plural(pruned.young, 'blob')} (${size(pruned.youngBytes)}) that nothing needs now: they are not a day ` +
               'old, and a trial that runs may need them. The first prune after that removes them',
+          );
+        const ofService = statSync(join(ledger.dataFolder, serviceDatabase), { throwIfNoEntry: false });
+        if (ofService)
+          err.print(
+            `kept ${serviceDatabase} (${size(ofService.size)}): the batches of the embedded service stay, and nothing removes them`,
           );
         if (pruned.spared > 0)
           err.print(
@@ -167,11 +176,6 @@ function described(found: CheckedLedger): Content {
     'A backup may have what is damaged or missing: copy its blobs/, or its database, over this one.';
   return stack([
     ...findings,
-    ...(found.absentWorkspaces > 0
-      ? [
-          text`without ${plural(found.absentWorkspaces, 'workspace')}, as a backup is: \`trial regrade\` needs them`,
-        ]
-      : []),
     isSound(found) ? text`the ledger is whole: ${counted}` : text`${counted}\n${advice}`,
   ]);
 }

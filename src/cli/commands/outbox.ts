@@ -3,9 +3,10 @@ import { Command, InvalidArgumentError } from '@commander-js/extra-typings';
 import { deliverLeftovers } from '../../agent/delivery.ts';
 import { reconcileEarlier } from '../../agent/reconcile.ts';
 import { platformSender } from '../../agent/sender.ts';
+import { serviceName } from '../../api/service-access.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { platformService } from '../../ledger/platform.ts';
+import { embeddedService, platformService } from '../../ledger/platform.ts';
 import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import { printableJson } from '../../text/escape.ts';
 import { table } from '../../text/fit.ts';
@@ -109,9 +110,16 @@ function list(options: CommonOptions): Promise<void> {
 async function send(options: CommonOptions): Promise<void> {
   await using context = CommandContext.open(options);
   const { signal } = context.interruption();
+  const { note } = context;
+  const { outbox } = context.ledger();
+  const name = serviceName(context);
+  const others = outbox.pending().filter((report) => !isFor(name, report));
+  if (outbox.pending().length === others.length && outbox.runs(name, 'shown').length === 0) {
+    if (others.length > 0) throw forOthers(others, name);
+    return print([], options.json);
+  }
   const reporting = await context.reporting();
   const { ledger, service, clock } = reporting;
-  const { note } = context;
   const again = await reconcileEarlier(service, { ...reporting, note }, signal).catch((error: unknown) => {
     signal.throwIfAborted();
     return { error };
@@ -124,9 +132,35 @@ async function send(options: CommonOptions): Promise<void> {
   }
   const left = ledger.outbox.pending();
   print(left, options.json);
+  if (others.length > 0) note(forOthers(others, name).message);
   // Without the service's records, nobody knows whether it has what it accepted.
   if (typeof again === 'object') throw again.error;
   if (left.length > 0 || again > 0) process.exitCode = exitCodes.infrastructure;
+}
+
+/** The embedded service of this process takes platform batches too. */
+function isFor(name: string, { service }: StoredTrial): boolean {
+  return service === name || (name === embeddedService && service === platformService);
+}
+
+/** The error about results that are not for the configured service. */
+function forOthers(others: readonly StoredTrial[], name: string): OffsiteError {
+  const services = [...new Set(others.map(({ service }) => service))].map(placeOf);
+  const are = `${plural(others.length, 'result')} ${others.length === 1 ? 'is' : 'are'}`;
+  return new OffsiteError(
+    `${are} for ${services.join(' and ')}, and here ${placeOf(name)} is configured: not sent`,
+    {
+      code: 'RESULTS_FOR_ANOTHER_SERVICE',
+      kind: 'input',
+      hint: 'Name the configuration of that service with --config, or set OFFSITE_URL and OFFSITE_API_KEY.',
+    },
+  );
+}
+
+function placeOf(service: string): string {
+  return service === embeddedService || service === platformService
+    ? 'the embedded service'
+    : `the service ${service}`;
 }
 
 async function withLedger(options: CommonOptions, work: (ledger: Ledger) => void): Promise<void> {

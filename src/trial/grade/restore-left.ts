@@ -18,7 +18,8 @@ export function obstacleOf(
   store: Pick<Workspaces, 'has'>,
 ): string | undefined {
   if (kept === undefined) return 'what it left was not kept';
-  if (kept.removedAt !== undefined) return 'what it left was removed to free disk space';
+  if (kept.removedAt !== undefined)
+    return 'what it left was removed to free disk space, or was not copied to this backup';
   if (kept.kind === 'archive' && !store.has(kept.name ?? ''))
     return 'the archive of its workspace is missing';
   // A record of somebody else may say any size.

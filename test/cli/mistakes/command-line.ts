@@ -58,6 +58,20 @@ export const inTheCommandLine: readonly Mistake[] = [
     ],
   },
   {
+    mistake: 'a batch that is paused with the command that pauses the daemon',
+    args: ['daemon', 'pause', 'batch_1'],
+    printed: [
+      "error: offsite daemon pause takes no 'batch_1'",
+      '(Did you mean offsite daemon cancel batch_1, which ends one batch?)',
+      help,
+    ],
+  },
+  {
+    mistake: 'a daemon that is asked for by the name of its data folder',
+    args: ['daemon', 'status', 'd1'],
+    printed: ["error: offsite daemon status takes no 'd1'", '(Did you mean --data-folder d1?)', help],
+  },
+  {
     mistake: 'a suite for the daemons of a service, queued for the daemon of this folder',
     args: ['daemon', 'enqueue', 'suite.yaml', '--for-daemons'],
     printed: [
