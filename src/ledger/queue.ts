@@ -2,7 +2,7 @@ import type { BatchKey, RunKey, StoredRun, TrialKey } from './batches.ts';
 import { noteDeath } from './crashes.ts';
 import { platformLock, platformService } from './platform.ts';
 import type { Records, Value } from './records.ts';
-import { fromTrials, type StoredTrial, storedTrials } from './trial-rows.ts';
+import { fromRuns, type StoredTrial, storedTrials } from './trial-rows.ts';
 import { finishAbove, queueTrials, reopen, takeBack } from './trial-states.ts';
 
 /** A run as the service describes it, with the ordinals of its trials. */
@@ -89,12 +89,13 @@ export class Queue {
     const { trials = [], runs = [], variants = [] } = except;
     return storedTrials(
       this.#records,
-      `${isWaiting}
+      // Chosen without their reports: SQLite would read those of all that are queued.
+      `WHERE trials.key IN (SELECT trials.key ${fromRuns} ${isWaiting}
          AND trials.key NOT IN (SELECT value FROM json_each(?5))
          AND runs.key NOT IN (SELECT value FROM json_each(?6))
          AND json_array(batches.key, runs.variant, runs.variant_index)
            NOT IN (SELECT value FROM json_each(?7))
-       ORDER BY trials.key LIMIT ?8`,
+       ORDER BY trials.key LIMIT ?8) ORDER BY trials.key`,
       ...valuesOf(scope),
       JSON.stringify([...trials]),
       JSON.stringify([...runs]),
@@ -105,7 +106,7 @@ export class Queue {
 
   /** How many trials are queued. */
   count(scope: QueueScope): number {
-    const counted = `SELECT count(*) AS count ${fromTrials} ${isWaiting}`;
+    const counted = `SELECT count(*) AS count ${fromRuns} ${isWaiting}`;
     return Number(this.#records.get(counted, ...valuesOf(scope))?.count);
   }
 
@@ -114,7 +115,7 @@ export class Queue {
     const keys = JSON.stringify(trials);
     return this.#records
       .select<{ key: TrialKey }>(
-        `SELECT trials.key ${fromTrials} ${isWaiting} AND trials.key IN (SELECT value FROM json_each(?5))`,
+        `SELECT trials.key ${fromRuns} ${isWaiting} AND trials.key IN (SELECT value FROM json_each(?5))`,
         ...valuesOf(scope),
         keys,
       )
@@ -125,7 +126,7 @@ export class Queue {
   runs(scope: QueueScope, limit: number): QueuedRun[] {
     return this.#records.select(
       `SELECT batches.id AS batch, batches.suite, runs.id AS run, runs.case_id AS "case", count(*) AS trials
-         ${fromTrials} ${isWaiting}
+         ${fromRuns} ${isWaiting}
        GROUP BY runs.key ORDER BY min(trials.key) LIMIT ?5`,
       ...valuesOf(scope),
       limit,
@@ -135,7 +136,7 @@ export class Queue {
   /** The runs with trials that are queued or running, oldest first. */
   openRuns(scope: QueueScope): Pick<StoredTrial, 'batchId' | 'runId' | 'origin' | 'suite'>[] {
     return this.#records.select(
-      `SELECT batches.id AS batch_id, batches.suite, runs.id AS run_id, runs.origin ${fromTrials} ${isInScope}
+      `SELECT batches.id AS batch_id, batches.suite, runs.id AS run_id, runs.origin ${fromRuns} ${isInScope}
          AND trials.state <> 'finished' AND trials.withdrawn IS NULL GROUP BY runs.key ORDER BY runs.key`,
       ...valuesOf(scope),
     );
@@ -217,7 +218,7 @@ export class Queue {
     const records = this.#records;
     const attempts = records.all(
       `SELECT attempts.key, attempts.trial FROM attempts WHERE attempts.ended_at IS NULL AND attempts.trial IN
-         (SELECT trials.key ${fromTrials} ${isInScope} AND (?5 IS NULL OR trials.key = ?5))`,
+         (SELECT trials.key ${fromRuns} ${isInScope} AND (?5 IS NULL OR trials.key = ?5))`,
       ...valuesOf(scope),
       trial ?? null,
     );

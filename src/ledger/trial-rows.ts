@@ -64,22 +64,26 @@ export const reportState = `coalesce(reports.state, CASE
   WHEN trials.state = 'finished' AND trials.withdrawn = 'elsewhere' THEN 'taken' END)`;
 
 const columns = `trials.key, trials.ordinal, trials.run, trials.state, trials.verdict, trials.result,
-  trials.finished_at, runs.batch, runs.id AS run_id, runs.task_index, runs.case_id, runs.case_name, runs.variant,
-  runs.variant_index, runs.setup, runs.origin, runs.memory, batches.id AS batch_id, batches.service, batches.suite,
-  ${reportState} AS report, reports.sent, reports.tries, reports.next_at, reports.since, reports.answer,
-  reports.lease, reports.refused`;
+  trials.finished_at AS finishedAt, runs.batch, runs.id AS runId, runs.task_index AS taskIndex,
+  runs.case_id AS caseId, runs.case_name AS caseName, runs.variant, runs.variant_index AS variantIndex, runs.setup,
+  runs.origin, runs.memory, batches.id AS batchId, batches.service, batches.suite, ${reportState} AS report,
+  reports.sent, reports.tries, reports.next_at AS nextAt, reports.since, reports.answer, reports.lease,
+  reports.refused`;
 
-export const fromTrials = `FROM trials JOIN runs ON runs.key = trials.run
-  JOIN batches ON batches.key = runs.batch LEFT JOIN reports ON reports.trial = trials.key`;
+export const fromRuns = `FROM trials JOIN runs ON runs.key = trials.run
+  JOIN batches ON batches.key = runs.batch`;
+
+export const fromTrials = `${fromRuns} LEFT JOIN reports ON reports.trial = trials.key`;
 
 /** @param which the SQL after {@link fromTrials}: which trials, in which order */
 export function storedTrials(records: Records, which: string, ...values: Value[]): StoredTrial[] {
-  return records
-    .select<Omit<StoredTrial, 'sent'> & { sent?: number }>(
-      `SELECT ${columns} ${fromTrials} ${which}`,
-      ...values,
-    )
-    .map((row) => ({ ...row, sent: row.sent === 1 }));
+  const rows = records.all(`SELECT ${columns} ${fromTrials} ${which}`, ...values);
+  // In place, because there may be very many.
+  for (const row of rows) {
+    for (const name in row) if (row[name] === null) row[name] = undefined;
+    row.sent = row.sent === 1;
+  }
+  return rows as unknown as StoredTrial[];
 }
 
 /** A trial, even if it is finished; undefined if the ledger has none with the key. */
