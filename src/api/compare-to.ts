@@ -22,6 +22,29 @@ export interface OlderSide {
   changed: ReadonlyMap<string, readonly string[]>;
 }
 
+/** Results that can be compared with nothing, though that is wanted. */
+export interface NotCompared {
+  whyNot: string;
+}
+
+/** The codes of errors that say that there is nothing to compare with, though the name is right. */
+const nothingToCompare = ['VARIANTS_DIFFER', 'CASES_DIFFER', 'BASELINES_EMPTY', 'NONE_FINISHED'];
+
+/**
+ * The same as {@link olderSide}, for trials that have begun and are to end whether or not they can be compared.
+ * Throws only if there is no batch of that name, or no baselines at all.
+ */
+export async function olderSideIfAny(
+  ...[context, name, plan, signal]: Parameters<typeof olderSide>
+): Promise<OlderSide | NotCompared> {
+  try {
+    return await olderSide(context, name, plan, signal);
+  } catch (error) {
+    if (!(error instanceof OffsiteError && nothingToCompare.includes(error.code))) throw error;
+    return { whyNot: error.message };
+  }
+}
+
 /**
  * What `--compare-to` names: a batch; with `last`, the last finished batch of the suite; with `baseline`, the
  * service's baselines of the plan's cells. Throws an input error before anything runs if a comparison would
@@ -171,7 +194,7 @@ function lastOfSuite(
     note(`not compared with ${batch.id}, which is newer: ${whyNot(batch)}`);
   if (!last)
     throw new OffsiteError(`the data folder has no finished batch of the suite ${name} to compare with`, {
-      code: 'BATCH_UNKNOWN',
+      code: 'NONE_FINISHED',
       kind: 'input',
       hint:
         'A batch that replays, or that lacks cases of this run, does not count. Run the suite once without ' +

@@ -14,17 +14,21 @@ export interface RegressionGates {
 /** How many cases a message names. */
 const named = 5;
 
-/** The exit code of the gates: one fails, or no case is compared, so that they have nothing to judge. */
-export function exitCodeOfGates(compared: ComparedBatches, gates: RegressionGates): number {
-  if (judgesNothing(compared, gates)) return exitCodes.infrastructure;
+/** The exit code of the gates: one fails, or nothing is compared, so that they have nothing to judge. */
+export function exitCodeOfGates(compared: ComparedBatches | undefined, gates: RegressionGates): number {
+  if (!hasGate(gates)) return exitCodes.done;
+  if (!compared || judgesNothing(compared)) return exitCodes.infrastructure;
   const isWorse = gates.failOnRegression === true && worseIn(compared).length > 0;
   const isLost = gates.failOnCaseRegression === true && lostIn(compared).length > 0;
   return isWorse || isLost ? exitCodes.belowThreshold : exitCodes.done;
 }
 
-function judgesNothing({ comparisons }: ComparedBatches, gates: RegressionGates): boolean {
-  const isAsked = gates.failOnRegression === true || gates.failOnCaseRegression === true;
-  return isAsked && comparisons.every(({ difference }) => difference.cases === 0);
+function hasGate({ failOnRegression, failOnCaseRegression }: RegressionGates): boolean {
+  return failOnRegression === true || failOnCaseRegression === true;
+}
+
+function judgesNothing({ comparisons }: ComparedBatches): boolean {
+  return comparisons.every(({ difference }) => difference.cases === 0);
 }
 
 /** What to say before a run whose gate can hardly fail, or not at all; undefined if it can. */
@@ -50,12 +54,17 @@ export function regressionLines(
   before: string,
   gates: RegressionGates,
 ): Printable[] {
-  if (judgesNothing(compared, gates)) return [nothingToJudge(compared, before)];
+  if (hasGate(gates) && judgesNothing(compared)) return [nothingToJudge(compared, before)];
   const { failOnRegression, failOnCaseRegression } = gates;
   return [
     ...(failOnRegression ? [regressionLine(compared, before, failOnCaseRegression === true)] : []),
     ...(failOnCaseRegression ? [caseRegressionLine(compared, before)] : []),
   ];
+}
+
+/** Why results are not compared at all, though that is wanted. */
+export function notComparedLine(whyNot: string, gates: RegressionGates): Printable {
+  return text`not compared: ${whyNot}${ours(hasGate(gates) ? ', so no regression can be judged' : '')}`;
 }
 
 function regressionLine(compared: ComparedBatches, before: string, hasCaseGate: boolean): Printable {

@@ -43,6 +43,47 @@ test('resume writes and compares results as run does', async () => {
   expect(readFileSync(join(place.folder, 'resumed.html'), 'utf8')).toMatch(/^<!doctype html>/);
 });
 
+test('of several batches, resume compares each and reports each in files of its own', async () => {
+  using place = openPlace();
+  const slow = { verify: 'true', variables: { act: 'sleep "$SLOW"' } };
+  const sandbox = { passEnv: ['SLOW'] };
+  const suiteOf = (id: string) => place.suite({ cases: [{ id, ...slow }], sandbox });
+  const env = { SLOW: '0' };
+  const first = await offsite(place, ['run', suiteOf('one'), '--json'], { env });
+  const { batchId } = JSON.parse(first.stdout);
+
+  const stopped = async (id: string, signal: 'SIGTERM' | 'SIGKILL'): Promise<string> => {
+    const running = start(place, ['run', suiteOf(id)], { env: { SLOW: '600' } });
+    const [, batch = ''] = await running.printed(/batch (\S+): 1 trial/);
+    running.kill(signal);
+    await running.ended;
+    return batch;
+  };
+  const killed = await stopped('one', 'SIGKILL');
+  const canceled = await stopped('one', 'SIGTERM');
+  const others = await stopped('another', 'SIGTERM');
+
+  const files = ['--junit', 'resumed.xml', '--html', 'resumed.html'];
+  const gate = ['--compare-to', batchId, '--fail-on-case-regression'];
+  const resumed = await offsite(place, ['resume', ...files, ...gate], { env });
+  for (const batch of [killed, canceled])
+    expect(resumed.stderr).toContain(
+      `${batch}: no case regression: no case that always passed in ${batchId}`,
+    );
+  expect(resumed.stderr).toContain(
+    `${others}: not compared: ${batchId} has no case of this suite with a verdict`,
+  );
+  // Its gate has judged nothing.
+  expect(resumed.exitCode, resumed.stderr).toBe(3);
+  const reported = ['resumed.xml', 'resumed-2.xml', 'resumed-3.xml'].map((file) =>
+    readFileSync(join(place.folder, file), 'utf8'),
+  );
+  const all = [killed, canceled, others];
+  expect(reported.map((xml) => all.find((batch) => xml.includes(batch))).toSorted()).toEqual(all.toSorted());
+  expect(resumed.stderr).toMatch(/^resumed-3\.xml: batch_/m);
+  expect(await offsite(place, ['resume', ...gate], { env })).toMatchObject({ exitCode: 0 });
+});
+
 test('options for results that lack another one are refused by both commands', async () => {
   using place = openPlace();
   for (const command of [['run', 'suite.yaml'], ['resume']]) {

@@ -27,7 +27,7 @@ export async function commandsOf(script: string): Promise<{ commands: string[][]
   const { stderr } = await execa('/bin/bash', ['--noprofile', '--norc', '-c', `${recorder}\n${script}`], {
     cwd: folder.path,
     extendEnv: false,
-    env: { RECORDED: recorded, HOME: folder.path, GITHUB_PATH: '/dev/null' },
+    env: { RECORDED: recorded, HOME: folder.path, OFFSITE_HOME: folder.path, GITHUB_PATH: '/dev/null' },
     reject: false,
     stdin: 'ignore',
     timeout: 30_000,

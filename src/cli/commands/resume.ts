@@ -4,7 +4,7 @@ import { deliverLeftovers } from '../../agent/delivery.ts';
 import { reconcileEarlier } from '../../agent/reconcile.ts';
 import type { Resumable } from '../../agent/resume-batch.ts';
 import { planOfAny, resumeAny } from '../../agent/run-set.ts';
-import { type OlderSide, olderSide } from '../../api/compare-to.ts';
+import { type NotCompared, type OlderSide, olderSideIfAny } from '../../api/compare-to.ts';
 import { canceledHere, chosenToResume, nameOf, requirePlanned } from '../../api/resume.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
@@ -87,13 +87,14 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   const check = (what: Resumable) =>
     requirePlanned(nameOf(what), planOfAny(what, ledger), runners, revision, progress.note);
   const wanted = await passingCheck(others, check, progress.note);
-  const older = await olderSideOf(wanted, options, context, signal);
-  const printing = { context, workshop, progress, options, older, signal };
+  const older = await olderSidesOf(wanted, options, context, signal);
+  const printing = { context, workshop, progress, options, signal };
   if (wanted.length > 0) context.noteLimits();
   const results: BatchResults[] = [];
   const open = [...wanted];
   const unfinished = {
     ...printing,
+    older: [...older.values()].find((side) => 'compare' in side),
     finished: () => results.map(({ summary }) => summary),
     work: () => open.map((what) => ({ plan: planOfAny(what, ledger), batches: batchesOf(what, ledger) })),
     isList: true,
@@ -113,7 +114,8 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
         const [first, ...more] = resumed.batches.map((one) => finishedSummary(one, workshop, details));
         if (first) {
           const summary = what.kind === 'set' ? mergedSummary([first, ...more], what.set.id) : first;
-          results.push({ summary, batches: [first, ...more], title: titleOf(summary, before) });
+          const title = titleOf(summary, before);
+          results.push({ summary, batches: [first, ...more], older: older.get(what), title });
         }
         left += resumed.left.length;
         for (const part of resumed.left) progress.note(leftText(nameOf(what), part));
@@ -197,22 +199,21 @@ async function passingCheck(
   return can;
 }
 
-/** What `--compare-to` names. Throws an `input` error unless one batch or set is resumed. */
-async function olderSideOf(
+/** What `--compare-to` names, for each batch and set. Throws, before anything runs, if there is none. */
+async function olderSidesOf(
   wanted: readonly Resumable[],
   { compareTo }: ResumeOptions,
   context: CommandContext,
   signal: AbortSignal,
-): Promise<OlderSide | undefined> {
-  const [first, ...more] = wanted;
-  if (compareTo === undefined || !first) return undefined;
-  const plan = planOfAny(first, context.ledger());
-  if (plan && more.length === 0) return olderSide(context, compareTo, plan, signal);
-  throw new OffsiteError(`--compare-to is for one batch, and ${wanted.length} are to be resumed`, {
-    code: 'BATCH_NEEDED',
-    kind: 'input',
-    hint: 'Name one: offsite resume BATCH --compare-to OTHER. `offsite data batches` lists them.',
-  });
+): Promise<Map<Resumable, OlderSide | NotCompared>> {
+  const sides = new Map<Resumable, OlderSide | NotCompared>();
+  if (compareTo === undefined) return sides;
+  for (const what of wanted) {
+    const plan = planOfAny(what, context.ledger());
+    const side = plan && (await olderSideIfAny(context, compareTo, plan, signal));
+    sides.set(what, side ?? { whyNot: 'the batch was started without a plan' });
+  }
+  return sides;
 }
 
 /** `, of evals/suite.yaml at commit 1f2e3d4, begun 3 h ago`: the job may be of another suite or commit. */

@@ -138,9 +138,9 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
     if (event.kind === 'started') begun.push(event.batchId);
     progress.event(event);
   };
-  const printing = { context, workshop, progress, options, older, signal };
+  const printing = { context, workshop, progress, options, signal };
   const work = () => [{ plan, batches: storedBatches(begun, workshop) }];
-  const unfinished = { ...printing, work, finished: () => [] };
+  const unfinished = { ...printing, older, work, finished: () => [] };
   using _saving = saveWhenInterrupted(unfinished, signal);
   let finished: FinishedRun;
   try {
@@ -166,6 +166,7 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
   const results = {
     summary,
     batches: [first, ...more],
+    older,
     below: rates && preciseRatesText(rates, batchIdsOf(finished)),
     members: { rates, ...(leftOut.length > 0 && { leftOut }) },
   };

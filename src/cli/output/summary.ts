@@ -212,9 +212,7 @@ export function summaryOf<Texts extends object>(
 type Times = Pick<BatchSummary, 'startedAt' | 'finishedAt' | 'steady'>;
 
 /** From the first start to the last end, by a clock that nobody can set if all have the same one. */
-export function elapsedOf(
-  parts: readonly Times[],
-): Times & Pick<BatchSummary, 'elapsedMs' | 'elapsedIsAbout'> {
+function elapsedOf(parts: readonly Times[]): Times & Pick<BatchSummary, 'elapsedMs' | 'elapsedIsAbout'> {
   const starts = parts.flatMap(({ startedAt }) => startedAt ?? []);
   const ends = parts.flatMap(({ finishedAt }) => finishedAt ?? []);
   if (starts.length === 0 || ends.length === 0) return {};

@@ -25,6 +25,8 @@ import { type AnySummary, writePages, writeReports } from './write-results.ts';
 interface Unfinished extends Omit<PrintParts, 'signal'> {
   /** All that the command works on, with the batches that were started by now. */
   work(): Omit<UnfinishedWork, 'thrown'>[];
+  /** What the results would be compared with. */
+  older?: OlderSide | undefined;
   /** The results of what is finished. */
   finished(): readonly AnySummary[];
   /** Whether the JSON document is a list. */

@@ -11,7 +11,8 @@ export function withResults<Arguments extends unknown[], Options extends OptionV
   return command
     .option(
       '--fail-under <rate>',
-      'exit 1 when the pass rate of a batch or a set is below this (0 to 1)',
+      'exit 1 when the pass rate of a batch or a set is below this (0 to 1); void trials are left out of it, ' +
+        'and any void trial ends with 3',
       rate,
     )
     .option('--html <file>', 'also write the batch as one page, as `offsite export --html` does')

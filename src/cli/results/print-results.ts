@@ -1,4 +1,4 @@
-import type { OlderSide } from '../../api/compare-to.ts';
+import type { NotCompared, OlderSide } from '../../api/compare-to.ts';
 import type { Workshop } from '../../api/context.ts';
 import type { ComparedBatches } from '../../comparison/comparison.ts';
 import type { Reference } from '../../comparison/side.ts';
@@ -13,7 +13,7 @@ import { githubStep, writeGithubResults } from '../output/github.ts';
 import type { Progress } from '../output/progress.ts';
 import type { BatchSummary } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
-import { exitCodeOfGates, regressionLines } from '../regression.ts';
+import { exitCodeOfGates, notComparedLine, regressionLines } from '../regression.ts';
 import type { ResultOptions } from './options.ts';
 import { type AnySummary, writePages, writeReports } from './write-results.ts';
 
@@ -22,6 +22,8 @@ export interface BatchResults {
   summary: AnySummary;
   /** The batches one by one. */
   batches: readonly BatchSummary[];
+  /** What they are compared with, if anything. */
+  older?: OlderSide | NotCompared | undefined;
   /** Above the table. */
   title?: Printable | undefined;
   /** Below the table. */
@@ -35,8 +37,6 @@ export interface PrintParts {
   workshop: Pick<Workshop, 'ledger' | 'service'>;
   progress: Progress;
   options: ResultOptions;
-  /** What all results are compared with. */
-  older?: OlderSide | undefined;
   signal: AbortSignal;
 }
 
@@ -54,12 +54,14 @@ export function wantsDetails({ json, dryRun }: ResultOptions): boolean {
  */
 export async function printResults(
   all: readonly BatchResults[],
-  { context, workshop, progress, options, older, signal }: PrintParts,
+  { context, workshop, progress, options, signal }: PrintParts,
   { isList = false } = {},
 ): Promise<number> {
   context.engines.beginClosing();
   const { out } = context;
-  const compared = all.map(({ batches }) => older?.compare(referenceTo(batches, workshop)));
+  const compared = all.map(({ batches, older }) =>
+    older && 'compare' in older ? older.compare(referenceTo(batches, workshop)) : undefined,
+  );
   if (options.json) {
     const documents = all.map(({ summary, members }, index) => {
       return { ...summary, ...members, comparison: compared[index] };
@@ -80,9 +82,7 @@ export async function printResults(
   const summaries = all.map(({ summary }) => summary);
   writeReports(summaries, options, context);
   await writePages(summaries, options, context, signal);
-  const concluded = all.map(({ summary }, index) =>
-    conclusionOf(summary, compared[index], { older, options }),
-  );
+  const concluded = all.map((results, index) => conclusionOf(results, compared[index], options));
   writeGithubStep(
     summaries,
     context,
@@ -94,24 +94,36 @@ export async function printResults(
     const kept = `kept in ${context.dataFolder}: offsite data outbox`;
     progress.note(`the service does not show ${plural(unreported, 'result')} yet; ${kept}`);
   }
-  for (const line of concluded.flatMap(({ lines }) => lines)) progress.note(line);
+  for (const [index, { lines }] of concluded.entries())
+    for (const line of lines)
+      progress.note(all.length > 1 ? text`${summaries[index]?.batchId ?? ''}: ${line}` : line);
   const codes = concluded.map(({ code }) => code);
   return Math.max(exitCodes.done, ...codes);
 }
 
 /** The exit code of a result, and what to say of thresholds and gates. */
 function conclusionOf(
-  summary: AnySummary,
+  { summary, older }: BatchResults,
   compared: ComparedBatches | undefined,
-  { older, options }: Pick<PrintParts, 'older' | 'options'>,
+  options: ResultOptions,
 ): { code: number; lines: Printable[] } {
-  const lines = compared && older ? regressionLines(compared, older.name, options) : [];
+  const lines = gateLines(older, compared, options);
   // No model did any work in a dry run, so it has no pass rate to judge.
   const failUnder = options.dryRun ? undefined : options.failUnder;
   if (failUnder !== undefined) lines.push(ours(thresholdText(summary, failUnder)));
   const rates = exitCodeOfRates(summary, failUnder);
-  const gates = compared ? exitCodeOfGates(compared, options) : exitCodes.done;
+  const gates = older ? exitCodeOfGates(compared, options) : exitCodes.done;
   return { code: Math.max(rates, gates), lines };
+}
+
+function gateLines(
+  older: BatchResults['older'],
+  compared: ComparedBatches | undefined,
+  options: ResultOptions,
+): Printable[] {
+  if (!older) return [];
+  if ('whyNot' in older) return [notComparedLine(older.whyNot, options)];
+  return compared ? regressionLines(compared, older.name, options) : [];
 }
 
 /** Says whether the results reach `--fail-under`. */

@@ -7,22 +7,33 @@ import { lines, type Redact, text } from '../../text/printable.ts';
 import type { CommandContext } from '../context.ts';
 import { exportPage } from '../export-page.ts';
 import { type JunitBatch, type JunitTrial, junitXml, whyNot } from '../output/junit.ts';
-import { type BatchSummary, elapsedOf, type MergedSummary } from '../output/summary.ts';
+import type { BatchSummary, MergedSummary } from '../output/summary.ts';
 import { writeText } from '../write-text.ts';
 import type { ResultOptions } from './options.ts';
 
 export type AnySummary = BatchSummary | MergedSummary;
 
-/** Writes the results as JUnit XML and as CTRF, if that is wanted. Throws `FILE_NOT_WRITTEN`. */
+/**
+ * Writes each result as JUnit XML and as CTRF, if that is wanted: the first to the named file, further ones
+ * beside it with a number. Throws `FILE_NOT_WRITTEN`.
+ */
 export function writeReports(
   summaries: readonly AnySummary[],
   { junit, ctrf }: Pick<ResultOptions, 'junit' | 'ctrf'>,
-  { redact, clock }: Pick<CommandContext, 'redact' | 'clock'>,
+  { redact, clock, note }: Pick<CommandContext, 'redact' | 'clock' | 'note'>,
 ): void {
-  const results = together(summaries);
+  const write = (file: string | undefined, index: number, content: string, id: string) => {
+    if (file === undefined) return;
+    writeText(numbered(file, index), content);
+    if (index > 0) note(`${numbered(file, index)}: ${id}`);
+  };
+  const all: readonly JunitBatch[] = summaries.length > 0 ? summaries : [nothing];
   try {
-    if (junit !== undefined) writeText(junit, junitXml(results, redact));
-    if (ctrf !== undefined) writeText(ctrf, ctrfJson(results, { redact, now: clock.now() }));
+    for (const [index, one] of all.entries()) {
+      const id = one.set ?? one.batchId;
+      write(junit, index, junitXml(one, redact), id);
+      write(ctrf, index, ctrfJson(one, { redact, now: clock.now() }), id);
+    }
   } catch (error) {
     throw afterRun(error);
   }
@@ -69,22 +80,8 @@ function numbered(file: string, index: number): string {
   return `${file.slice(0, file.length - ext.length)}-${index + 1}${ext}`;
 }
 
-/** All results as one document. */
-function together(summaries: readonly AnySummary[]): JunitBatch {
-  const [first, ...more] = summaries;
-  if (first && more.length === 0) return first;
-  const sum = (of: 'passed' | 'failed' | 'void') => summaries.reduce((total, one) => total + one[of], 0);
-  const idOf = (summary: AnySummary) =>
-    'set' in summary ? (summary.set ?? summary.batchId) : summary.batchId;
-  return {
-    batchId: summaries.map(idOf).join(', '),
-    passed: sum('passed'),
-    failed: sum('failed'),
-    void: sum('void'),
-    ...elapsedOf(summaries),
-    runs: summaries.flatMap(({ runs }) => runs),
-  };
-}
+/** What is reported if there was nothing to do. */
+const nothing: JunitBatch = { batchId: '', passed: 0, failed: 0, void: 0, runs: [] };
 
 /**
  * A batch as a document of CTRF, the Common Test Report Format (https://ctrf.io), with a test for each trial.
