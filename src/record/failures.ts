@@ -16,11 +16,23 @@ const errorWord = /(?:Error|Exception)\b/;
 const beforeName = /^\s*(?:E\s+)?(?:Uncaught\s+)?[\w.$:]*$/;
 const errorStart = /^\s*(?:error|fatal|panic|not ok|FAIL)\b/;
 
+/** How test runners begin the message of a failed assertion that names no error. */
+const pytestLine = /^E {3,}\S/;
+const jestLine = /^\s*expect\(\w+(?:\.fn\(\))?\)\.\w/;
+const goLine = /^\s+\S+_test\.go:\d+: \S/;
+const rustLine = /^thread '[^']*' (?:\(\d+\) )?panicked at .+:$/;
+const tapBlock = /^(\s+)error: \|-?$/;
+const tapValue = /^\s+error: (['"]\S.*)$/;
+const assertions = [pytestLine, jestLine, goLine, rustLine, tapBlock, tapValue];
+
 /** Whether a line says what an error is: its name, a colon, its message. */
 function saysError(line: string): boolean {
+  if (assertions.some((pattern) => pattern.test(line))) return true;
   const word = errorWord.exec(line);
   if (!word || !beforeName.test(line.slice(0, word.index))) return false;
   const rest = line.slice(word.index + word[0].length);
+  // testify prints where before what.
+  if (rest.startsWith(' Trace:')) return false;
   const [colon, parenthesis] = [rest.indexOf(':'), rest.indexOf('(')];
   const isFirst = colon !== -1 && (parenthesis === -1 || colon < parenthesis);
   return isFirst && rest.slice(colon + 1).trim() !== '';
@@ -112,30 +124,81 @@ function parserSaid(output: string): string {
 
 function firstLine(text: string, characters: number): string {
   const lines = text.trim().split('\n');
-  const first = withNext(lines, 0);
+  const first = messageAt(lines, 0);
   const isAll = lines.every((line) => line.trim() === '' || first.includes(line.trim()));
   return `${shortened(first, characters)}${isAll || first.length > characters ? '' : ' …'}`;
 }
 
-/** A line, with the next one if it ends with a colon, as in assertions. */
-function withNext(lines: readonly string[], at: number): string {
-  const line = (lines[at] ?? '').trim();
-  if (!line.endsWith(':')) return line;
-  const following = lines.slice(at + 1).filter((each) => each.trim() !== '');
-  const [next = ''] = following.map((each) => each.trim());
-  return `${line} ${next.startsWith(legend) ? firstDifference(following.slice(1)) : next}`.trim();
+/**
+ * The message that begins with a line, on one line: half of it may read as the opposite. It has several lines
+ * if the first one announces them, by a colon for one, or if the frames of a stack follow it.
+ */
+function messageAt(lines: readonly string[], at: number): string {
+  const read = lines
+    .slice(Math.max(0, at), at + messageLines)
+    .map((line) => line.slice(0, printedText.bytes.line));
+  const [first = '', ...more] = read;
+  const block = tapBlock.exec(first)?.[1];
+  if (block !== undefined)
+    return joined(
+      more.slice(
+        0,
+        endOf(more, (line) => !line.startsWith(`${block} `)),
+      ),
+    );
+  const value = tapValue.exec(first)?.[1];
+  if (value !== undefined) return value;
+  if (pytestLine.test(first))
+    return joined(
+      read.slice(
+        0,
+        endOf(read, (line) => !/^E\b/.test(line)),
+      ),
+      /^E\s+/,
+    );
+  const isOpen = first.trimEnd().endsWith(':') || jestLine.test(first);
+  const end = more.findIndex((line) => afterMessage.test(line));
+  if (end !== -1 && (isOpen || stackFrame.test(more[end] ?? '')))
+    return joined([first, ...more.slice(0, end)]);
+  if (!isOpen) return first.trim();
+  const paragraph = firstParagraph(more);
+  return joined([first, ...(paragraph[0]?.trim().startsWith(legend) ? more : paragraph)]);
+}
+
+/** How many lines of a message are looked at. */
+const messageLines = 60;
+
+/** What follows a message: a stack, an excerpt of the code, a rule, the end of a test. */
+const stackFrame = /^\s+at \S/;
+const afterMessage = /^\s+at \S|^\s*>?\s*\d+ ?\||^\s*❯ |^(?:---|===|FAIL\b|ok\b|not ok\b|note: )/;
+
+/** The place of the first such line that is not empty, or the end. */
+function endOf(lines: readonly string[], isAfter: (line: string) => boolean): number {
+  const at = lines.findIndex((line) => line.trim() !== '' && isAfter(line));
+  return at === -1 ? lines.length : at;
+}
+
+function firstParagraph(lines: readonly string[]): string[] {
+  const from = lines.findIndex((line) => line.trim() !== '');
+  if (from === -1) return [];
+  const length = lines.slice(from).findIndex((line) => line.trim() === '');
+  return lines.slice(from, length === -1 ? undefined : from + length);
+}
+
+/** Lines as one. Of a difference, which may be long, its first lines stand for it. */
+function joined(lines: readonly string[], prefix = /^/): string {
+  const said = lines.map((line) => line.replace(prefix, '').trim()).filter((line) => line !== '');
+  const difference = said.findIndex((line) => line.startsWith(legend));
+  if (difference === -1) return said.join(' ');
+  return [...said.slice(0, difference), firstDifference(said.slice(difference + 1))].join(' ').trim();
 }
 
 /** The line above a difference that Node's assertions print. */
 const legend = '+ actual - expected';
 
-/** How many lines of a difference are looked at. */
-const differenceLines = 40;
-
 /** The first actual and the first expected line of a difference. */
 function firstDifference(lines: readonly string[]): string {
-  const difference = lines.slice(0, differenceLines).map((line) => line.trim());
-  const first = (sign: string) => difference.find((line) => line.startsWith(`${sign} `));
+  const first = (sign: string) => lines.find((line) => line.startsWith(`${sign} `));
   return [first('+'), first('-')].filter((line) => line !== undefined).join(' ');
 }
 
@@ -176,7 +239,7 @@ export function failureLines(lines: readonly string[]): number[] {
 /** `: ` and why a program failed, by what it printed: the tests that failed, and the line with the reason. */
 export function reasonSuffix(text = ''): string {
   const lines = text.split('\n');
-  const line = withNext(lines, findReasonLine(lines));
+  const line = messageAt(lines, findReasonLine(lines));
   const parts = [
     failedTestsText(
       failedTests(lines).map(({ name }) => name),

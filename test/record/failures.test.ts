@@ -30,10 +30,7 @@ describe('a failed trial says why:', () => {
       'ok 1\nAssertionError [ERR_ASSERTION]: 1 !== 2\n    at test.js:3\n',
       'verify: npm test exited 1: AssertionError [ERR_ASSERTION]: 1 !== 2',
     ],
-    [
-      'collected 1 item\nE   ValueError: no\n1 failed in 0.1s',
-      'verify: npm test exited 1: E   ValueError: no',
-    ],
+    ['collected 1 item\nE   ValueError: no\n1 failed in 0.1s', 'verify: npm test exited 1: ValueError: no'],
     [
       "node:assert:152\n  throw new AssertionError(obj);\n\nAssertionError [ERR_ASSERTION]: they differ:\n\n'a' !== 'b'\n",
       "verify: npm test exited 1: AssertionError [ERR_ASSERTION]: they differ: 'a' !== 'b'",
@@ -52,14 +49,17 @@ describe('a failed trial says why:', () => {
   test.each([
     [
       'E   assert 1 == 2\nFAILED test_sum.py::test_adds - assert 1 == 2\nFAILED test_sum.py::test_b[x y] - no\n2 failed',
-      'verify: t exited 1: test_sum.py::test_adds and 1 more: 2 failed',
+      'verify: t exited 1: test_sum.py::test_adds and 1 more: assert 1 == 2',
     ],
     [
       '✔ works (1ms)\n✖ adds two (1.2ms)\n\n✖ failing tests:\n\n✖ adds two (1.2ms)\n  AssertionError: 1 !== 2\n',
       'verify: t exited 1: adds two: AssertionError: 1 !== 2',
     ],
     ['ok 1 - a\n    not ok 2 - inner\nnot ok 2 - outer # TODO\n', 'verify: t exited 1: not ok 2 - inner'],
-    ['--- FAIL: TestSum (0.00s)\n    sum_test.go:9: got 3\nFAIL\n', 'verify: t exited 1: TestSum: FAIL'],
+    [
+      '--- FAIL: TestSum (0.00s)\n    sum_test.go:9: got 3\nFAIL\n',
+      'verify: t exited 1: TestSum: sum_test.go:9: got 3',
+    ],
     [
       "test tests::adds ... FAILED\nthread 'tests::adds' panicked\nerror: test failed\n",
       'verify: t exited 1: tests::adds: error: test failed',
@@ -74,6 +74,72 @@ describe('a failed trial says why:', () => {
     ],
   ])('a test runner that printed %j by its failed test', (output, expected) => {
     expect(failuresOf(result({ verifySteps: [step('t', 1, output)] }))).toEqual([expected]);
+  });
+
+  test.each([
+    [
+      'node',
+      'ƒ Expected values to be loosely deep-equal:\n  \n  1\n  \n  should loosely deep-equal\n  \n  2\n      at a.js:5:23 {\n    actual: 1',
+      'ƒ Expected values to be loosely deep-equal: 1 should loosely deep-equal 2',
+    ],
+    [
+      'node',
+      'ƒ Expected "actual" not to be strictly deep-equal to:\n\n{\n  a: 1\n}\n    at a.js:5:23\n',
+      'ƒ Expected "actual" not to be strictly deep-equal to: { a: 1 }',
+    ],
+    [
+      'node',
+      'ƒ Got unwanted exception.\nActual message: "bad"\n    at a.js:1:2\n',
+      'ƒ Got unwanted exception. Actual message: "bad"',
+    ],
+    [
+      'TAP',
+      "not ok 1 - adds\n  ---\n  type: 'test'\n  error: |-\n    Expected values to be loosely deep-equal:\n    \n    1\n    \n    should loosely deep-equal\n    \n    2\n  code: 'ERR_ASSERTION'\n",
+      'adds: Expected values to be loosely deep-equal: 1 should loosely deep-equal 2',
+    ],
+    [
+      'TAP',
+      "not ok 1 - adds\n  ---\n  error: 'Missing expected exception.'\n",
+      "adds: 'Missing expected exception.'",
+    ],
+    [
+      'pytest',
+      "E   AssertionError: assert 'x' in 'abc'\nE    +  where 'abc' = f('abc')\n\ntest_a.py:5: AssertionError\n",
+      "AssertionError: assert 'x' in 'abc' +  where 'abc' = f('abc')",
+    ],
+    [
+      'go',
+      '--- FAIL: TestSum (0.00s)\n    sum_test.go:4: mismatch:\n         got: 1\n        want: 2\nFAIL\nexit status 1\n',
+      'TestSum: sum_test.go:4: mismatch: got: 1 want: 2',
+    ],
+    [
+      'testify',
+      '    a_test.go:10: \n        \tError Trace:\t/x/a_test.go:10\n        \tError:\tNot equal: \n        \t\texpected: 2\n        \t\tactual  : 1\n',
+      'Error:\tNot equal: expected: 2 actual  : 1',
+    ],
+    [
+      'jest',
+      '  ● sum › adds\n\n    expect(received).toBe(expected)\n\n    Expected: 3\n    Received: 2\n\n    > 4 |   expect(2).toBe(3);\n',
+      'sum › adds: expect(received).toBe(expected) Expected: 3 Received: 2',
+    ],
+    [
+      'cargo',
+      "thread 'sums' panicked at src/lib.rs:10:9:\nassertion `left == right` failed\n  left: 1\n right: 2\nnote: run with\n",
+      "thread 'sums' panicked at src/lib.rs:10:9: assertion `left == right` failed left: 1 right: 2",
+    ],
+  ])('the whole message of %s on one line: %j', (_, output, expected) => {
+    const [whole, said] = [output, expected].map((one) =>
+      one.replace('ƒ', 'AssertionError [ERR_ASSERTION]:'),
+    );
+    expect(failuresOf(result({ verifySteps: [step('t', 1, whole)] }))).toEqual([
+      `verify: t exited 1: ${said}`,
+    ]);
+  });
+
+  test('a message that is too long by its beginning', () => {
+    const long = `AssertionError: not equal to:\n\n${'[1,\n'.repeat(90)}\n    at a.js:1:2\n`;
+    const [reason = ''] = failuresOf(result({ verifySteps: [step('t', 1, long)] }));
+    expect(reason).toMatch(/^verify: t exited 1: AssertionError: not equal to: \[1, .*…$/);
   });
 
   test('with the last lines that its failed checks printed', () => {
