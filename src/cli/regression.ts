@@ -1,9 +1,10 @@
 import type { OlderSide } from '../api/compare-to.ts';
 import type { ComparedBatches, Comparison } from '../comparison/comparison.ts';
-import { ours, type Printable, stack, text } from '../text/printable.ts';
-import { plural } from '../text/quantities.ts';
+import { joined, ours, type Printable, stack, text } from '../text/printable.ts';
+import { percent, plural } from '../text/quantities.ts';
 import { exitCodes } from './exit-codes.ts';
 import { casesNeeded, trialsOfEach } from './output/measure-tables.ts';
+import type { RunSummary } from './output/summary.ts';
 
 /** The gates that a comparison may have. */
 export interface RegressionGates {
@@ -23,7 +24,8 @@ export function exitCodeOfGates(compared: ComparedBatches | undefined, gates: Re
   return isWorse || isLost ? exitCodes.belowThreshold : exitCodes.done;
 }
 
-function hasGate({ failOnRegression, failOnCaseRegression }: RegressionGates): boolean {
+/** Whether a regression alone fails the command. */
+export function hasGate({ failOnRegression, failOnCaseRegression }: RegressionGates): boolean {
   return failOnRegression === true || failOnCaseRegression === true;
 }
 
@@ -33,7 +35,7 @@ function judgesNothing({ comparisons }: ComparedBatches): boolean {
 
 /** What to say before a run whose gate can hardly fail, or not at all; undefined if it can. */
 export function blindGateText(
-  { name, blind }: OlderSide,
+  { name, blind }: Pick<OlderSide, 'name' | 'blind'>,
   { failOnRegression, failOnCaseRegression }: RegressionGates,
 ): Printable | undefined {
   if (!failOnRegression || blind.length === 0) return undefined;
@@ -48,23 +50,39 @@ export function blindGateText(
   return stack([...(all.length > 0 ? [never] : []), ...rarely]);
 }
 
-/** Why the gates fail a command, or do not. Empty if there is no gate. */
+/** Why the gates fail a command, or do not, and what they cannot see. Empty if there is no gate. */
 export function regressionLines(
   compared: ComparedBatches,
-  before: string,
+  older: Pick<OlderSide, 'name' | 'blind'>,
   gates: RegressionGates,
 ): Printable[] {
-  if (hasGate(gates) && judgesNothing(compared)) return [nothingToJudge(compared, before)];
+  if (!hasGate(gates)) return [];
+  const { name: before, blind } = older;
+  if (judgesNothing(compared)) return [nothingToJudge(compared, before)];
   const { failOnRegression, failOnCaseRegression } = gates;
+  // Of a variant that can never be found worse, the line of the gate says so itself.
+  const rarely = { name: before, blind: blind.filter(({ mustFall }) => Number.isFinite(mustFall)) };
+  const unseen = worseIn(compared).length > 0 ? undefined : blindGateText(rarely, gates);
   return [
     ...(failOnRegression ? [regressionLine(compared, before, failOnCaseRegression === true)] : []),
     ...(failOnCaseRegression ? [caseRegressionLine(compared, before)] : []),
+    ...(unseen ? [unseen] : []),
+    ratesLine(compared, before),
   ];
 }
 
 /** Why results are not compared at all, though that is wanted. */
 export function notComparedLine(whyNot: string, gates: RegressionGates): Printable {
   return text`not compared: ${whyNot}${ours(hasGate(gates) ? ', so no regression can be judged' : '')}`;
+}
+
+/** The tables of a comparison are not in the summary of a step, nor in the log of a command with --json. */
+function ratesLine({ comparisons }: ComparedBatches, before: string): Printable {
+  const rates = comparisons.map(
+    ({ a, b }) =>
+      text`${b.variant} ${ours(percent(a.passRate?.rate))}, now ${ours(percent(b.passRate?.rate))}`,
+  );
+  return text`pass rates in ${before}: ${joined(rates, '; ')}`;
 }
 
 function regressionLine(compared: ComparedBatches, before: string, hasCaseGate: boolean): Printable {
@@ -145,4 +163,15 @@ function lostIn({ comparisons }: ComparedBatches): string[] {
       .filter(({ a, b }) => a.scored > 0 && b.scored > 0 && a.passed === a.scored && b.passed === 0)
       .map((change) => `${change.case} · ${variant} (${change.b.scored} of ${change.b.scored} failed)`),
   );
+}
+
+/** Whether a case of a variant was compared, and did not get worse. */
+export function isNoWorse(
+  { comparisons }: ComparedBatches,
+  run: Pick<RunSummary, 'case' | 'variant'>,
+): boolean {
+  const ofVariant = comparisons.find(({ b }) => b.variant === run.variant);
+  if (!ofVariant || [...ofVariant.onlyB, ...(ofVariant.redefined ?? [])].includes(run.case)) return false;
+  const change = ofVariant.changes.find((one) => one.case === run.case);
+  return !change || change.b.passed / change.b.scored >= change.a.passed / change.a.scored;
 }

@@ -238,7 +238,7 @@ function textOf(line: Line): string {
 
 /** A message from Offsite to GitHub Actions. */
 export interface Annotation {
-  kind: 'error' | 'warning';
+  kind: 'error' | 'warning' | 'notice';
   title: Value;
   message: Value;
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { readPlan } from '../../src/agent/batch-run.ts';
 import { systemClock } from '../../src/base/clock.ts';
@@ -248,7 +249,18 @@ describe('a suite of few cases', () => {
     const four = own.suite({ run: 'touch done', cases: cases.slice(0, 4) });
     await offsite(own, ['run', four, '--trials', '4', '-c', '8']);
     const gate = ['--compare-to', 'last', '--fail-on-regression'];
-    const { stderr } = await offsite(own, ['run', four, '--trials', '4', '-c', '8', ...gate]);
+    const step = { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: own.write('step.md', '') };
+    const { stderr } = await offsite(own, ['run', four, '--trials', '4', '-c', '8', '--json', ...gate], {
+      env: step,
+    });
+    const summary = readFileSync(step.GITHUB_STEP_SUMMARY, 'utf8');
+    for (const log of [
+      summary.replaceAll(/&#(\d+);/g, (_, code) => String.fromCodePoint(Number(code))),
+      stderr.split('service: ')[1],
+    ]) {
+      expect(log).toContain('fails for worker only if about 4 of 4 cases fall to 0 %');
+      expect(log).toMatch(/pass rates in batch_\S+: worker 100 %, now 100 %/);
+    }
     expect(stderr.split('service: ')[0]).toMatch(
       /^--fail-on-regression fails for worker only if about 4 of 4 cases fall to 0 %: compared with batch_/m,
     );

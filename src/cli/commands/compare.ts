@@ -64,7 +64,7 @@ async function compare(
   if (options.json) context.out.json(compared);
   else context.out.print(comparisonText(compared, options));
   const before = options.baseline ? 'the baseline' : a;
-  for (const line of regressionLines(compared, before, options)) context.err.print(line);
+  for (const line of regressionLines(compared, { name: before, blind: [] }, options)) context.err.print(line);
   const gates = exitCodeOfGates(compared, options);
   return gates === exitCodes.done && unread ? exitCodes.infrastructure : gates;
 }

@@ -118,10 +118,11 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
   const left = leftOutText(leftOut);
   if (left) progress.note(left);
   const { compareTo } = options;
-  const older = compareTo === undefined ? undefined : await olderSide(context, compareTo, plan, signal);
+  const named = compareTo === undefined ? undefined : await olderSide(context, compareTo, plan, signal);
+  // With `--trials auto`, how many trials there will be is not known yet, nor what a gate can see.
+  const older = named && options.trials === 'auto' ? { ...named, blind: [] } : named;
   if (older && (options.failOnRegression || options.failOnCaseRegression)) refuseChanged(older);
-  // With `--trials auto`, how many trials there will be is not known yet.
-  const blind = older && options.trials !== 'auto' ? blindGateText(older, options) : undefined;
+  const blind = older && blindGateText(older, options);
   if (blind) progress.note(blind);
   await using ready = await readyRun(context, plan, options, { progress, signal });
   const { workshop } = ready;

@@ -22,6 +22,8 @@ export function githubStep(env: NodeJS.ProcessEnv): GithubStep | undefined {
 interface ConcludedBatch {
   summary: BatchSummary;
   concluded: readonly Printable[];
+  /** Whether a run's failed trials are no finding, because they are known, and only a regression is one. */
+  isKnown?: ((run: RunSummary) => boolean) | undefined;
 }
 
 export interface GithubMeans {
@@ -36,10 +38,10 @@ export interface GithubMeans {
  */
 export function writeGithubResults(
   step: GithubStep,
-  { summary, concluded }: ConcludedBatch,
+  { summary, concluded, isKnown }: ConcludedBatch,
   { output, warn, redact }: GithubMeans,
 ): void {
-  for (const annotation of annotations(summary)) output.annotation(annotation);
+  for (const annotation of annotations(summary, isKnown)) output.annotation(annotation);
   if (step.summaryFile === undefined) return;
   try {
     appendFileSync(step.summaryFile, markdown({ summary, concluded }, redact));
@@ -49,7 +51,7 @@ export function writeGithubResults(
   }
 }
 
-export function annotations({ runs }: BatchSummary): Annotation[] {
+export function annotations({ runs }: BatchSummary, isKnown: ConcludedBatch['isKnown']): Annotation[] {
   return runs.flatMap((run) => {
     const title = text`${run.case} · ${run.variant}`;
     const failed = run.trials.filter(({ verdict }) => verdict === 'failed');
@@ -59,7 +61,8 @@ export function annotations({ runs }: BatchSummary): Annotation[] {
       const message = text`${trials.length} of ${all} ${verdict}\n${reasons(trials)}`;
       return trials.length > 0 ? [{ kind, title, message }] : [];
     };
-    return [...annotationsOf('error', 'failed', failed), ...annotationsOf('warning', 'void', voided)];
+    const ofFailed = isKnown?.(run) ? 'notice' : 'error';
+    return [...annotationsOf(ofFailed, 'failed', failed), ...annotationsOf('warning', 'void', voided)];
   });
 }
 

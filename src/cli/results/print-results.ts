@@ -11,9 +11,9 @@ import { belowText, exitCodeOfRates, exitCodes } from '../exit-codes.ts';
 import { comparisonText } from '../output/comparison.ts';
 import { githubStep, writeGithubResults } from '../output/github.ts';
 import type { Progress } from '../output/progress.ts';
-import type { BatchSummary } from '../output/summary.ts';
+import type { BatchSummary, RunSummary } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
-import { exitCodeOfGates, notComparedLine, regressionLines } from '../regression.ts';
+import { exitCodeOfGates, hasGate, isNoWorse, notComparedLine, regressionLines } from '../regression.ts';
 import type { ResultOptions } from './options.ts';
 import { type AnySummary, writePages, writeReports } from './write-results.ts';
 
@@ -87,7 +87,10 @@ export async function printResults(
     summaries,
     context,
     options,
-    concluded.map(({ lines }) => lines),
+    all.map((_, index) => ({
+      concluded: concluded[index]?.lines ?? [],
+      isKnown: knownOf(compared[index], options),
+    })),
   );
   const unreported = summaries.reduce((sum, summary) => sum + summary.unreported, 0);
   if (unreported > 0) {
@@ -123,7 +126,13 @@ function gateLines(
 ): Printable[] {
   if (!older) return [];
   if ('whyNot' in older) return [notComparedLine(older.whyNot, options)];
-  return compared ? regressionLines(compared, older.name, options) : [];
+  return compared ? regressionLines(compared, older, options) : [];
+}
+
+/** Which failed trials are no finding, since only a regression fails the command. */
+function knownOf(compared: ComparedBatches | undefined, options: ResultOptions) {
+  if (!compared || !hasGate(options) || options.failUnder) return undefined;
+  return (run: RunSummary) => isNoWorse(compared, run);
 }
 
 /** Says whether the results reach `--fail-under`. */
@@ -137,20 +146,20 @@ function thresholdText(summary: AnySummary, failUnder: number): string {
 /**
  * Adds the results to the step of GitHub Actions that this process runs in.
  *
- * @param concluded what was said of thresholds and gates, for each result
+ * @param said what was said of thresholds and gates, for each result
  */
 export function writeGithubStep(
   summaries: readonly AnySummary[],
   { env, out, err, redact, note }: CommandContext,
   { json }: ResultOptions,
-  concluded: readonly (readonly Printable[])[] = [],
+  said: readonly Omit<Parameters<typeof writeGithubResults>[1], 'summary'>[] = [],
 ): void {
   const step = githubStep(env);
   // With --json stdout is one document; annotations are read from stderr as well.
   const means = { output: json ? err : out, warn: note, redact };
   if (!step) return;
   for (const [index, summary] of summaries.entries())
-    writeGithubResults(step, { summary, concluded: concluded[index] ?? [] }, means);
+    writeGithubResults(step, { summary, concluded: [], ...said[index] }, means);
 }
 
 function printBatchResults(

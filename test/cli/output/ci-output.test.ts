@@ -125,13 +125,15 @@ describe('in GitHub Actions', () => {
   test('each run with trials that did not pass gets one annotation, and no output of a sandbox becomes one', () => {
     const lines: string[] = [];
     const output = new Output({ write: (line) => lines.push(line) });
-    for (const annotation of annotations(mixed)) output.annotation(annotation);
+    for (const annotation of annotations(mixed, undefined)) output.annotation(annotation);
     expect(lines).toHaveLength(2);
     for (const line of lines) expect(line.slice(0, -1)).not.toMatch(/\p{Cc}/u);
     expect(lines[0]).toMatch(
       /^::error title=hello · codex%2C fast%3A "mine"::1 of 3 trials failed%0A#1: verify/,
     );
     expect(lines[1]).toMatch(/^::warning .*::1 of 3 trials void%0A#2: no engine\n$/);
+    const known = annotations(mixed, ({ case: id }) => id === 'hello');
+    expect(known.map(({ kind }) => kind)).toEqual(['notice', 'warning']);
   });
 
   test('the step summary is added to what is there, and one that cannot be written is only said', () => {
