@@ -123,7 +123,7 @@ export function sideOf(ledger: Ledger, batches: readonly StoredBatch[], variant:
     .filter((trial) => trial.variant === variant);
   const side: Side = {
     batches: batches.map(({ id }) => id),
-    marks: marksOf(ledger, batches),
+    marks: marksOf(ledger, batches, variant),
     variant,
     cases: [],
     fingerprints: batches
@@ -160,11 +160,16 @@ export function sideOf(ledger: Ledger, batches: readonly StoredBatch[], variant:
   return side;
 }
 
-/** The marks of batches; of several, with their ids. */
-function marksOf({ records }: Ledger, batches: readonly StoredBatch[]): string[] {
+/** The marks of batches, of which only the variant's trials are left; of several, with their ids. */
+function marksOf({ records }: Ledger, batches: readonly StoredBatch[], variant: string): string[] {
   const marked = batches.flatMap(({ key }) => listBatches(records, { only: key }));
+  const left = ({ key }: { key: StoredBatch['key'] }) =>
+    listTrials(records, key).filter((trial) => trial.variant === variant && trial.state !== 'finished')
+      .length;
   return marked.flatMap((batch) =>
-    batchMarks(batch).map((mark) => (batches.length > 1 ? `${batch.id}: ${mark}` : mark)),
+    batchMarks({ ...batch, unfinished: left(batch) }).map((mark) =>
+      batches.length > 1 ? `${batch.id}: ${mark}` : mark,
+    ),
   );
 }
 
