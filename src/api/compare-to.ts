@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { trialSpec } from '../agent/trial-spec.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { baselineSides, compareWithBaselines, readBaselines } from '../comparison/baseline.ts';
@@ -31,7 +32,7 @@ export interface NotCompared {
 const nothingToCompare = ['VARIANTS_DIFFER', 'CASES_DIFFER', 'BASELINES_EMPTY', 'NONE_FINISHED'];
 
 /**
- * The same as {@link olderSide}, for trials that have begun and are to end whether or not they can be compared.
+ * The same as {@link olderSide}, for trials that have begun and end whether or not they can be compared.
  * Throws only if there is no batch of that name, or no baselines at all.
  */
 export async function olderSideIfAny(
@@ -138,7 +139,7 @@ function batchNamed(
   { suite, variants, cases }: SuitePlan,
   note: (message: string) => void,
 ): Reference {
-  const reference = name === 'last' ? lastOfSuite(ledger, suite, cases, note) : readReference(ledger, name);
+  const reference = name === 'last' ? lastOfSuite(ledger, suite, cases, note) : readNamed(ledger, name);
   const before = variantsOf(ledger, reference);
   const now = variants.map((variant) => variant.name);
   const compared = comparedVariants(before, now).map(([variant]) => variant);
@@ -161,6 +162,22 @@ function batchNamed(
     kind: 'input',
     hint: 'Compare with a batch of the same suite.',
   });
+}
+
+/** A batch, whose id a job may have written to a file. */
+function readNamed(ledger: Ledger, name: string): Reference {
+  try {
+    return readReference(ledger, name);
+  } catch (error) {
+    const isUnknown = error instanceof OffsiteError && error.code === 'BATCH_UNKNOWN';
+    if (!isUnknown || !statSync(name, { throwIfNoEntry: false })?.isFile()) throw error;
+    throw new OffsiteError(`${name} is a file, not a batch`, {
+      code: 'BATCH_UNKNOWN',
+      kind: 'input',
+      hint: `If it has the id of a batch: --compare-to "$(cat ${name})"`,
+      cause: error,
+    });
+  }
 }
 
 /**

@@ -92,7 +92,7 @@ export async function plannedSuite(
   const fitted = (planned: PlannedSuite) => fitting(planned, withoutHarness ? [] : runners);
   const { tasks } = options;
   if ((file === undefined) === (tasks === undefined))
-    throw badOption('expected a suite file, or --tasks with a folder', 'Name one of them.');
+    throw badOption('expected a suite file, or --tasks with a folder', oneOfThem(file));
   if (file !== undefined) {
     refuseTaskOptions(options);
     const sources = await sourcesOf(file, options, context, { progress, signal });
@@ -223,6 +223,13 @@ export function leftOutText(leftOut: readonly LeftOut[]): Printable | undefined 
     }),
     ...(more > 0 ? [text`  … and ${more} more: offsite tasks list PATH lists them`] : []),
   ]);
+}
+
+function oneOfThem(file: string | undefined): string {
+  const usual = ['evals/suite.yaml', 'suite.yaml'].find((path) =>
+    statSync(path, { throwIfNoEntry: false })?.isFile(),
+  );
+  return `Name one of them.${file === undefined && usual ? ` There is ${usual} here.` : ''}`;
 }
 
 function badOption(message: string, hint: string): OffsiteError {

@@ -46,6 +46,7 @@ export async function runProgram(given: readonly string[]): Promise<number> {
   program.exitOverride();
   inheritSettings(program);
   try {
+    refuseEarlyOption(program, argv);
     refuseUnknown(program, argv);
     refuseOtherOption(program, argv);
     refuseOptionAsValue(program, argv);
@@ -157,6 +158,20 @@ function refuseUnknown(program: Command, argv: readonly string[]): void {
   }
 }
 
+/** Says where an option belongs that stands before the command, where commander does not know it. */
+function refuseEarlyOption(program: Command, argv: readonly string[]): void {
+  const [option = ''] = argv;
+  const isKnown = program.options.some(({ long, short }) => option === long || option === short);
+  const command = argv.find((word) => program.commands.some((one) => one.name() === word));
+  if (!option.startsWith('-') || isKnown || command === undefined) return;
+  program.error(
+    `error: unknown option '${option}'\n(Write it after the command: offsite ${command} ${option})`,
+    {
+      code: 'commander.unknownOption',
+    },
+  );
+}
+
 /**
  * Refuses an option in the place of another one's value, which commander would take: `--data-folder --json`
  * would make a folder of that name.
@@ -197,6 +212,8 @@ const otherOptions: Readonly<Record<string, string>> = {
       concurrencyWords.map((word) => [`${command} ${word}`, '--concurrency']),
     ),
   ),
+  'run --baseline': '--compare-to last, or --compare-to baseline',
+  'resume --baseline': '--compare-to last, or --compare-to baseline',
   'run --repeat': '--trials',
   'run --epochs': '--trials',
   'run -n': '--concurrency, or --trials',

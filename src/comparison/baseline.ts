@@ -50,7 +50,9 @@ function noBaseline(message: string): OffsiteError {
   return new OffsiteError(message, {
     code: 'BASELINES_EMPTY',
     kind: 'input',
-    hint: 'Baselines are made of batches that the service runs itself. Results that were reported never count.',
+    hint:
+      'Baselines are made of batches that the service runs itself. Results that were reported never count. ' +
+      'Compare with a batch on this machine instead: by its id, or by `last`.',
   });
 }
 

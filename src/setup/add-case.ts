@@ -84,7 +84,7 @@ export async function addCase(
     ...(tests.files.length > 0 ? [{ path: `${below}/tests.patch`, content: tests.patch }] : []),
     { path: `${below}/solution.patch`, content: rest.patch },
   ];
-  writeNewFiles(folder, patches, force);
+  writeNewFiles(folder, patches, { force, otherwise: 'name the case otherwise: --id NAME' });
   writeFileSync(file, changed);
   const isAllowed = mayRead(change.repository, folder, env);
   return { id, file, change, test, mayRead: isAllowed, hasExample: cases.some(isExample) };

@@ -15,8 +15,13 @@ export interface NewFile {
  * `FILE_EXISTS`, an `input` error.
  *
  * @param force whether existing files are replaced
+ * @param otherwise what a person can do besides that
  */
-export function writeNewFiles(folder: string, files: readonly NewFile[], force: boolean): void {
+export function writeNewFiles(
+  folder: string,
+  files: readonly NewFile[],
+  { force, otherwise }: { force: boolean; otherwise: string },
+): void {
   for (const { path } of files) refuseLinks(folder, dirname(join(folder, path)));
   const existing = files.filter(({ path }) => lstatSync(join(folder, path), { throwIfNoEntry: false }));
   if (existing.length > 0 && !force) {
@@ -25,7 +30,7 @@ export function writeNewFiles(folder: string, files: readonly NewFile[], force: 
     throw new OffsiteError(`${first}${others}; nothing was written`, {
       code: 'FILE_EXISTS',
       kind: 'input',
-      hint: 'Replace what is there with --force, or choose another folder.',
+      hint: `Replace what is there with --force, or ${otherwise}.`,
     });
   }
   for (const { path, content } of files) {

@@ -48,7 +48,7 @@ async function init({ yes, force = false, modelPorts = [...usualPorts] }: InitOp
   const harnesses = runners.map(({ name }) => name).filter((name) => name !== 'command');
   const variant = person && models.length > 0 ? await chooseVariant(person, models, harnesses) : undefined;
   const files = firstFiles({ project, models, variant });
-  writeNewFiles('.', files, force);
+  writeNewFiles('.', files, { force, otherwise: 'choose another folder' });
   const shown = files.map(({ path }) => path).filter((path) => !path.includes('.schemas/'));
   out.print(
     stack([

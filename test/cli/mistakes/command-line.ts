@@ -195,7 +195,42 @@ export const inTheCommandLine: readonly Mistake[] = [
   {
     mistake: 'no file',
     args: ['run'],
-    printed: ['error: expected a suite file, or --tasks with a folder', '  Name one of them.'],
+    printed: [
+      'error: expected a suite file, or --tasks with a folder',
+      '  Name one of them. There is suite.yaml here.',
+    ],
+  },
+  {
+    mistake: 'no file, to check',
+    files: { 'evals/suite.yaml': '' },
+    args: ['check'],
+    printed: [
+      'error: expected a suite file, or --tasks with a folder',
+      '  Name one of them. There is evals/suite.yaml here.',
+    ],
+  },
+  {
+    mistake: 'an option before the command',
+    args: ['--json', 'run', 'suite.yaml'],
+    printed: ["error: unknown option '--json'", '(Write it after the command: offsite run --json)', help],
+  },
+  {
+    mistake: 'the option of another command for a comparison',
+    args: ['run', 'suite.yaml', '--baseline', 'last'],
+    printed: [
+      "error: unknown option '--baseline'",
+      '(Did you mean --compare-to last, or --compare-to baseline?)',
+      help,
+    ],
+  },
+  {
+    mistake: 'a file with the id of a batch in place of the id',
+    files: { 'last-green': 'batch_1\n' },
+    args: ['run', 'suite.yaml', '--compare-to', 'last-green'],
+    printed: [
+      'error: last-green is a file, not a batch',
+      '  If it has the id of a batch: --compare-to "$(cat last-green)"',
+    ],
   },
   {
     mistake: 'two files',
