@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Redactor } from '../redaction/redactor.ts';
-import { Batches } from './batches.ts';
+import { Batches, type StoredBatch } from './batches.ts';
 import { BlobStore } from './blobs.ts';
 import { BuildLogs } from './build-logs.ts';
 import { Crashes } from './crashes.ts';
@@ -13,7 +13,7 @@ import { FleetTasks } from './fleet-tasks.ts';
 import { FoundRuns } from './found-runs.ts';
 import { Gradings } from './gradings.ts';
 import { forgetCheck, lastCheck, noteCheck } from './last-check.ts';
-import { type Lock, takeLock } from './lock.ts';
+import { isLocked, type Lock, takeLock } from './lock.ts';
 import { migrations } from './migrations.ts';
 import { Outbox } from './outbox.ts';
 import { Queue } from './queue.ts';
@@ -105,6 +105,11 @@ export class Ledger implements Disposable {
   /** Takes a lock of this data folder, freed when the process ends; undefined if another process holds it. */
   takeLock(name: string): Lock | undefined {
     return takeLock(this.dataFolder, name);
+  }
+
+  /** Whether a process works on a batch now. */
+  isWorkedOn({ state, lock }: Pick<StoredBatch, 'state' | 'lock'>): boolean {
+    return state === 'open' && lock !== undefined && isLocked(this.dataFolder, lock);
   }
 
   [Symbol.dispose](): void {

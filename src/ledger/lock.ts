@@ -48,3 +48,17 @@ export function takeLock(dataFolder: string, name: string): Lock | undefined {
     throw databaseFailure(file, error);
   }
 }
+
+/** Whether a process holds a lock of the data folder. Only looks, and makes no file. */
+export function isLocked(dataFolder: string, name: string): boolean {
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(join(dataFolder, 'locks', `${name}.lock`), { readOnly: true, timeout: 0 });
+    database.exec('SELECT count(*) FROM sqlite_schema');
+    return false;
+  } catch (error) {
+    return (error as { errcode?: number }).errcode === 5;
+  } finally {
+    database?.close();
+  }
+}

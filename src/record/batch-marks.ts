@@ -6,6 +6,8 @@ export interface BatchFacts {
   failed: number;
   /** Trials without a result. */
   unfinished: number;
+  /** Whether a process works on it now, if that was looked at. */
+  isRunning?: boolean | undefined;
   /** Trials that were canceled, or abandoned, before they had a result. */
   canceled?: number | undefined;
   /** Whether it is one of the service, of which runs were found and run here. */
@@ -43,19 +45,29 @@ export interface Regraded {
 /** What to know before the results of a batch are believed or compared, each in a few words. */
 export function batchMarks(batch: BatchFacts): string[] {
   const { unfinished, canceled = 0, fromService = 0, cases, suiteCases, isFound, elsewhere = 0 } = batch;
-  const { answers, isForeign, regraded, audited, superseded = 0, unreported = 0, dropped = 0 } = batch;
+  const {
+    answers,
+    isForeign,
+    isRunning,
+    regraded,
+    audited,
+    superseded = 0,
+    unreported = 0,
+    dropped = 0,
+  } = batch;
   return [
     ...(isForeign ? ['foreign'] : []),
     ...(answers === 'replayed' || answers === 'forked' ? [answers] : []),
     ...(suiteCases !== undefined && suiteCases > cases ? [`${cases} of ${suiteCases} cases`] : []),
+    ...(isRunning ? ['running'] : []),
     ...(unfinished > 0 ? [`${unfinished} ${unfinished === 1 ? 'trial' : 'trials'} left`] : []),
     ...(canceled > 0 ? [`${canceled} ${canceled === 1 ? 'trial' : 'trials'} canceled`] : []),
     ...(elsewhere > 0 ? [`${elsewhere} ${elsewhere === 1 ? 'trial' : 'trials'} ran elsewhere`] : []),
     ...(superseded > 0 ? [supersededText(superseded)] : []),
     ...(isFound ? ['found at the service'] : []),
     ...(fromService > 0 ? [`${fromService} from the service`] : []),
-    // What comes from elsewhere is reported there.
-    ...(unreported > 0 && !isForeign
+    // What comes from elsewhere is reported there, and what runs is reported by its process.
+    ...(unreported > 0 && !isForeign && !isRunning
       ? [`${unreported} ${unreported === 1 ? 'result' : 'results'} not seen at the service`]
       : []),
     ...(dropped > 0 && !isForeign

@@ -107,7 +107,7 @@ function batchRow(ledger: Ledger, batch: ListedBatch): Omit<BatchRow, 'set'> {
     left: unfinished,
     ...(superseded > 0 && { superseded }),
     ...(unreported > 0 && { unreported }),
-    marks: batchMarks(batch),
+    marks: batchMarks({ ...batch, isRunning: ledger.isWorkedOn(batch) }),
     passRate: passed + failed === 0 ? undefined : passed / (passed + failed),
     tokens,
     costUsd,

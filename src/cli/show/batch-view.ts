@@ -93,7 +93,8 @@ export function readBatch(
     }),
   };
   const [facts] = listBatches(ledger.records, { only: batch.key });
-  const marks = facts ? batchMarks(facts) : [];
+  const isRunning = ledger.isWorkedOn(batch);
+  const marks = facts ? batchMarks({ ...facts, isRunning }) : [];
   const isFound = facts?.isFound === true;
   const known = fingerprintsOf(ledger.records, batch.key);
   const remarks = [...mixedTexts(known), ...(isFound ? variantTexts(known) : [])];

@@ -19,6 +19,13 @@ test('a batch lists each trial that did not pass by the name that shows it', asy
       }),
     );
   expect(view()).toMatch(/^batch one, Suite, 20.*, 1 trial left, 3 results not seen at the service\n/);
+  kept.ledger.records.run("UPDATE batches SET lock = 'at-work'");
+  const { lock } = lastBatch(kept.ledger.records);
+  {
+    using _worker = kept.ledger.takeLock(lock ?? '');
+    expect(view(), 'a process works on it').toMatch(/^batch one, Suite, 20[^,]*, running, 1 trial left\n/);
+  }
+  expect(view()).toMatch(/^batch one, Suite, 20[^,]*, 1 trial left, 3 results/);
   expect(view()).toMatch(/\n✗ a\/v#0 {2}verify: npm test exited 1: AssertionEr…\n✗ .b c\/v#0. {2}verify/);
   expect(view()).toMatch(/\nsee one: offsite show a\/v#0$/);
 });
