@@ -97,7 +97,10 @@ function refuseBareVariant({ records, sets }: Ledger, name: string): void {
 function batchesNamed({ records, sets }: Ledger, reference: string): StoredBatch[] {
   const set = sets.find(reference);
   const batches = set ? sets.parts(set.key).flatMap(({ batch }) => batch ?? []) : [];
-  return batches.length > 0 ? batches : [findBatch(records, reference)];
+  if (batches.length > 0) return batches;
+  // One that has not ended has only its quickest trials.
+  const ended = reference === lastWord ? lastBatch(records, { ended: true }) : undefined;
+  return [ended ?? findBatch(records, reference)];
 }
 
 /** The variants of a reference's batches: the named one, or all. Throws `VARIANT_UNKNOWN`. */
