@@ -10,9 +10,10 @@ import { ours, text } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { withService } from '../options.ts';
-import { comparisonText, unreadText } from '../output/comparison.ts';
+import { comparisonText, unreadIn } from '../output/comparison.ts';
 import { exitCodeOfGates, type RegressionGates, regressionLines } from '../regression.ts';
 import type { CommonOptions } from '../settings.ts';
+import { unreadText } from '../show/layout.ts';
 import { announceLast } from '../show/open-trial.ts';
 
 export function compareCommand() {
@@ -61,7 +62,7 @@ async function compare(
   const compared = options.baseline
     ? await comparedWithBaseline(context, a)
     : comparedBatches(context, a, newer);
-  const unread = unreadText(compared);
+  const unread = unreadText(unreadIn(compared));
   if (unread && !options.json) context.out.print(unread);
   if (options.json) context.out.json(compared);
   else context.out.print(comparisonText(compared, options));
