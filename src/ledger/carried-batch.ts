@@ -30,7 +30,7 @@ const CarriedTrial = z.strictObject({
     .optional(),
   /** Why a trial without a result is not to be run, or whose result it has. */
   withdrawn: z.enum(['elsewhere', 'canceled']).optional(),
-  /** `body`: the blob with the report as it was sent. */
+  /** `body`: the blob with the report as it was sent. One that was only sent is `queued`. */
   report: z
     .strictObject({ body: Sha256, state: z.enum(['queued', 'delivered', 'parked', 'superseded']) })
     .optional(),
@@ -87,7 +87,7 @@ export function carriedBatch({ batches, records, gradings }: Ledger, key: BatchK
   const { id, service, suite, startedAt, answers, suiteCases, commit, plan } = batches.byKey(key);
   const rows = records.select<TrialRow>(
     `SELECT trials.key, trials.run, trials.ordinal, trials.verdict, trials.result, trials.finished_at,
-       trials.withdrawn, reports.body, reports.state
+       trials.withdrawn, reports.body, iif(reports.state = 'sent', 'queued', reports.state) AS state
      FROM trials JOIN runs ON runs.key = trials.run LEFT JOIN reports ON reports.trial = trials.key
      WHERE runs.batch = ? ORDER BY trials.run, trials.ordinal`,
     key,

@@ -69,6 +69,14 @@ test('evidence of a batch opens in another folder with every row and every conte
   expect(await checkLedger(other, signal)).toMatchObject({ damaged: [], missing: [], otherVerdicts: [] });
 });
 
+test('evidence of a batch whose results were sent, and not seen at the service yet, opens', async () => {
+  const [trial] = listTrials(ledger.records, batch);
+  ledger.outbox.become(trial?.key ?? 0, 'sent');
+  const { file } = await exported();
+  const opened = await openEvidence(file, join(folder, 'opened'), { signal, clock: systemClock });
+  expect(opened.signature).toEqual({ kind: 'unsigned' });
+});
+
 test('the plan of opened evidence names nothing of this machine', async () => {
   const { file } = await exported();
   const opened = await openEvidence(file, join(folder, 'opened'), { signal, clock: systemClock });
