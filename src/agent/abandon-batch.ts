@@ -1,6 +1,4 @@
-import type { Clock } from '../base/clock.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
-import type { Client } from '../client/client.ts';
 import type { RunKey, StoredBatch, StoredRun } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { daemonLock } from '../ledger/queue.ts';
@@ -11,17 +9,12 @@ import { type TrialRecord, voidRecord } from '../record/trial-record.ts';
 import { finishedTrial } from '../trial/report.ts';
 import { notResumable, type OpenBatch, openBatch } from './batch-run.ts';
 import { type Claims, isGone, NotClaimed } from './claims.ts';
-import { lostBatch, type Resumable } from './resume-batch.ts';
+import type { Resumable } from './resume-batch.ts';
 import type { FoundRunDetails } from './specify.ts';
-import { pullSetups } from './start-batch.ts';
+import { lostBatch, pullSetups, type StartParts } from './start-batch.ts';
 
-export interface AbandonParts {
-  ledger: Ledger;
-  client: Client;
+export interface AbandonParts extends Pick<StartParts, 'ledger' | 'client' | 'clock' | 'service'> {
   claims: Claims;
-  clock: Clock;
-  /** The service's name in the ledger. */
-  service: string;
   /** Whether to end everything in the ledger alone: the open trials are not reported to the service. */
   unreported: boolean;
   /**
@@ -61,14 +54,7 @@ export async function abandon(
   signal: AbortSignal,
   only?: Pick<StoredRun, 'key' | 'id'>,
 ): Promise<Abandoned | undefined> {
-  const ended: Abandoned = {
-    batches: [],
-    voided: 0,
-    withdrawn: 0,
-    elsewhere: 0,
-    unknownStarts: 0,
-    unstarted: 0,
-  };
+  const ended = nothingAbandoned();
   const isFree =
     what.kind === 'set'
       ? await abandonSet(what.set, parts, ended, signal)
@@ -153,7 +139,7 @@ async function abandonUnderDaemon(
   ended.batches.push(stored.id);
   const canceled = ledger.queue.canceled(stored.key, only?.key);
   if (unreported) ended.withdrawn += canceled.length;
-  else await voidTrials(canceled, batch, parts, ended, signal);
+  else await voidTrials(canceled, modelsOf(batch), parts, ended, signal);
 }
 
 function closeBatch({ key, service, lock = '' }: StoredBatch, ledger: Ledger, only?: RunKey): number {
@@ -177,27 +163,31 @@ async function voidBatch(
     .ofBatch(batch.key)
     .filter(({ result, run }) => result === undefined && (only === undefined || run === only));
   // Canceled trials are not queued again first: they would run if this fails.
-  await voidTrials([...open, ...ledger.queue.canceled(batch.key, only)], batch, parts, ended, signal);
+  const canceled = ledger.queue.canceled(batch.key, only);
+  await voidTrials([...open, ...canceled], modelsOf(batch), parts, ended, signal);
 }
 
 async function voidTrials(
   trials: readonly StoredTrial[],
-  batch: OpenBatch,
+  modelOf: (trial: StoredTrial) => string | undefined,
   parts: AbandonParts,
   ended: Abandoned,
   signal: AbortSignal,
 ): Promise<void> {
-  const { ledger } = parts;
-  const byKey = new Map(batch.runs.map((run) => [run.key, run]));
   for (const trial of trials) {
     signal.throwIfAborted();
-    const { model = '' } = byKey.get(trial.run)?.variant ?? {};
-    if (await voidTrial(trial, model, parts, signal)) ended.voided++;
+    if (await voidTrial(trial, modelOf(trial) ?? '', parts, signal)) ended.voided++;
     else {
-      ledger.queue.withdraw([trial.key], 'elsewhere');
+      parts.ledger.queue.withdraw([trial.key], 'elsewhere');
       ended.elsewhere++;
     }
   }
+}
+
+/** The model of each trial of a batch. */
+function modelsOf({ runs }: OpenBatch): (trial: StoredTrial) => string | undefined {
+  const models = new Map(runs.map(({ key, variant }) => [key, variant.model]));
+  return ({ run }) => models.get(run);
 }
 
 /** Ends canceled trials of runs that the daemon found: each is stored as void, with its report. */
@@ -206,16 +196,15 @@ export async function abandonCanceled(
   parts: AbandonParts,
   signal: AbortSignal,
 ): Promise<Abandoned> {
-  const batches = [...new Set(trials.map(({ batchId }) => batchId))];
-  const ended = { batches, voided: 0, withdrawn: 0, elsewhere: 0, unknownStarts: 0, unstarted: 0 };
-  for (const trial of trials) {
-    signal.throwIfAborted();
-    const { model = '' } = detailsOf<FoundRunDetails>(trial).variant ?? {};
-    if (parts.unreported) ended.withdrawn++;
-    else if (await voidTrial(trial, model, parts, signal)) ended.voided++;
-    else ended.elsewhere++;
-  }
+  const ended = nothingAbandoned([...new Set(trials.map(({ batchId }) => batchId))]);
+  const modelOf = (trial: StoredTrial) => detailsOf<FoundRunDetails>(trial).variant?.model;
+  if (parts.unreported) ended.withdrawn = trials.length;
+  else await voidTrials(trials, modelOf, parts, ended, signal);
   return ended;
+}
+
+function nothingAbandoned(batches: string[] = []): Abandoned {
+  return { batches, voided: 0, withdrawn: 0, elsewhere: 0, unknownStarts: 0, unstarted: 0 };
 }
 
 /**

@@ -190,18 +190,15 @@ export class Circuit {
 /** Milliseconds within which a working engine answers. */
 const probeMs = 10_000;
 
-export interface CircuitsParts {
+/** What the circuits of an agent share. */
+export type SharedCircuitParts = Pick<CircuitParts, 'clock' | 'random' | 'patienceMs' | 'observe'>;
+
+export interface CircuitsParts extends SharedCircuitParts {
   engine: Engine;
   /** For messages. Default: `the engine`. */
   engineName?: string;
   /** The circuits of models, if other engines share them. */
   models?: Map<string, Circuit>;
-  clock: Clock;
-  /** From 0 (inclusive) to 1 (exclusive). */
-  random: () => number;
-  /** Milliseconds that trials wait for an engine or a model that is down. */
-  patienceMs: number;
-  observe(event: CircuitEvent): void;
 }
 
 /** A permit to run a trial. Disposing gives it back. */

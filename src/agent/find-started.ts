@@ -5,12 +5,6 @@ import type { StartResponse } from '../contract/definition.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 
-export type BatchSearch =
-  | ({ kind: 'found' } & StartResponse)
-  | { kind: 'none' }
-  /** More than one batch fits, so it is unknown which of them is ours. */
-  | { kind: 'several'; ids: string[] };
-
 interface Wanted {
   askedAt: number;
   isLocal: boolean;
@@ -18,9 +12,9 @@ interface Wanted {
 }
 
 /**
- * Searches for the batch that an unanswered call of `evals.start` may have started. A batch fits if it has
- * the same cases and variants and the requested `local`, if it started after the call, and if it is not in
- * the ledger.
+ * Searches for the batch that an unanswered call of `evals.start` may have started. Resolves with those that
+ * fit: with the same cases and variants and the requested `local`, started after the call, and not in the
+ * ledger. If there are several, it is unknown which of them is ours.
  *
  * @param askedAt epoch milliseconds before the call
  * @param isLocal whether its trials are reported, not run by the service
@@ -31,24 +25,20 @@ export async function findStarted(
   plan: SuitePlan,
   { askedAt, isLocal, isOwned }: Wanted,
   signal: AbortSignal,
-): Promise<BatchSearch> {
+): Promise<StartResponse[]> {
   const since = askedAt - foundRuns.time.clockDifference;
   const byCase = new Map<string, ListedRun[]>();
   for (const { request } of plan.cases) {
     byCase.set(request.id, await recentRuns(client, request.id, { since, isLocal }, signal));
     // A batch has runs of every case: if the first case has none, there is no need to ask for the others.
-    if (byCase.get(request.id)?.length === 0) return { kind: 'none' };
+    if (byCase.get(request.id)?.length === 0) return [];
   }
   const [first = []] = byCase.values();
   const candidates = [...new Set(first.flatMap(({ batchId }) => batchId ?? []))].filter((id) => !isOwned(id));
-  const fitting = candidates.flatMap((id) => {
+  return candidates.flatMap((id) => {
     const runs = startedRuns(id, plan, byCase);
     return runs ? [{ id, runs }] : [];
   });
-  const [found, ...others] = fitting;
-  if (!found) return { kind: 'none' };
-  if (others.length > 0) return { kind: 'several', ids: fitting.map(({ id }) => id) };
-  return { kind: 'found', ...found };
 }
 
 async function recentRuns(

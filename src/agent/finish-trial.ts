@@ -17,36 +17,19 @@ import type { TrialSpec } from '../trial/spec.ts';
 import type { Admission } from './admission.ts';
 import type { Circuits } from './circuits.ts';
 import { type Lease, NotClaimed, noLease } from './claims.ts';
+import type { AttemptEvent, WorkerParts } from './worker/worker-parts.ts';
 
-export type AttemptEvent =
-  | { kind: 'phase'; phase: PhaseName }
-  | { kind: 'retried'; attempt: number; message: string }
-  /** The trial is finished, but its result cannot be stored yet. */
-  | { kind: 'unstored'; message: string }
-  /** Its harness did not work. `position` counts such trials of its variant, from 1. */
-  | { kind: 'broken-harness'; position: number; message: string }
-  | { kind: 'finished'; result: TrialRecord };
-
-/** What the attempts of a trial need. */
-export interface AttemptParts extends Omit<TrialParts, 'blobs' | 'keep'> {
-  ledger: Ledger;
-  /** Bytes that the archives of workspaces may take; 0 or absent: nothing is kept. */
-  workspaceBudget?: number | undefined;
-  admission: Admission;
-  circuits: Pick<Circuits, 'enter'>;
-  clock: Clock;
-  /** From 0 (inclusive) to 1 (exclusive). */
-  random: () => number;
-  /** Attempts of a trial that fails through no fault of the agent's. */
-  attempts: number;
-  /** Milliseconds that trials wait for a model that is down. */
-  patienceMs: number;
-  /**
-   * Claims the trial for an attempt that has its permit. Rejects with `NotClaimed` if the trial must not run
-   * now. If not given, nobody else can run the trial.
-   */
-  claim?: ((signal: AbortSignal) => Promise<Lease>) | undefined;
-}
+/** What the attempts of a trial need: what it works with, of its worker, and its way to a permit. */
+export type AttemptParts = TrialParts &
+  Pick<WorkerParts, 'ledger' | 'random' | 'attempts' | 'patienceMs'> & {
+    admission: Admission;
+    circuits: Pick<Circuits, 'enter'>;
+    /**
+     * Claims the trial for an attempt that has its permit. Rejects with `NotClaimed` if the trial must not
+     * run now. If not given, nobody else can run the trial.
+     */
+    claim?: ((signal: AbortSignal) => Promise<Lease>) | undefined;
+  };
 
 export interface AttemptSignals {
   /** Cancels the trial. */
@@ -136,7 +119,7 @@ async function attemptTrial(
   );
   lease.settle();
   observe({ kind: 'finished', result });
-  if (result.left?.kind === 'archive') await ledger.workspaces.free(parts.workspaceBudget ?? 0);
+  if (result.left?.kind === 'archive') await ledger.workspaces.free(parts.keep?.budget ?? 0);
   const position = stopped ? 0 : ledger.trials.brokenHarnesses.position(key);
   const message = brokenHarnessWarning(position, spec, result.cause);
   if (message !== undefined) observe({ kind: 'broken-harness', position, message });
@@ -172,13 +155,10 @@ async function runAttempt(
   signal: AbortSignal,
   observe: (event: AttemptEvent) => void,
 ): Promise<TrialRecord> {
-  const { ledger, workspaceBudget = 0 } = parts;
-  const keep = workspaceBudget > 0 ? { store: ledger.workspaces, budget: workspaceBudget } : undefined;
+  const { ledger } = parts;
   try {
     const onPhase = (phase: PhaseName) => observe({ kind: 'phase', phase });
-    return await ledger.crashes.within(attempt.key, () =>
-      runTrial(spec, { ...parts, blobs: ledger.blobs, keep }, signal, onPhase),
-    );
+    return await ledger.crashes.within(attempt.key, () => runTrial(spec, parts, signal, onPhase));
   } catch (error) {
     const ending = error instanceof NotClaimed ? 'lost' : signal.aborted ? 'canceled' : 'void';
     await ledger.trials.abandonAttempt(attempt, ending);

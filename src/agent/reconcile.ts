@@ -157,7 +157,7 @@ function act(
     return { changed: 'taken', afterwards: () => ledger.trials.take(key, verdict, result) };
   }
   if (action === 'run' && state === 'taken') {
-    ledger.foundRuns.runAgain(trial.run, key);
+    ledger.queue.takeBack([trial], 'the service has lost its result');
     return { changed: 'again' };
   }
   const next = becomes[action];

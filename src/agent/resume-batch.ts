@@ -10,7 +10,7 @@ import { plural } from '../text/quantities.ts';
 import { notResumable, type OpenBatch, openBatch, readPlan } from './batch-run.ts';
 import { checkOnEngines } from './engines/check.ts';
 import { type BatchEvent, type BatchParts, workOffBatch } from './run-batch.ts';
-import { lookFor, recordBatch } from './start-batch.ts';
+import { lostBatch } from './start-batch.ts';
 
 /** A batch that was started and is not finished. */
 export type ResumableBatch =
@@ -91,24 +91,4 @@ export async function resume(
 
 function againText(interrupted: number): string {
   return `${plural(interrupted, 'trial')} that ran when the batch was stopped ${interrupted === 1 ? 'starts' : 'start'} again`;
-}
-
-/**
- * The batch of a start whose answer was never read; undefined if the service has none, which ends the start.
- * The caller holds the start's lock. Throws `START_AMBIGUOUS`.
- */
-export async function lostBatch(
-  start: OpenStart,
-  parts: Pick<BatchParts, 'ledger' | 'client'>,
-  signal: AbortSignal,
-): Promise<OpenBatch | undefined> {
-  const { ledger } = parts;
-  // The process that held the lock before us may have read the answer.
-  const known = ledger.batches.ofStart(start.key);
-  if (known) return openBatch(known, ledger);
-  const plan = readPlan(ledger.blobs.readJson(start.plan));
-  const found = await lookFor(plan, start, parts, signal);
-  if (found) return recordBatch(plan, start, found, ledger);
-  ledger.starts.unknown(start.key, 'the service lists no such batch');
-  return undefined;
 }

@@ -1,8 +1,5 @@
-import type { Clock } from '../base/clock.ts';
 import type { Client } from '../client/client.ts';
 import type { Spent } from '../gateway/budget.ts';
-import type { Runner } from '../harness/runner.ts';
-import type { Ledger } from '../ledger/ledger.ts';
 import { platformLock, platformService } from '../ledger/platform.ts';
 import type { PartKey } from '../ledger/starts.ts';
 import type { StoredTrial } from '../ledger/trial-rows.ts';
@@ -10,42 +7,29 @@ import type { SuitePlan } from '../suite/plan.ts';
 import type { BuildEvent } from '../trial/prepare/obtain-image.ts';
 import type { OpenBatch, Run } from './batch-run.ts';
 import type { CircuitEvent } from './circuits.ts';
-import type { Claims } from './claims.ts';
-import type { ConfigRevisions } from './config-revision.ts';
 import { Delivery, type Grace } from './delivery.ts';
 import { checkOnEngines, type SomeEngines } from './engines/check.ts';
-import type { AttemptEvent } from './finish-trial.ts';
 import { type Delivered, reconcile } from './reconcile.ts';
 import type { Sender } from './sender.ts';
 import { pullSetups, startBatch, withPrompt } from './start-batch.ts';
 import { Worker } from './worker/worker.ts';
-import { usualAttempts, type WorkEvent } from './worker/worker-parts.ts';
+import { type AttemptEvent, usualAttempts, type WorkEvent, type WorkerParts } from './worker/worker-parts.ts';
 
-export interface BatchParts extends SomeEngines {
-  runners: readonly Runner[];
-  clock: Clock;
-  /** The host's, for install and prepare. */
-  extraCertificates: Buffer | undefined;
+export interface BatchParts
+  extends SomeEngines,
+    Pick<WorkerParts, 'runners' | 'clock' | 'extraCertificates' | 'ledger' | 'claims' | 'revisions'> {
   client: Client;
-  ledger: Ledger;
   sender: Sender;
   /** The service's name in the ledger. */
   service: string;
-  /** If not given, no other agent can run the batch's trials. */
-  claims?: Claims | undefined;
-  revisions: ConfigRevisions;
   limits?: Partial<BatchLimits> | undefined;
   /** The most cases of a batch of a set; default as many as a start request takes. */
   batchCases?: number | undefined;
-  /** From 0 (inclusive) to 1 (exclusive); spreads the waits. */
-  random?: (() => number) | undefined;
+  /** Spreads the waits. */
+  random?: WorkerParts['random'] | undefined;
 }
 
-interface BatchLimits {
-  /** Attempts of a trial that fails through no fault of the agent's. */
-  attempts: number;
-  /** Milliseconds that trials wait for an engine or a model that is down. */
-  patienceMs: number;
+interface BatchLimits extends Pick<WorkerParts, 'attempts' | 'patienceMs'> {
   /** How long to wait for the last reports. */
   grace: Grace;
 }

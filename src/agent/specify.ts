@@ -162,16 +162,13 @@ function found(trial: StoredTrial, parts: SpecParts): Specified {
   const { config } = revision;
   const { variant: names } = detailsOf<FoundRunDetails>(trial);
   const cell = cellOf(trial, names, parts);
-  if (cell.kind === 'ambiguous') return { kind: 'waiting', reason: cell.reason, again: false };
-  if (cell.kind === 'planned') {
-    return { kind: 'ready', spec: trialSpec(cell.plan, cell, trial, setupOf(trial, ledger)) };
-  }
-  const known = knownVariant(names, config, harnesses);
-  if (known.kind === 'unknown') {
-    return { kind: 'waiting', reason: `its variant is not known here: ${known.reason}`, again: false };
-  }
+  if (typeof cell === 'string') return { kind: 'waiting', reason: cell, again: false };
+  if (cell) return { kind: 'ready', spec: trialSpec(cell.plan, cell, trial, setupOf(trial, ledger)) };
+  const variant = knownVariant(names, config, harnesses);
+  if (typeof variant === 'string')
+    return { kind: 'waiting', reason: `its variant is not known here: ${variant}`, again: false };
   try {
-    return { kind: 'ready', spec: foundSpec(trial, known.variant, parts) };
+    return { kind: 'ready', spec: foundSpec(trial, variant, parts) };
   } catch (error) {
     if (error instanceof OffsiteError) throw error;
     // The service may have sent anything.
@@ -276,29 +273,25 @@ function setupOf({ runId, setup }: StoredTrial, { blobs }: Ledger): Setup {
   });
 }
 
-type Cell =
-  | ({ kind: 'planned'; plan: SuitePlan } & Pick<Run, 'case' | 'variant'>)
-  /** This agent did not plan the run's batch, or the run belongs to none of the batch's cases. */
-  | { kind: 'unplanned' }
-  | { kind: 'ambiguous'; reason: string };
-
-/** The planned case and variant of a run that somebody added to a batch of this agent. */
-function cellOf(trial: StoredTrial, names: RunVariant | undefined, { ledger, batches }: SpecParts): Cell {
-  if (ledger.batches.byKey(trial.batch).plan === undefined || names === undefined)
-    return { kind: 'unplanned' };
+/**
+ * The planned case and variant of a run that somebody added to a batch of this agent, or why they cannot be
+ * told. Undefined if this agent did not plan its batch, or if it belongs to none of the batch's cases.
+ */
+function cellOf(
+  trial: StoredTrial,
+  names: RunVariant | undefined,
+  { ledger, batches }: SpecParts,
+): ({ plan: SuitePlan } & Pick<Run, 'case' | 'variant'>) | string | undefined {
+  if (ledger.batches.byKey(trial.batch).plan === undefined || names === undefined) return undefined;
   const { plan, runs } = batches.planOf(trial.batch);
   const plannedCase = plan.cases.find(({ request }) => request.id === trial.caseId);
-  if (!plannedCase) return { kind: 'unplanned' };
+  if (!plannedCase) return undefined;
   const byId = runs.find(({ variantId }) => variantId === names.id)?.variant;
   const [variant, other] = byId ? [byId] : plan.variants.filter((one) => isCalled(one, names));
-  if (!variant) return { kind: 'unplanned' };
-  if (other) {
-    const { model, harness } = variant;
-    const which = `several variants of ${model} in ${harness}`;
-    const reason = `its batch has ${which}, and the service does not say which one was rerun`;
-    return { kind: 'ambiguous', reason };
-  }
-  return { kind: 'planned', plan, case: plannedCase, variant };
+  if (!variant) return undefined;
+  if (!other) return { plan, case: plannedCase, variant };
+  const which = `several variants of ${variant.model} in ${variant.harness}`;
+  return `its batch has ${which}, and the service does not say which one was rerun`;
 }
 
 function isCalled({ model, credentials }: PlannedVariant, names: RunVariant): boolean {
@@ -310,21 +303,17 @@ function isCalled({ model, credentials }: PlannedVariant, names: RunVariant): bo
   );
 }
 
-type KnownVariant =
-  | { kind: 'known'; variant: PlannedVariant }
-  /** `reason` names what the configuration lacks. */
-  | { kind: 'unknown'; reason: string };
-
 /**
- * Finds the variant that a run record names in the configuration. Connection ids are looked up by their
- * configured names. If the record names no profile, the harness's configured profile is used.
+ * Finds the variant that a run record names in the configuration, or what the configuration lacks. Connection
+ * ids are looked up by their configured names. If the record names no profile, the harness's configured
+ * profile is used.
  */
 export function knownVariant(
   names: RunVariant | undefined,
   config: Config,
   harnesses: readonly HarnessOffer[],
-): KnownVariant {
-  if (!names?.harness) return { kind: 'unknown', reason: 'its variant names no harness' };
+): PlannedVariant | string {
+  if (!names?.harness) return 'its variant names no harness';
   const { model, userModel } = names;
   const harness = ownName(names.harness, config.connections.harness);
   const sandbox = names.sandbox ? ownName(names.sandbox, config.connections.sandbox) : 'local';
@@ -346,8 +335,7 @@ export function knownVariant(
       key === 'harness' && offered ? `: name one as daemon.profiles.${harness} in offsite.yaml` : '';
     issues.push(`${key}: ${message}${remedy}`);
   });
-  if (variant && issues.length === 0) return { kind: 'known', variant };
-  return { kind: 'unknown', reason: issues.join('; ') };
+  return variant && issues.length === 0 ? variant : issues.join('; ');
 }
 
 /** The name that is configured for a connection id; the id itself if there is none. */

@@ -13,7 +13,7 @@ import type { PulledRun } from '../ledger/queue.ts';
 import type { OpenStart, PartKey } from '../ledger/starts.ts';
 import { planFacts, type SuitePlan, startRequest } from '../suite/plan.ts';
 import { expandVariables } from '../suite/variables.ts';
-import { type OpenBatch, openBatch, plannedRun, type Run, storedPlan } from './batch-run.ts';
+import { type OpenBatch, openBatch, plannedRun, type Run, readPlan, storedPlan } from './batch-run.ts';
 import { findStarted } from './find-started.ts';
 
 /**
@@ -118,7 +118,7 @@ async function askToStart(
  * The batch that an unanswered call started; undefined if there is none. Throws `START_AMBIGUOUS` if several
  * batches fit.
  */
-export async function lookFor(
+async function lookFor(
   plan: SuitePlan,
   start: OpenStart,
   { client, ledger }: Pick<StartParts, 'client' | 'ledger'>,
@@ -127,23 +127,38 @@ export async function lookFor(
   const isOwned = (id: string) => ledger.batches.has(start.service, id);
   const { askedAt } = start;
   const isLocal = start.service !== platformService;
-  const found = await findStarted(client, plan, { askedAt, isLocal, isOwned }, signal);
-  switch (found.kind) {
-    case 'found':
-      return found;
-    case 'none':
-      return undefined;
-    case 'several':
-      ledger.starts.unknown(start.key, `several fit: ${found.ids.join(', ')}`);
-      throw new OffsiteError(
-        `the answer to evals.start was lost, and several batches at the service fit: ${found.ids.join(', ')}`,
-        {
-          code: 'START_AMBIGUOUS',
-          kind: 'infrastructure',
-          hint: 'No trial was run, so that none runs twice. If you need none of these batches, run the suite again.',
-        },
-      );
-  }
+  const [found, ...others] = await findStarted(client, plan, { askedAt, isLocal, isOwned }, signal);
+  if (!found || others.length === 0) return found;
+  const ids = [found, ...others].map(({ id }) => id).join(', ');
+  ledger.starts.unknown(start.key, `several fit: ${ids}`);
+  throw new OffsiteError(
+    `the answer to evals.start was lost, and several batches at the service fit: ${ids}`,
+    {
+      code: 'START_AMBIGUOUS',
+      kind: 'infrastructure',
+      hint: 'No trial was run, so that none runs twice. If you need none of these batches, run the suite again.',
+    },
+  );
+}
+
+/**
+ * The batch of a start whose answer was never read; undefined if the service has none, which ends the start.
+ * The caller holds the start's lock. Throws `START_AMBIGUOUS`.
+ */
+export async function lostBatch(
+  start: OpenStart,
+  parts: Pick<StartParts, 'ledger' | 'client'>,
+  signal: AbortSignal,
+): Promise<OpenBatch | undefined> {
+  const { ledger } = parts;
+  // The process that held the lock before us may have read the answer.
+  const known = ledger.batches.ofStart(start.key);
+  if (known) return openBatch(known, ledger);
+  const plan = readPlan(ledger.blobs.readJson(start.plan));
+  const found = await lookFor(plan, start, parts, signal);
+  if (found) return recordBatch(plan, start, found, ledger);
+  ledger.starts.unknown(start.key, 'the service lists no such batch');
+  return undefined;
 }
 
 /** Puts a started batch into the ledger. */
@@ -198,10 +213,7 @@ export async function withPrompt(plan: SuitePlan, client: Client, signal: AbortS
   return { ...plan, suite: { ...plan.suite, prompt: { kind: 'text', text: content } } };
 }
 
-interface PullParts {
-  client: Client;
-  ledger: Ledger;
-}
+type PullParts = Pick<StartParts, 'client' | 'ledger'>;
 
 /**
  * Pulls the setups that the ledger does not have yet, and queues the trials of their runs, even if a setup is

@@ -28,7 +28,7 @@ import { checkModels } from '../trial/run/models.ts';
  */
 export function chosenToResume(ledger: Ledger, service: string, reference: string | undefined): Resumable[] {
   const own = reference === undefined ? undefined : ownBatch(ledger, service, reference);
-  if (own) ledger.queue.takeBack(ledger.queue.canceled(own.batch.key, own.run?.key));
+  if (own) ledger.queue.takeBack(ledger.queue.canceled(own.batch.key, own.run?.key), 'a person took it back');
   return chosen(ledger, service, own?.run ? own.batch.id : reference);
 }
 

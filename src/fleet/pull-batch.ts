@@ -5,6 +5,7 @@ import type { Client } from '../client/client.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { trialOf } from '../ledger/trial-rows.ts';
 import { readRecord } from '../record/read-record.ts';
 import { planFacts } from '../suite/plan.ts';
 import type { FleetDocument } from './document.ts';
@@ -41,8 +42,8 @@ export async function pullBatch(
     signal.throwIfAborted();
     const key = ledger.foundRuns.find(service, id, run);
     if (key === undefined) continue;
-    const standing = ledger.fleetTasks.standing(key, ordinal);
-    if (standing && standing.state !== 'queued') continue;
+    const known = trialOf(ledger.records, key, ordinal);
+    if (known && known.state !== 'queued') continue;
     const content = await storage.get(record, fleetStorage.bytes.document);
     const { verdict, fingerprint } = readRecord(parseForeignJson(content.toString('utf8')));
     await pullContents(content, { ledger, storage }, signal);

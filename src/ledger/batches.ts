@@ -7,7 +7,8 @@ import { closeRun } from './trial-states.ts';
 
 export type { BatchKey, RunKey, TrialKey } from './records.ts';
 
-export interface NewBatch {
+export interface StoredBatch {
+  key: BatchKey;
   /** The service's name in the ledger. */
   service: string;
   id: string;
@@ -15,40 +16,31 @@ export interface NewBatch {
   suite: string;
   file: string | undefined;
   /** The blob with the planned batch; without one the batch cannot be resumed. */
-  plan?: string | undefined;
-  /** The name of the lock that a process holds while it works on the batch. */
-  lock?: string | undefined;
-  /** The start from which this batch comes. */
-  start?: StartKey | undefined;
-  /** Where the answers of its models come from. Undefined if that is not known. */
-  answers?: BatchFacts['answers'];
-  /** How many cases its suite has, if some are left out on purpose. */
-  suiteCases?: number | undefined;
-  /** Of the repository that its suite is in. */
-  commit?: SuiteCommit | undefined;
-  runs: NewRun[];
-}
-
-type NewRun = Pick<StoredRun, 'id' | 'taskIndex' | 'caseId' | 'caseName' | 'variant'> & {
-  variantIndex?: number | undefined;
-};
-
-export interface StoredBatch {
-  key: BatchKey;
-  service: string;
-  id: string;
-  suite: string;
-  file: string | undefined;
   plan: string | undefined;
+  /** The name of the lock that a process holds while it works on the batch. */
   lock: string | undefined;
   state: 'open' | 'finished';
   /** Epoch milliseconds. */
   startedAt: number;
+  /** Where the answers of its models come from. Undefined if that is not known. */
   answers: BatchFacts['answers'];
   isForeign: boolean;
+  /** How many cases its suite has, if some are left out on purpose. */
   suiteCases: number | undefined;
+  /** Of the repository that its suite is in. */
   commit: SuiteCommit | undefined;
 }
+
+export interface NewBatch
+  extends Pick<StoredBatch, 'service' | 'id' | 'suite' | 'file'>,
+    Partial<Pick<StoredBatch, 'plan' | 'lock' | 'answers' | 'suiteCases' | 'commit'>> {
+  /** The start from which this batch comes. */
+  start?: StartKey | undefined;
+  runs: NewRun[];
+}
+
+type NewRun = Pick<StoredRun, 'id' | 'taskIndex' | 'caseId' | 'caseName' | 'variant'> &
+  Partial<Pick<StoredRun, 'variantIndex'>>;
 
 /** A run, wherever it comes from. */
 export interface StoredRun {
@@ -86,19 +78,16 @@ export class Batches {
   /** Records a batch and its runs. */
   add(batch: NewBatch): { key: BatchKey; runs: Map<string, RunKey> } {
     const records = this.#records;
-    return records.transaction(() => this.#add(batch));
-  }
-
-  #add(batch: NewBatch): { key: BatchKey; runs: Map<string, RunKey> } {
-    const records = this.#records;
     const { runs, commit, ...facts } = batch;
-    const key = records.insert('batches', { ...facts, ...commitColumns(commit), startedAt: records.now() });
-    if (batch.start !== undefined) {
-      records.run("UPDATE starts SET state = 'started' WHERE key = ?", batch.start);
-      records.note({ subject: 'start', key: batch.start, state: 'started' });
-    }
-    records.note({ subject: 'batch', key, state: 'open' });
-    return { key, runs: new Map(runs.map((run) => [run.id, this.#addRun(key, run)])) };
+    return records.transaction(() => {
+      const key = records.insert('batches', { ...facts, ...commitColumns(commit), startedAt: records.now() });
+      if (batch.start !== undefined) {
+        records.run("UPDATE starts SET state = 'started' WHERE key = ?", batch.start);
+        records.note({ subject: 'start', key: batch.start, state: 'started' });
+      }
+      records.note({ subject: 'batch', key, state: 'open' });
+      return { key, runs: new Map(runs.map((run) => [run.id, this.#addRun(key, run)])) };
+    });
   }
 
   /**
@@ -109,7 +98,7 @@ export class Batches {
     const records = this.#records;
     return records.transaction(() => {
       const known = this.find(batch.id).find(({ service }) => service === batch.service);
-      const key = known?.key ?? this.#add({ ...batch, runs: [] }).key;
+      const key = known?.key ?? this.add({ ...batch, runs: [] }).key;
       // A run of it may have been found before its plan was known.
       if (known && known.plan === undefined) {
         const { plan = null, lock = null } = batch;

@@ -1,6 +1,7 @@
 import { fingerprintKey } from './fingerprints.ts';
 import type { Records, RunKey, TrialKey } from './records.ts';
-import { finishAbove, type TrialState } from './trial-states.ts';
+import { trialByKey, trialOf } from './trial-rows.ts';
+import { finishAbove } from './trial-states.ts';
 import type { FinishedTrial } from './trials.ts';
 
 /** The name of the lock that a worker of a fleet holds. All batches that a fleet runs have this lock. */
@@ -17,14 +18,6 @@ export interface FleetTask {
   isAccepted: boolean;
 }
 
-/** Where a trial of this ledger stands. */
-export interface TrialStanding {
-  key: TrialKey;
-  state: TrialState;
-  /** The state of its report; undefined without one. */
-  report: 'queued' | 'delivered' | 'parked' | undefined;
-}
-
 /** The tasks of a fleet that trials of this ledger were taken for. */
 export class FleetTasks {
   readonly #records: Records;
@@ -33,36 +26,10 @@ export class FleetTasks {
     this.#records = records;
   }
 
-  /** Undefined if the ledger does not have the trial. */
-  standing(run: RunKey, ordinal: number): TrialStanding | undefined {
-    const [standing] = this.#records.select<TrialStanding>(
-      `SELECT trials.key, trials.state, reports.state AS report
-       FROM trials LEFT JOIN reports ON reports.trial = trials.key AND reports.state <> 'superseded'
-       WHERE trials.run = ? AND trials.ordinal = ?`,
-      run,
-      ordinal,
-    );
-    return standing;
-  }
-
-  /** The key of a trial, by the service's ids; undefined if the ledger does not have it. */
-  find(service: string, trial: { batch: string; run: string; ordinal: number }): TrialKey | undefined {
-    const row = this.#records.get(
-      `SELECT trials.key FROM trials JOIN runs ON runs.key = trials.run
-         JOIN batches ON batches.key = runs.batch
-       WHERE batches.service = ? AND batches.id = ? AND runs.id = ? AND trials.ordinal = ?`,
-      service,
-      trial.batch,
-      trial.run,
-      trial.ordinal,
-    );
-    return row && Number(row.key);
-  }
-
   /** Whether a trial has no result here. */
   isOpen(trial: TrialKey): boolean {
-    const row = this.#records.get('SELECT state FROM trials WHERE key = ?', trial);
-    return row !== undefined && row.state !== 'finished';
+    const known = trialByKey(this.#records, trial);
+    return known !== undefined && known.state !== 'finished';
   }
 
   /** Notes the newest task of a trial. */
@@ -88,31 +55,10 @@ export class FleetTasks {
     return { token: Buffer.from(token, 'base64'), workflow, workflowRun, isAccepted: accepted === 1 };
   }
 
-  /** The hash of a finished trial's record. */
-  resultOf(trial: TrialKey): string {
-    const row = this.#records.get('SELECT result FROM trials WHERE key = ?', trial);
-    if (typeof row?.result !== 'string') throw new Error(`trial ${trial} has no result`);
-    return row.result;
-  }
-
   accept(trial: TrialKey): void {
     this.#records.transaction(() => {
       this.#records.run('UPDATE fleet_tasks SET accepted = 1 WHERE trial = ?', trial);
     });
-  }
-
-  /** The trials of a fleet that are queued here. When a worker starts, it has no task for any of them. */
-  queued(service: string): TrialKey[] {
-    return this.#records
-      .all(
-        `SELECT trials.key FROM trials JOIN runs ON runs.key = trials.run
-           JOIN batches ON batches.key = runs.batch
-         WHERE batches.service = ?
-           AND '${fleetLock}' = CASE WHEN runs.origin = 'planned' THEN batches.lock ELSE runs.lock END
-           AND trials.state = 'queued' AND trials.withdrawn IS NULL`,
-        service,
-      )
-      .map(({ key }) => Number(key));
   }
 
   /**
@@ -127,7 +73,7 @@ export class FleetTasks {
     { verdict, result, fingerprint }: Pick<FinishedTrial, 'verdict' | 'fingerprint'> & { result: string },
   ): boolean {
     const records = this.#records;
-    const known = this.standing(run, ordinal);
+    const known = trialOf(records, run, ordinal);
     if (known && known.state !== 'queued') return false;
     records.transaction(() => {
       records.run(
@@ -143,7 +89,7 @@ export class FleetTasks {
         records.now(),
         fingerprintKey(records, fingerprint),
       );
-      const key = Number(this.standing(run, ordinal)?.key);
+      const key = Number(trialOf(records, run, ordinal)?.key);
       records.note({ subject: 'trial', key, state: 'finished', detail: verdict });
       finishAbove(records, key);
     });

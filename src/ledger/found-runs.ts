@@ -1,5 +1,5 @@
 import { findRun, type StoredRun } from './batches.ts';
-import type { BatchKey, Records, RunKey, TrialKey } from './records.ts';
+import type { BatchKey, Records, RunKey } from './records.ts';
 import { leftElsewhere, queueTrials, reopen, takeBack } from './trial-states.ts';
 
 /** A run that somebody else queued and this process found by listing. */
@@ -59,8 +59,7 @@ export class FoundRuns {
   adoptMore(run: RunKey, ordinals: readonly number[]): boolean {
     const records = this.#records;
     const isOfDaemon = "SELECT 1 FROM runs WHERE key = ? AND origin = 'found' AND lock IS NULL";
-    if (!records.get(isOfDaemon, run)) return false;
-    return this.#adoptMore(run, ordinals);
+    return records.get(isOfDaemon, run) !== undefined && this.adoptOpen(run, ordinals);
   }
 
   /**
@@ -68,18 +67,6 @@ export class FoundRuns {
    * the caller holds.
    */
   adoptOpen(run: RunKey, ordinals: readonly number[]): boolean {
-    return this.#adoptMore(run, ordinals);
-  }
-
-  /** Queues a trial again whose result the service has lost. */
-  runAgain(run: RunKey, trial: TrialKey): void {
-    this.#records.transaction(() => {
-      takeBack(this.#records, trial);
-      reopen(this.#records, run);
-    });
-  }
-
-  #adoptMore(run: RunKey, ordinals: readonly number[]): boolean {
     const records = this.#records;
     const known = new Set(
       records.all('SELECT ordinal FROM trials WHERE run = ?', run).map(({ ordinal }) => Number(ordinal)),

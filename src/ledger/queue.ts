@@ -84,7 +84,11 @@ export class Queue {
     });
   }
 
-  /** The next trials to run, oldest first. */
+  /**
+   * The next trials to run, oldest first.
+   *
+   * @param limit how many at most; all if it is negative
+   */
   next(scope: QueueScope, limit: number, except: ExcludedTrials = {}): StoredTrial[] {
     const { trials = [], runs = [], variants = [] } = except;
     return storedTrials(
@@ -196,11 +200,11 @@ export class Queue {
     );
   }
 
-  /** Queues canceled trials again, and opens their batch. */
-  takeBack(canceled: readonly StoredTrial[]): void {
+  /** Queues trials again that were withdrawn, and opens their batch. */
+  takeBack(trials: readonly StoredTrial[], why: string): void {
     this.#records.transaction(() => {
-      for (const { key } of canceled) takeBack(this.#records, key, 'a person took it back');
-      for (const run of new Set(canceled.map((trial) => trial.run))) reopen(this.#records, run);
+      for (const { key } of trials) takeBack(this.#records, key, why);
+      for (const run of new Set(trials.map((trial) => trial.run))) reopen(this.#records, run);
     });
   }
 

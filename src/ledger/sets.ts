@@ -6,29 +6,25 @@ import type { PartKey, StartKey, StartState } from './starts.ts';
 
 type SetKey = number;
 
-export interface NewSet {
+/** A suite that needs several start requests: each of its parts becomes a batch. */
+export interface StoredSet {
+  key: SetKey;
+  /** `set_` and 16 hexadecimal digits. It is known in this ledger only. */
   id: string;
   /** The service's name in the ledger. */
   service: string;
   /** Suite name, for people. */
   suite: string;
   file: string | undefined;
-  /** The blob with the planned batch of each part, in the order in which they start. */
-  plans: readonly string[];
-}
-
-/** A suite that needs several start requests: each of its parts becomes a batch. */
-export interface StoredSet {
-  key: SetKey;
-  /** `set_` and 16 hexadecimal digits. It is known in this ledger only. */
-  id: string;
-  service: string;
-  suite: string;
-  file: string | undefined;
   /** Epoch milliseconds. */
   plannedAt: number;
   /** How many parts it has. */
   parts: number;
+}
+
+export interface NewSet extends Pick<StoredSet, 'id' | 'service' | 'suite' | 'file'> {
+  /** The blob with the planned batch of each part, in the order in which they start. */
+  plans: readonly string[];
 }
 
 export interface SetPart {

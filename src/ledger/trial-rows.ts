@@ -91,6 +91,11 @@ export function trialByKey(records: Records, key: TrialKey): StoredTrial | undef
   return storedTrials(records, 'WHERE trials.key = ?', key)[0];
 }
 
+/** A trial of a run; undefined if the ledger does not have it. */
+export function trialOf(records: Records, run: RunKey, ordinal: number): StoredTrial | undefined {
+  return storedTrials(records, 'WHERE trials.run = ? AND trials.ordinal = ?', run, ordinal)[0];
+}
+
 /** The attempts at a trial, in order. */
 export function listAttempts(records: Records, trial: TrialKey): ListedAttempt[] {
   const statement = `SELECT ${attemptColumns} FROM attempts WHERE trial = ? ORDER BY number`;

@@ -5,7 +5,8 @@ import { runners } from '../../runners/index.ts';
 import { Admission } from '../../src/agent/admission.ts';
 import { Circuits } from '../../src/agent/circuits.ts';
 import { NotClaimed, ServiceClaims } from '../../src/agent/claims.ts';
-import { type AttemptEvent, type AttemptParts, finishTrial } from '../../src/agent/finish-trial.ts';
+import { type AttemptParts, finishTrial } from '../../src/agent/finish-trial.ts';
+import type { AttemptEvent } from '../../src/agent/worker/worker-parts.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { createClient } from '../../src/client/client.ts';
@@ -117,6 +118,7 @@ async function finish(
     runners: all,
     clock,
     ledger,
+    blobs: ledger.blobs,
     gateway,
     budgets: { trial: {}, batch: undefined },
     admission,

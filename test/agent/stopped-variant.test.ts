@@ -4,7 +4,8 @@ import { expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
 import { Admission } from '../../src/agent/admission.ts';
 import { Circuits } from '../../src/agent/circuits.ts';
-import { type AttemptEvent, type AttemptParts, finishTrial } from '../../src/agent/finish-trial.ts';
+import { type AttemptParts, finishTrial } from '../../src/agent/finish-trial.ts';
+import type { AttemptEvent } from '../../src/agent/worker/worker-parts.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import { openBudget } from '../../src/gateway/budget.ts';
@@ -60,6 +61,7 @@ async function openBench(concurrency: number, batch?: BudgetAccount): Promise<Be
     runners: all,
     clock: systemClock,
     ledger,
+    blobs: ledger.blobs,
     gateway,
     random: () => 0,
     attempts: 3,

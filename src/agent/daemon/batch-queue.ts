@@ -3,16 +3,13 @@ import { rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { queueTickets } from '../../bounds/suite.ts';
-import type { Client } from '../../client/client.ts';
 import { Unauthorized } from '../../client/refusal.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
-import type { SuitePlan } from '../../suite/plan.ts';
 import { checkModels } from '../../trial/run/models.ts';
 import { type OpenBatch, openBatch } from '../batch-run.ts';
 import { checkOnEngines, type SomeEngines } from '../engines/check.ts';
-import { lookFor, pullSetups, recordBatch, type StartParts, startUnder, withPrompt } from '../start-batch.ts';
+import { lostBatch, pullSetups, type StartParts, startUnder, withPrompt } from '../start-batch.ts';
 import { queuedFiles, readTicket, refuseTicket } from './ticket.ts';
 
 /**
@@ -51,14 +48,32 @@ export class BatchQueue {
     }
   }
 
+  /**
+   * Completes what an earlier daemon of this data folder left half done. Pulls the setups of batches that it
+   * started, and gives up calls whose answer was lost if somebody removed their file from the queue. Resolves
+   * with whether all batches can continue; one that cannot does not hold up the others.
+   */
   async #recover(signal: AbortSignal): Promise<boolean> {
-    const stuck = await recover(this.#parts, signal);
-    for (const one of stuck) {
-      // The same line every few seconds would hide the other lines.
-      if (!this.#logged.has(one.batch)) this.#parts.log.error(one, 'a batch cannot continue yet');
-      this.#logged.add(one.batch);
+    const { ledger, service, log } = this.#parts;
+    const isOwn = (one: { service: string; lock: string | undefined }) =>
+      one.service === service && one.lock === daemonLock;
+    for (const start of ledger.starts.open().filter(isOwn))
+      if (start.file === undefined || !existsSync(start.file))
+        ledger.starts.unknown(start.key, 'its file was removed');
+    let isWhole = true;
+    for (const batch of ledger.batches.open().filter(isOwn)) {
+      try {
+        await pullSetups(openBatch(batch, ledger), this.#parts, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        isWhole = false;
+        // The same line every few seconds would hide the other lines.
+        if (!this.#logged.has(batch.id))
+          log.error({ batch: batch.id, reason: messageOf(error) }, 'a batch cannot continue yet');
+        this.#logged.add(batch.id);
+      }
     }
-    return stuck.length === 0;
+    return isWhole;
   }
 
   /** How many files were refused, and why the last one was. */
@@ -77,44 +92,6 @@ export class BatchQueue {
     const files = await queuedFiles(this.#parts.ledger.dataFolder);
     return this.#last === 'begun' && files.length === 0;
   }
-}
-
-export interface RecoverParts {
-  ledger: Ledger;
-  client: Client;
-  /** The service's name in the ledger. */
-  service: string;
-}
-
-/** A batch that cannot continue yet. */
-interface StuckBatch {
-  batch: string;
-  reason: string;
-}
-
-/**
- * Completes what an earlier daemon of this data folder left half done. Pulls the setups of batches that it
- * started, and gives up calls whose answer was lost if somebody removed their file from the queue. Resolves
- * with the batches that cannot continue yet; they do not hold up the others.
- */
-async function recover(parts: RecoverParts, signal: AbortSignal): Promise<StuckBatch[]> {
-  const { ledger, service } = parts;
-  for (const start of ledger.starts.open()) {
-    if (start.service !== service || start.lock !== daemonLock) continue;
-    if (start.file === undefined || !existsSync(start.file))
-      ledger.starts.unknown(start.key, 'its file was removed');
-  }
-  const stuck: StuckBatch[] = [];
-  for (const batch of ledger.batches.open()) {
-    if (batch.service !== service || batch.lock !== daemonLock) continue;
-    try {
-      await pullSetups(openBatch(batch, ledger), parts, signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      stuck.push({ batch: batch.id, reason: messageOf(error) });
-    }
-  }
-  return stuck;
 }
 
 interface QueueFolderParts extends StartParts, SomeEngines {
@@ -166,25 +143,14 @@ async function startTicket(file: string, parts: QueueFolderParts, signal: AbortS
   if (before) {
     const batch = ledger.batches.ofStart(before.key);
     if (batch) return openBatch(batch, ledger);
-    if (before.state === 'asking') return found(plan, before, parts, signal);
-    if (before.state === 'unknown') throw startUnknown();
+    const { state } = before;
+    const lost = state === 'asking' ? await lostBatch(before, parts, signal) : undefined;
+    if (lost) return lost;
+    if (state === 'asking' || state === 'unknown') throw startUnknown();
   }
   await checkModels(plan, parts.gateway());
   await checkOnEngines(parts, plan, signal);
   return startUnder(daemonLock, await withPrompt(plan, parts.client, signal), parts, signal);
-}
-
-/** The batch of a call whose answer was never read. */
-async function found(
-  plan: SuitePlan,
-  start: Parameters<typeof lookFor>[1],
-  parts: QueueFolderParts,
-  signal: AbortSignal,
-): Promise<OpenBatch> {
-  const started = await lookFor(plan, start, parts, signal);
-  if (started) return recordBatch(plan, start, started, parts.ledger);
-  parts.ledger.starts.unknown(start.key, 'the service lists no such batch');
-  throw startUnknown();
 }
 
 function startUnknown(): OffsiteError {

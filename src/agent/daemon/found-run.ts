@@ -5,7 +5,8 @@ import { limits } from '../../contract/definition.ts';
 import type { RunKey } from '../../ledger/batches.ts';
 import type { FoundRun } from '../../ledger/found-runs.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { daemonLock } from '../../ledger/queue.ts';
+import { daemonLock, type QueueScope } from '../../ledger/queue.ts';
+import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import { mayBeBeingStarted } from '../find-started.ts';
 import { isKnownStatus } from '../reconcile.ts';
 import type { FoundRunDetails } from '../specify.ts';
@@ -64,8 +65,11 @@ export async function syncRun(
   const known = ledger.foundRuns.find(service, batchId, record.id);
   const ordinals = queuedOrdinals(record);
   if (known !== undefined) {
-    withdrawEnded(record, ledger, service);
-    sendLost(known, ordinals, ledger);
+    const over = record.trials?.filter(({ status }) => status !== 'queued' && status !== 'running') ?? [];
+    const ended = new Set(over.map(({ ordinal }) => ordinal));
+    withdrawEnded(ledger, { service, lock: daemonLock }, record.id, ended);
+    // The result that took the place of ours never came, or is lost: ours counts then.
+    sendAgain(ledger, known, 'superseded', ordinals);
     return () => ledger.foundRuns.adoptMore(known, ordinals);
   }
   if (ordinals.length === 0 || !mayAdopt) return () => false;
@@ -93,28 +97,28 @@ export function foundRun(
   };
 }
 
-/** The result that took the place of ours never came, or is lost: ours counts then. */
-function sendLost(run: RunKey, queued: readonly number[], { outbox }: Ledger): void {
+/** Sends the reports again that have a state, of those trials of a run that the service has no result of. */
+export function sendAgain(
+  { outbox }: Ledger,
+  run: RunKey,
+  state: StoredTrial['report'],
+  open: readonly number[],
+): void {
   for (const { key, ordinal, report } of outbox.ofRun(run))
-    if (report === 'superseded' && queued.includes(ordinal)) outbox.become(key, 'queued');
+    if (report === state && open.includes(ordinal)) outbox.become(key, 'queued');
 }
 
-function withdrawEnded(record: ListedRun, ledger: Ledger, service: string): void {
-  const ended = new Set(
-    (record.trials ?? [])
-      .filter(({ status }) => status !== 'queued' && status !== 'running')
-      .map(({ ordinal }) => ordinal),
-  );
+/** Removes the trials of a run from the queue that ended elsewhere. */
+export function withdrawEnded(
+  { queue }: Ledger,
+  scope: QueueScope,
+  run: string,
+  ended: ReadonlySet<number>,
+): void {
   if (ended.size === 0) return;
-  const elsewhere = ledger.queue
-    .openTrials({ service, lock: daemonLock }, record.id)
-    .filter(({ ordinal }) => ended.has(ordinal));
-  if (elsewhere.length > 0) {
-    ledger.queue.withdraw(
-      elsewhere.map(({ key }) => key),
-      'elsewhere',
-    );
-  }
+  const elsewhere = queue.openTrials(scope, run).filter(({ ordinal }) => ended.has(ordinal));
+  const keys = elsewhere.map(({ key }) => key);
+  if (keys.length > 0) queue.withdraw(keys, 'elsewhere');
 }
 
 /** The ids of the cases that the service lists for a suite. */
@@ -127,10 +131,10 @@ export async function casesOf(suite: string, client: Client, signal: AbortSignal
 interface CaseLook {
   client: Client;
   /**
-   * Receives each run, newest first. Runs of other suites than the target's are not wanted. Resolves with
-   * whether the run brought work.
+   * Receives each run, newest first, and how many runs in a row have no work. Runs of other suites than the
+   * target's are not wanted. Resolves with whether the run brought work.
    */
-  take(record: ListedRun<'setup'>, isWanted: boolean): Promise<boolean>;
+  take(record: ListedRun<'setup'>, isWanted: boolean, inARow: number): Promise<boolean>;
 }
 
 /**
@@ -153,8 +157,8 @@ export async function lookAtCase(
       const isOpen = queuedOrdinals(record).length > 0;
       if (isOpen && suite !== undefined && !record.suite) ofOneSuite ??= isOfOneSuite(caseId, client, signal);
       const isWanted = suite === undefined || (record.suite ? record.suite.id === suite : await ofOneSuite);
-      if (await take(record, isWanted === true)) brought++;
       inARow = mayHaveWork(record) ? 0 : inARow + 1;
+      if (await take(record, isWanted === true, inARow)) brought++;
       if (known && inARow >= limits.runsPerPage) break;
     }
   } catch (error) {

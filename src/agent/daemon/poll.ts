@@ -8,7 +8,7 @@ import type { ListedRun } from '../../client/pages/page-reader.ts';
 import { Unauthorized } from '../../client/refusal.ts';
 import { limits } from '../../contract/definition.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { casesOf, isUnclear, lookAtCase, mayHaveWork, syncRun } from './found-run.ts';
+import { casesOf, isUnclear, lookAtCase, syncRun } from './found-run.ts';
 import type { Metrics } from './metrics.ts';
 import type { PollTarget, PollTargets } from './poll-targets.ts';
 import { nothingListed } from './status.ts';
@@ -87,11 +87,10 @@ async function adoptRuns(
   const { client, log, unclear } = parts;
   const found: (() => boolean)[] = [];
   let adopted = 0;
-  let inARow = 0;
   const adoptFound = () => {
     for (const adopt of found.splice(0).reverse()) if (adopt()) adopted++;
   };
-  const take = async (record: ListedRun<'setup'>, mayAdopt: boolean) => {
+  const take = async (record: ListedRun<'setup'>, mayAdopt: boolean, inARow: number) => {
     const { status = '', trials = [] } = record;
     const statuses = [...new Set([status, ...trials.map((trial) => trial.status)])].join(', ');
     if (isUnclear(record) && !unclear.has(statuses)) {
@@ -107,7 +106,6 @@ async function adoptRuns(
       parts.adopted();
       return true;
     });
-    inARow = mayHaveWork(record) ? 0 : inARow + 1;
     // What has work is the newest: it does not wait until a long history is read.
     if (inARow >= limits.runsPerPage) adoptFound();
     return false;

@@ -1,9 +1,8 @@
-import type { Clock } from '../../base/clock.ts';
 import { pause } from '../../base/deadline.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
 import { sizeOfTrial } from '../admission.ts';
-import { type Circuit, type CircuitEvent, Circuits } from '../circuits.ts';
+import { type Circuit, type CircuitEvent, Circuits, type SharedCircuitParts } from '../circuits.ts';
 import type { MachineCheck } from '../specify.ts';
 import { PooledEngine, Seat } from './seat.ts';
 
@@ -22,18 +21,12 @@ export interface EngineStatus {
   trials?: number | undefined;
 }
 
-export interface EnginesParts {
+export interface EnginesParts extends SharedCircuitParts {
   /** At least one. */
   engines: readonly Engine[];
   /** Whether there are others too, or will be. */
   areSeveral: boolean;
-  clock: Clock;
-  /** From 0 (inclusive) to 1 (exclusive). */
-  random: () => number;
-  /** Milliseconds that trials wait for an engine or a model that is down. */
-  patienceMs: number;
   check: Pick<MachineCheck, 'fits'>;
-  observe(event: CircuitEvent): void;
 }
 
 /**

@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { isExpected, messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Case } from '../../contract/definition.ts';
-import type { RunKey } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { platformLock, platformService } from '../../ledger/platform.ts';
 import type { QueueScope } from '../../ledger/queue.ts';
@@ -18,6 +17,7 @@ import type { Config } from '../../suite/config-file.ts';
 import { type SuitePlan, startRequest } from '../../suite/plan.ts';
 import type { HostEnvironment } from '../../trial/prepare/environment.ts';
 import { readPlan } from '../batch-run.ts';
+import { sendAgain, withdrawEnded } from '../daemon/found-run.ts';
 import { Metrics } from '../daemon/metrics.ts';
 import type { Delivery } from '../delivery.ts';
 import { addressesOf } from '../engines/check.ts';
@@ -280,7 +280,10 @@ export async function adoptRun(run: OpenPlatformRun, ledger: Ledger): Promise<bo
     // `offsite service start` planned it, or an earlier executor adopted it.
     ledger.queue.add([{ key, setup, variantId: run.variant.id, ordinals }]);
     ledger.foundRuns.adoptOpen(key, ordinals);
-    reconcile(run, key, { ledger, ended, open: ordinals });
+    // Ledger and service are two files, and either may be restored from a backup. A trial that the service
+    // has is not run again, and a result that it no longer has is handed over again.
+    withdrawEnded(ledger, platformScope, run.id, ended);
+    sendAgain(ledger, key, 'delivered', ordinals);
     return true;
   }
   const details: FoundRunDetails = { variant: run.variant, definition: withoutTexts(run.case) };
@@ -298,26 +301,6 @@ export async function adoptRun(run: OpenPlatformRun, ledger: Ledger): Promise<bo
     ordinals,
   });
   return true;
-}
-
-/**
- * Ledger and service are two files, and either may be restored from a backup. A trial that the service has is
- * not run again, and a result that it no longer has is handed over again.
- */
-function reconcile(
-  { id }: OpenPlatformRun,
-  key: RunKey,
-  { ledger, ended, open }: { ledger: Ledger; ended: ReadonlySet<number>; open: readonly number[] },
-): void {
-  const elsewhere = ledger.queue.openTrials(platformScope, id).filter(({ ordinal }) => ended.has(ordinal));
-  if (elsewhere.length > 0) {
-    const keys = elsewhere.map((trial) => trial.key);
-    ledger.queue.withdraw(keys, 'elsewhere');
-  }
-  const lost = ledger.outbox
-    .ofRun(key)
-    .filter(({ ordinal, report }) => report === 'delivered' && open.includes(ordinal));
-  for (const { key } of lost) ledger.outbox.become(key, 'queued');
 }
 
 /** The setup has the texts, with the variables filled in. */

@@ -78,8 +78,8 @@ function requestedVariant(
   runners: readonly Runner[],
 ): PlannedVariant {
   const known = knownVariant(namesOf(variant), config, runners);
-  if (known.kind === 'known') return known.variant;
-  throw new OffsiteError(`variants[${index}]: ${known.reason}`, {
+  if (typeof known !== 'string') return known;
+  throw new OffsiteError(`variants[${index}]: ${known}`, {
     code: 'VARIANT_UNUSABLE',
     kind: 'input',
   });

@@ -8,14 +8,14 @@ import { NotClaimed } from '../claims.ts';
 import type { ConfigRevision } from '../config-revision.ts';
 import type { Engines } from '../engines/engines.ts';
 import { Moved, type PooledEngine, type Seat } from '../engines/seat.ts';
-import { type AttemptEvent, type AttemptSignals, finishTrial } from '../finish-trial.ts';
+import { type AttemptSignals, finishTrial } from '../finish-trial.ts';
 import { plannedCassette } from '../ledger-cassette.ts';
 import { type MachineCheck, specify } from '../specify.ts';
 import type { Flight, WorkedTrial } from './flight.ts';
 import type { Gate } from './gate.ts';
 import type { TrialClaims } from './trial-claims.ts';
 import { retryMs, type TrialsElsewhere, type WaitingRuns } from './waiting-runs.ts';
-import type { WorkerParts } from './worker-parts.ts';
+import type { AttemptEvent, WorkerParts } from './worker-parts.ts';
 
 /** What the trials of a worker share. */
 export interface TakeParts extends WorkerParts, UnfinishedParts {
@@ -108,18 +108,20 @@ async function runAt(
   revision: ConfigRevision,
   parts: TakeParts,
 ): Promise<PooledEngine | undefined> {
-  const { trialClaims, batches, check } = parts;
+  const { trialClaims, batches, check, ledger } = parts;
   const { trial, spec } = one;
   const { gateway, config } = revision;
   const batch = batches.budgetOf(trial.batch, config.budgets.batch);
+  const { budget } = config.workspaces;
   const attemptParts = {
     ...parts,
     gateway,
     sandboxes,
     budgets: { ...config.budgets, batch },
     circuits: seat,
-    cassette: (replay: PlannedReplay) => plannedCassette(parts.ledger, replay),
-    workspaceBudget: config.workspaces.budget,
+    cassette: (replay: PlannedReplay) => plannedCassette(ledger, replay),
+    blobs: ledger.blobs,
+    keep: budget > 0 ? { store: ledger.workspaces, budget } : undefined,
     claim: (signal: AbortSignal) => trialClaims.claim(one, signal),
   };
   const observe = (event: AttemptEvent) => {

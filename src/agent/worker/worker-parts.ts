@@ -3,12 +3,13 @@ import type { Runner } from '../../harness/runner.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { QueueScope } from '../../ledger/queue.ts';
 import type { StoredTrial } from '../../ledger/trial-rows.ts';
+import type { PhaseName } from '../../record/cause.ts';
+import type { TrialRecord } from '../../record/trial-record.ts';
 import type { BuildEvent } from '../../trial/prepare/obtain-image.ts';
 import type { CircuitEvent } from '../circuits.ts';
 import type { Claims, NotClaimed } from '../claims.ts';
 import type { ConfigRevisions } from '../config-revision.ts';
 import type { SomeEngines } from '../engines/check.ts';
-import type { AttemptEvent } from '../finish-trial.ts';
 import type { NotReady } from '../specify.ts';
 
 /** Attempts of a trial that fails through no fault of the agent's. */
@@ -44,6 +45,15 @@ export interface WorkerParts extends SomeEngines {
   /** Called when the worker may take more trials. */
   changed?: (() => void) | undefined;
 }
+
+export type AttemptEvent =
+  | { kind: 'phase'; phase: PhaseName }
+  | { kind: 'retried'; attempt: number; message: string }
+  /** The trial is finished, but its result cannot be stored yet. */
+  | { kind: 'unstored'; message: string }
+  /** Its harness did not work. `position` counts such trials of its variant, from 1. */
+  | { kind: 'broken-harness'; position: number; message: string }
+  | { kind: 'finished'; result: TrialRecord };
 
 export type WorkEvent =
   | { kind: 'begun'; trial: StoredTrial }

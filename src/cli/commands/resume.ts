@@ -67,7 +67,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   const canceled = id === undefined ? undefined : canceledHere(ledger, service, id);
   if (canceled) {
     const { name, trials } = canceled;
-    ledger.queue.takeBack(trials);
+    ledger.queue.takeBack(trials, 'a person took it back');
     const count = plural(trials.length, 'canceled trial');
     const who = text`they are queued again for the daemon of this data folder`;
     progress.note(text`${name}: ${count} of the service; ${who}`);

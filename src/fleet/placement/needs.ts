@@ -109,7 +109,7 @@ export function foundNeeds(
   const profile = variant.profile || daemon.profiles[harness];
   const names = { sandbox, ...(profile !== undefined && { profile }) };
   const known = knownVariant(variant, config, harnesses);
-  if (known.kind === 'known') return needsOf({ ...variantNeeds(known.variant, daemon.judges), ...names });
+  if (typeof known !== 'string') return needsOf({ ...variantNeeds(known, daemon.judges), ...names });
   const asksModel = harnesses.find(({ name }) => name === harness)?.wires.length !== 0;
   return needsOf({ memory: 0, labels: [], models: asksModel ? [variant.model] : [], harness, ...names });
 }

@@ -1,6 +1,6 @@
 import { fleetMessages, fleetStorage } from '../../bounds/fleet.ts';
-import type { TrialKey } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import { readRecord } from '../../record/read-record.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import { usageOf } from '../../record/usage.ts';
@@ -87,11 +87,10 @@ export function placedTrials(
  * summary.
  */
 export async function storeRecord(
-  trial: TrialKey,
+  { result: sha256 = '' }: StoredTrial,
   { ledger, storage, worker }: { ledger: Ledger; storage: FleetStorage; worker: string },
 ): Promise<TrialSummary> {
   const { blobs } = ledger;
-  const sha256 = ledger.fleetTasks.resultOf(trial);
   const summary = summaryOf(readRecord(blobs.readJson(sha256)), sha256, worker);
   const content = blobs.read(sha256);
   for (const [named] of new Set(content.toString('utf8').matchAll(/[0-9a-f]{64}/g))) {

@@ -234,7 +234,8 @@ export class FleetWorker {
   #forgetTasks(): void {
     const { ledger, service, log } = this.#parts;
     const interrupted = ledger.queue.interrupt({ service, lock: fleetLock });
-    const queued = ledger.fleetTasks.queued(service);
+    // It has no task for any of them.
+    const queued = ledger.queue.next({ service, lock: fleetLock }, -1).map(({ key }) => key);
     ledger.queue.withdraw(queued, 'elsewhere');
     if (queued.length > 0)
       log.info({ trials: queued.length, interrupted }, 'left the trials of the last start to the fleet');
@@ -315,7 +316,7 @@ class FleetSender extends ServiceSender {
     const task = ledger.fleetTasks.of(trial);
     // Other commands may have filled this outbox too.
     if (!task || task.isAccepted) return;
-    const summary = await storeRecord(trial, this.#parts);
+    const summary = await storeRecord(report, this.#parts);
     const answer = await tasks.complete(task.token, summary).catch(asOutage);
     if (answer === 'refused') await this.#requireOwn(report, task, summary);
     if (summary.record !== undefined)

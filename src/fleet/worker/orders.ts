@@ -3,8 +3,9 @@ import { storedPlan } from '../../agent/batch-run.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { fleetMessages, fleetStorage } from '../../bounds/fleet.ts';
 import type { RunKey } from '../../ledger/batches.ts';
-import { type FleetTask, fleetLock, type TrialStanding } from '../../ledger/fleet-tasks.ts';
+import { type FleetTask, fleetLock } from '../../ledger/fleet-tasks.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import { type StoredTrial, trialOf } from '../../ledger/trial-rows.ts';
 import type { FleetDocument, FoundDocument } from '../document.ts';
 import { Sha256 } from '../storage/storage.ts';
 
@@ -95,7 +96,7 @@ export async function enterTrial(
   document: FleetDocument,
   task: GivenTask,
   ledger: Ledger,
-): Promise<TrialStanding> {
+): Promise<StoredTrial> {
   const { runs, trials } = document;
   const run = runs.find(({ id }) => id === order.run);
   if (!run || order.ordinal >= (run.trials ?? trials) || order.batch !== document.batch)
@@ -115,15 +116,15 @@ function enterWith(
   task: GivenTask,
   { records, foundRuns, fleetTasks }: Ledger,
   enter: () => RunKey | undefined,
-): TrialStanding {
+): StoredTrial {
   return records.transaction(() => {
     const key = enter();
     if (key === undefined) throw new Error(`run ${run} was added but is not in the ledger`);
     foundRuns.adoptOpen(key, [ordinal]);
-    const standing = fleetTasks.standing(key, ordinal);
-    if (!standing) throw new Error(`trial ${ordinal} of run ${run} was added but is not in the ledger`);
-    if (standing.report !== 'delivered') fleetTasks.put(standing.key, task);
-    return standing;
+    const trial = trialOf(records, key, ordinal);
+    if (!trial) throw new Error(`trial ${ordinal} of run ${run} was added but is not in the ledger`);
+    if (trial.report !== 'delivered') fleetTasks.put(trial.key, task);
+    return trial;
   });
 }
 
@@ -157,7 +158,7 @@ export async function enterFoundTrial(
   { service, run, setup, planned }: Omit<FoundDocument, 'planned'> & { planned: FleetDocument | undefined },
   task: GivenTask,
   ledger: Ledger,
-): Promise<TrialStanding> {
+): Promise<StoredTrial> {
   const { foundRuns, blobs } = ledger;
   const { batch } = order;
   if (run.id !== order.run || run.batchId !== batch) throw unknownTrial(order);

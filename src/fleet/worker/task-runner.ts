@@ -2,6 +2,7 @@ import { ApplicationFailure, activityInfo, CompleteAsyncError } from '@temporali
 import { NotClaimed } from '../../agent/claims.ts';
 import type { Clock } from '../../base/clock.ts';
 import { firstThrown, OffsiteError } from '../../base/offsite-error.ts';
+import { trialOf } from '../../ledger/trial-rows.ts';
 import type { Contexts } from '../contexts.ts';
 import type { FleetDocument, TrialDocument } from '../document.ts';
 import type { FleetStorage } from '../storage/storage.ts';
@@ -134,13 +135,13 @@ export class TaskRunner {
     if (document.service !== service) throw otherService(document.service, service);
     const planned = document.kind === 'found' ? await documents.plannedFor(document) : document;
     if (planned) await this.#bringContexts(order, document, planned);
-    const { key, state, report } = await this.#enter(order, document, planned, task);
+    const trial = await this.#enter(order, document, planned, task);
     hold.lost.throwIfAborted();
-    if (state === 'finished' && report !== 'queued') {
+    if (trial.state === 'finished' && trial.report !== 'queued') {
       // It was completed and reported before, and Temporal has lost that.
-      return { kind: 'known', summary: await storeRecord(key, { ...this.#parts, worker: name }) };
+      return { kind: 'known', summary: await storeRecord(trial, { ...this.#parts, worker: name }) };
     }
-    return this.held.until(key, hold);
+    return this.held.until(trial.key, hold);
   }
 
   async #bringContexts(
@@ -161,8 +162,11 @@ export class TaskRunner {
     task: GivenTask,
   ) {
     const { ledger } = this.#parts;
+    const { records, foundRuns } = ledger;
     for (;;) {
-      const earlier = this.held.endOf(ledger.fleetTasks.find(document.service, order));
+      const run = foundRuns.find(document.service, order.batch, order.run);
+      const known = run === undefined ? undefined : trialOf(records, run, order.ordinal);
+      const earlier = this.held.endOf(known?.key);
       if (!earlier) {
         return document.kind === 'found'
           ? enterFoundTrial(order, { ...document, planned }, task, ledger)
