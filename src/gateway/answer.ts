@@ -170,3 +170,8 @@ export interface Upstream {
    */
   send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer>;
 }
+
+/** A body whose bytes are all there. */
+export async function* singleChunk(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+  yield bytes;
+}

@@ -30,7 +30,7 @@ export function answererOf(
   const { json, bytes, streamed } = body;
   const number = record.entries.length + 1;
   try {
-    const upstream = recording.answer({ role, wire, json, streamed, purpose, number, bytes: bytes.length });
+    const upstream = recording({ role, wire, json, streamed, purpose, number, bytes: bytes.length });
     if (upstream !== 'live') return { ...model, wires, upstream, recording: undefined };
     if (!live) throw new Error('the recording names a live model, and there is none');
     return live;

@@ -2,7 +2,7 @@ import type { Wire } from '../suite/model-config.ts';
 import { isFreeForm } from './member-names.ts';
 import { GatewayRefusal } from './room.ts';
 import type { ServedModel } from './served-model.ts';
-import { isNothing, isObject, type JsonObject, list, member, text } from './wires/lenient.ts';
+import { isNothing, isObject, type JsonObject, list, member, shortText } from './wires/lenient.ts';
 import type { Accepted } from './wires/wire-descriptor.ts';
 import { hostedMembers, knownMembers, wireTable } from './wires/wire-table.ts';
 
@@ -109,7 +109,7 @@ function providerSide(body: JsonObject, wire: Accepted, hostedTool: ToolCheck): 
       // A shell's output has no type, and a message among other items needs none.
       const untyped = isObject(part) && part.type === undefined;
       if (untyped && (name === 'output' || (name === 'input' && typeof part.role === 'string'))) continue;
-      return `a part of the type ${text.parse(member(part, 'type')) ?? 'unknown'}`;
+      return `a part of the type ${shortText(member(part, 'type')) ?? 'unknown'}`;
     }
     return undefined;
   }

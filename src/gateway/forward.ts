@@ -4,7 +4,7 @@ import { answerError, answerJson, pass } from './answer.ts';
 import { answererOf, type Missed } from './answerer.ts';
 import { checkMembers } from './check-members.ts';
 import { exchange } from './exchange.ts';
-import type { ModelRole, Tokens } from './gateway.ts';
+import type { ModelExchange, ModelRole, Tokens } from './gateway.ts';
 import type { ExchangeParts } from './model-ask.ts';
 import { ReplayMiss } from './replay/cassette.ts';
 import { bytesForUpstream, readBody, readRequestBody } from './request-body.ts';
@@ -86,8 +86,12 @@ async function ask(
   },
   signal: AbortSignal,
 ) {
-  let asked = '';
   let streamed = false;
+  const addUnsent = (wire: Wire, model: string, ended: Partial<ModelExchange>) => {
+    const begun = { role, model, wire, path, streamed, requestBytes: received.length };
+    parts.record.addUnsent({ ...newExchange(parts.clock, begun), ...ended });
+  };
+  let asked = '';
   const prepare = () => {
     const body = readRequestBody(received, wire, inPath);
     asked = body.model.slice(0, 200);
@@ -111,35 +115,15 @@ async function ask(
   } catch (error) {
     const { message, status } =
       error instanceof GatewayRefusal ? error : new GatewayRefusal(400, 'BODY_INVALID', String(error));
-    const unsent = newExchange(parts.clock, {
-      role,
-      model: asked,
-      wire,
-      path,
-      streamed,
-      requestBytes: received.length,
-    });
-    const failure = error instanceof ReplayMiss ? error.detail : message;
-    parts.record.addUnsent({ ...unsent, status, failure });
+    addUnsent(wire, asked, { status, failure: error instanceof ReplayMiss ? error.detail : message });
     throw error;
   }
   const { translated, ...read } = model;
   if (translated && !translated.sent) {
-    const answer = estimatedCount(translated);
-    const unsent = newExchange(parts.clock, {
-      role,
-      model: read.model.name,
-      wire: read.wire,
-      path,
-      streamed: false,
-      requestBytes: received.length,
-    });
-    parts.record.addUnsent({
-      ...unsent,
-      status: answer.status,
-      failure: undefined,
-      translation: exchangeTranslationOf(translated),
-    });
+    translated.estimated = true;
+    const answer = estimatedCount(wire, translated.estimate);
+    const translation = exchangeTranslationOf(translated);
+    addUnsent(read.wire, read.model.name, { status: answer.status, failure: undefined, translation });
     return { ...answer, exhausted: false };
   }
   const ownHeaders = translated ? wireTable[read.wire].headers : {};

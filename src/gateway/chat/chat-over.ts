@@ -19,7 +19,7 @@ import { argumentsOf, fields } from '../wires/openai.ts';
 import type { WireDescriptor } from '../wires/wire-descriptor.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import type { ChatAnswer, ChatMessage, ChatRequest, ToolCall } from './chat.ts';
-import { refusedBy, unreachable, unreadable } from './model-errors.ts';
+import { refusedBy, type UpstreamHead, unreachable, unreadable } from './model-errors.ts';
 
 /**
  * Requests one answer from a model in its own wire. Leaves out what the wire does not support, such as a
@@ -38,26 +38,30 @@ export async function chatOver(
   const wire = wireTable[to.wire];
   const body = writeChat(wire, to.model, request);
   const answer = await exchange(send, to, wire, { body, checksForm: request.schema !== undefined }, signal);
-  if (answer.status < 200 || answer.status > 299) throw refusedBy(to, answer.status, answer.body);
+  if (answer.status < 200 || answer.status > 299) throw refusedBy(to, answer, answer.body);
   return readReply(to, answer, request);
 }
 
 function readReply(
   to: { wire: Wire; model: string },
-  { status, body }: { status: number; body: Buffer },
+  { body, ...head }: UpstreamHead & { body: Buffer },
   { messages, schema }: ChatRequest,
 ): ChatAnswer {
-  const used = messages.flatMap((message) => (message.from === 'model' ? message.calls : []));
-  const ids = callIds(used.map(({ id }) => id));
+  const ids = callIds(idsOf(messages));
   let read: NeutralAnswer;
   try {
     read = wholeAnswer(wireTable[to.wire], body.toString('utf8'), ids, new Losses('lenient', to.model));
   } catch (error) {
-    if (error instanceof ModelFailed) throw refusedBy(to, status, body);
+    if (error instanceof ModelFailed) throw refusedBy(to, head, body);
     if (error instanceof UnreadableAnswer) throw unreadable(to, error);
     throw error;
   }
   return chatAnswerOf(read, schema);
+}
+
+/** The ids of the calls of a conversation. */
+export function idsOf(messages: readonly ChatMessage[]): string[] {
+  return messages.flatMap((message) => (message.from === 'model' ? message.calls.map(({ id }) => id) : []));
 }
 
 /** @param schema the form that the answer was asked to have */
@@ -95,7 +99,7 @@ async function exchange(
   { endpoints: [{ path }], headers }: WireDescriptor,
   { body: document, checksForm }: { body: JsonObject; checksForm: boolean },
   signal: AbortSignal,
-): Promise<{ status: number; body: Buffer }> {
+): Promise<UpstreamHead & { body: Buffer }> {
   const body = Buffer.from(JSON.stringify(document));
   const common = { 'content-type': 'application/json', accept: 'application/json' };
   try {
@@ -104,7 +108,7 @@ async function exchange(
       { wire: to.wire, method: 'POST', path, headers: { ...common, ...headers }, body, checksForm },
       signal,
     );
-    return { status: answer.status, body: await whole(answer.body, to) };
+    return { ...answer, body: await whole(answer.body, to) };
   } catch (thrown) {
     throw signal.aborted ? signal.reason : unreachable(to, thrown);
   }
@@ -124,11 +128,16 @@ async function whole(body: AsyncIterable<Uint8Array>, { model }: { model: string
   return store.take();
 }
 
-/** Writes a request of this process, as a translated one. Leaves out what the wire does not support. */
+/**
+ * Writes a request of this process, as a translated one. Leaves out what the wire does not support.
+ *
+ * @param options.said what the model said with the first call of that id, if it was more than text and calls
+ */
 export function writeChat(
   { translation, requests }: WireDescriptor,
   model: string,
   { system, messages, tools = [], schema, temperature, seed, maxTokens }: ChatRequest,
+  { streamed = false, said }: { streamed?: boolean; said?: ReadonlyMap<string, ModelPart[]> } = {},
 ): JsonObject {
   const form = requests.formIsTool && schema;
   const answerTool = form && { name: form.name, description: 'Gives your answer.', parameters: form.schema };
@@ -137,12 +146,12 @@ export function writeChat(
   return translation.writeRequest(
     {
       model,
-      streamed: false,
+      streamed,
       usageAsked: true,
       stop: [],
       messages: [
         ...(system === undefined ? [] : [{ from: 'system' as const, text: system }]),
-        ...messages.map(messageOf),
+        ...messages.map((message) => messageOf(message, said)),
       ],
       tools: [...tools, ...(answerTool ? [answerTool] : [])].map((tool) => ({ ...tool })),
       ...fields({ toolChoice, temperature, seed, maxTokens, format: form ? undefined : schema }),
@@ -152,7 +161,7 @@ export function writeChat(
   );
 }
 
-function messageOf(message: ChatMessage): NeutralMessage {
+function messageOf(message: ChatMessage, said: ReadonlyMap<string, ModelPart[]> | undefined): NeutralMessage {
   const text = { type: 'text' as const, text: message.text };
   switch (message.from) {
     case 'user':
@@ -160,6 +169,8 @@ function messageOf(message: ChatMessage): NeutralMessage {
     case 'tool':
       return { from: 'tool', callId: message.callId, parts: [text], failed: message.failed };
     case 'model': {
+      const parts = said?.get(message.calls[0]?.id ?? '');
+      if (parts) return { from: 'model', parts };
       const calls = message.calls.map(
         // Servers whose templates parse the history refuse invalid JSON, so malformed arguments are wrapped.
         ({ arguments: given, ...call }): ModelPart => ({

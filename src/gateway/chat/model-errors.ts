@@ -1,15 +1,36 @@
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { messageOf, OffsiteError, type OffsiteErrorOptions } from '../../base/offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
+import type { UpstreamAnswer } from '../answer.ts';
 import { readErrorText } from '../wires/model-error.ts';
 
+/** The status and the headers of an answer. */
+export type UpstreamHead = Pick<UpstreamAnswer, 'status' | 'headers'>;
+
+/** A model answered with an error. */
+export class ModelRefused extends OffsiteError {
+  readonly answer: UpstreamHead;
+
+  constructor(message: string, options: OffsiteErrorOptions, { status, headers }: UpstreamHead) {
+    super(message, options);
+    this.answer = { status, headers };
+  }
+}
+
+/** Whether the model asks to wait. */
+export function isLimited(error: unknown): boolean {
+  return error instanceof ModelRefused && error.answer.status === 429;
+}
+
 /** The error of a model that answered with an error; keeps the model's own message. */
-export function refusedBy(to: { model: string }, status: number, body: Buffer): OffsiteError {
+export function refusedBy({ model }: { model: string }, answer: UpstreamHead, body: Buffer): ModelRefused {
+  const { status } = answer;
   const { codes, message = 'an empty body' } = readErrorText(body);
-  return new OffsiteError(`the model ${to.model} refused the request (${status}): ${message}`, {
-    code: isContextFull(codes, message) ? 'MODEL_CONTEXT_FULL' : 'MODEL_REFUSED',
-    kind: 'infrastructure',
-    hint: hintFor(status),
-  });
+  const code = isContextFull(codes, message) ? 'MODEL_CONTEXT_FULL' : 'MODEL_REFUSED';
+  return new ModelRefused(
+    `the model ${model} refused the request (${status}): ${message}`,
+    { code, kind: 'infrastructure', hint: hintFor(status) },
+    answer,
+  );
 }
 
 /** The error if no answer came, or it broke off. An OffsiteError is returned unchanged, with its own hint. */

@@ -1,13 +1,12 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Wire } from '../../suite/model-config.ts';
-import type { ChatAnswer, ChatMessage, ChatRequest } from '../chat/chat.ts';
-import { chatAnswerOf } from '../chat/chat-over.ts';
+import type { ChatAnswer, ChatRequest } from '../chat/chat.ts';
+import { chatAnswerOf, idsOf, writeChat } from '../chat/chat-over.ts';
 import { refusedBy } from '../chat/model-errors.ts';
 import type { GatewaySession } from '../gateway.ts';
-import { Losses } from '../translation/losses.ts';
 import { answerOf, type NeutralEvent } from '../translation/neutral-answer.ts';
-import type { ModelPart, NeutralMessage, NeutralRequest } from '../translation/neutral-request.ts';
+import type { ModelPart } from '../translation/neutral-request.ts';
 import { type JsonObject, list, objectsOf } from '../wires/lenient.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import { readEvents, wholeOf } from './streamed-answer.ts';
@@ -122,9 +121,8 @@ export async function openHarnessDoor(
   return {
     async ask(wire, request, signal) {
       const { version, translation, headers } = wireTable[wire];
-      const neutral = neutralOf(request, model.name, said);
-      const target = { model: model.name, maxOutputTokens: undefined };
-      const written = translation.writeRequest(neutral, new Losses('lenient', model.name), target);
+      const asked = { ...request, maxTokens: undefined };
+      const written = writeChat(wireTable[wire], model.name, asked, { streamed: true, said });
       const maxTokens = model.maxOutputTokens ?? usualMaxTokens;
       const body = { ...written, ...harnessForms[wire].options(maxTokens, written) };
       const answer = await fetch(`http://127.0.0.1:${port}/${version}${translation.path(model.name, true)}`, {
@@ -137,10 +135,11 @@ export async function openHarnessDoor(
           ...headers,
         },
       });
-      const answered = { headers: Object.fromEntries(answer.headers), body: bytesOf(answer) };
-      if (!answer.ok) throw refusedBy({ model: model.name }, answer.status, await wholeOf(answered));
+      const { status } = answer;
+      const answered = { status, headers: Object.fromEntries(answer.headers), body: bytesOf(answer) };
+      if (!answer.ok) throw refusedBy({ model: model.name }, answered, await wholeOf(answered));
       const events: NeutralEvent[] = [];
-      await readEvents(answered, wire, (event) => events.push(event), neutral.messages);
+      await readEvents(answered, wire, (event) => events.push(event), idsOf(request.messages));
       const read = answerOf(events);
       const given = chatAnswerOf(read);
       if (given.calls[0]) said.set(given.calls[0].id, read.parts);
@@ -155,45 +154,4 @@ export async function openHarnessDoor(
 
 async function* bytesOf({ body }: Response): AsyncGenerator<Uint8Array, void> {
   if (body) yield* body;
-}
-
-function neutralOf(
-  { messages, tools = [] }: ChatRequest,
-  model: string,
-  said: ReadonlyMap<string, ModelPart[]>,
-): NeutralRequest {
-  return {
-    model,
-    streamed: true,
-    usageAsked: true,
-    stop: [],
-    tools: [...tools],
-    messages: messages.map((message) => neutralMessage(message, said)),
-  };
-}
-
-function neutralMessage(message: ChatMessage, said: ReadonlyMap<string, ModelPart[]>): NeutralMessage {
-  switch (message.from) {
-    case 'user':
-      return { from: 'user', parts: [{ type: 'text', text: message.text }] };
-    case 'tool':
-      return {
-        from: 'tool',
-        callId: message.callId,
-        failed: message.failed,
-        parts: [{ type: 'text', text: message.text }],
-      };
-    case 'model':
-      return {
-        from: 'model',
-        parts: said.get(message.calls[0]?.id ?? '') ?? [
-          ...(message.text === '' ? [] : [{ type: 'text' as const, text: message.text }]),
-          ...message.calls.map(({ arguments: given, ...call }) => ({
-            type: 'call' as const,
-            ...call,
-            arguments: JSON.stringify(given),
-          })),
-        ],
-      };
-  }
 }

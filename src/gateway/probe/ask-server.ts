@@ -5,7 +5,7 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import { serverFacts } from '../../bounds/model.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import type { Upstream, UpstreamAnswer } from '../answer.ts';
-import { anything, listOf, member, object, parsed, text, tokens, wholeText } from '../wires/lenient.ts';
+import { list, member, objectsOf, parsed, stringIn, tokensIn } from '../wires/lenient.ts';
 import { usualWire, wireTable } from '../wires/wire-table.ts';
 import { modelWith, type ServerModel } from './server-models.ts';
 
@@ -77,10 +77,6 @@ function unusable(message: string): OffsiteError {
   });
 }
 
-const Show = object({ model_info: anything, parameters: wholeText, capabilities: listOf(anything) });
-const Architecture = object({ 'general.architecture': text });
-const Running = object({ models: listOf(object({ model: wholeText, context_length: tokens })) });
-
 /**
  * What Ollama reports about one model: the context that it is loaded with, or set to, and the one that it
  * could have. https://github.com/ollama/ollama/blob/main/docs/api.md
@@ -90,14 +86,14 @@ export async function ollamaModel(ask: AskServer, id: string): Promise<ServerMod
     ask({ path: '/api/show', body: { model: id } }),
     ask({ path: '/api/ps' }),
   ]);
-  const { model_info: info, parameters = '', capabilities } = Show.parse(show.document);
-  const { 'general.architecture': architecture = '' } = Architecture.parse(info);
-  const longestContext = tokens.parse(member(info, `${architecture}.context_length`));
-  const loaded = Running.parse(running.document).models.find(({ model }) => model === id);
-  const set = /^num_ctx\s+(\d{1,9})\s*$/m.exec(parameters)?.[1];
+  const info = member(show.document, 'model_info');
+  const capabilities = list(member(show.document, 'capabilities'));
+  const longestContext = tokensIn(info, `${stringIn(info, 'general.architecture')}.context_length`);
+  const loaded = objectsOf(member(running.document, 'models')).find(({ model }) => model === id);
+  const set = /^num_ctx\s+(\d{1,9})\s*$/m.exec(stringIn(show.document, 'parameters') ?? '')?.[1];
   return {
     ...modelWith(id, {
-      contextWindow: loaded?.context_length ?? (set === undefined ? undefined : Number(set)),
+      contextWindow: tokensIn(loaded, 'context_length') ?? (set === undefined ? undefined : Number(set)),
       longestContext,
     }),
     ...(capabilities.length > 0 && { tools: capabilities.includes('tools') }),

@@ -1,7 +1,8 @@
 import { messageOf } from '../../base/offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
+import { isLimited } from '../chat/model-errors.ts';
 import type { DirectModel } from './direct-model.ts';
-import { type StreamedAnswer, StreamRefused, streamedAnswer } from './streamed-answer.ts';
+import { type StreamedAnswer, streamedAnswer } from './streamed-answer.ts';
 
 /** What is sent at one level of parallelism. */
 export interface BenchLoad {
@@ -62,7 +63,7 @@ export async function benchLevel(
         answers.push(await streamedAnswer(model, wire, request, { within, signal }));
       } catch (error) {
         signal.throwIfAborted();
-        const limited = error instanceof StreamRefused && error.status === 429;
+        const limited = isLimited(error);
         failures.push({ limited, message: messageOf(error) });
       }
     }

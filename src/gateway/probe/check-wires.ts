@@ -1,11 +1,12 @@
 import type { Clock } from '../../base/clock.ts';
-import { messageOf } from '../../base/offsite-error.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { modelAnswers } from '../../bounds/model.ts';
 import { type Wire, wires } from '../../suite/model-config.ts';
+import { isLimited, ModelRefused } from '../chat/model-errors.ts';
 import { waitAsked } from '../send.ts';
 import { median, tokensPerSecond } from './bench-level.ts';
 import { askDirectly, type DirectModel } from './direct-model.ts';
-import { type StreamedAnswer, StreamRefused, streamedAnswer } from './streamed-answer.ts';
+import { type StreamedAnswer, streamedAnswer } from './streamed-answer.ts';
 
 export interface CheckedWire {
   wire: Wire;
@@ -61,34 +62,28 @@ async function checkWire(
   wire: Wire,
   { within, signal, clock }: { within: number; signal: AbortSignal; clock: Clock },
 ): Promise<CheckedWire & { asked: number }> {
-  let status = 0;
-  let asked: number | undefined;
-  const watched: DirectModel = {
-    ...model,
-    upstream: {
-      async send(request, asking) {
-        const answer = await model.upstream.send(request, asking);
-        status = answer.status;
-        asked = waitAsked(answer.headers, clock.now());
-        return answer;
-      },
-    },
-  };
   const request = {
     messages: [{ from: 'user', text: 'Answer with the one word: ready' }],
     maxTokens: 16,
   } as const;
   try {
-    await askDirectly(watched, wire, request, AbortSignal.any([signal, AbortSignal.timeout(within)]));
+    await askDirectly(model, wire, request, AbortSignal.any([signal, AbortSignal.timeout(within)]));
     return { wire, state: 'works', asked: 0 };
   } catch (error) {
     signal.throwIfAborted();
+    const answer = error instanceof ModelRefused ? error.answer : { status: 0, headers: {} };
     // LM Studio answers 200 with an error where it has no route.
+    const { status } = isUnreadable(error) ? { status: 200 } : answer;
     const isMissing = [200, 404, 405, 501].includes(status) || (status >= 300 && status < 400);
     const state = isMissing ? 'missing' : status === 429 ? 'limited' : 'failed';
     const reason = messageOf(error);
-    return { wire, state, reason, asked: Math.max(asked ?? waitNamed(reason), 1000) };
+    const asked = waitAsked(answer.headers, clock.now()) ?? waitNamed(reason);
+    return { wire, state, reason, asked: Math.max(asked, 1000) };
   }
+}
+
+function isUnreadable(error: unknown): boolean {
+  return error instanceof OffsiteError && error.code === 'MODEL_ANSWER_UNREADABLE';
 }
 
 export interface CheckedSpeed {
@@ -124,8 +119,7 @@ export async function checkSpeed(
     } catch (error) {
       signal.throwIfAborted();
       const wait = waitNamed(messageOf(error));
-      const isLimited = error instanceof StreamRefused && error.status === 429;
-      if (isLimited && waited + wait <= modelAnswers.time.checkWait) {
+      if (isLimited(error) && waited + wait <= modelAnswers.time.checkWait) {
         waited += wait;
         await clock.sleep(wait, signal);
       } else reason = messageOf(error);

@@ -1,5 +1,6 @@
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { messageOf } from '../../base/offsite-error.ts';
 import type { ChatAnswer, ChatRequest } from '../chat/chat.ts';
+import { ModelRefused } from '../chat/model-errors.ts';
 
 /** Lengths of prompts in tokens, as the model counted them. */
 export interface MeasuredContext {
@@ -53,7 +54,7 @@ export async function measureContext(
       holds = Math.max(holds, counted);
     } catch (error) {
       signal.throwIfAborted();
-      if (!(error instanceof OffsiteError) || !isRefusal(error)) throw error;
+      if (!isTooLong(error)) throw error;
       failed = { length, how: 'refused' };
     }
   };
@@ -71,8 +72,9 @@ export async function measureContext(
   return { holds, fails: failed };
 }
 
-function isRefusal({ code, message }: OffsiteError): boolean {
-  return code === 'MODEL_CONTEXT_FULL' || (code === 'MODEL_REFUSED' && /\((400|413|422)\)/.test(message));
+function isTooLong(error: unknown): boolean {
+  if (!(error instanceof ModelRefused)) return false;
+  return error.code === 'MODEL_CONTEXT_FULL' || [400, 413, 422].includes(error.answer.status);
 }
 
 function promptOf(characters: number): string {

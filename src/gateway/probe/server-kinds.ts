@@ -1,4 +1,12 @@
-import { listIfAny, listOf, object, objectIfAny, text, tokens, wholeText } from '../wires/lenient.ts';
+import {
+  isObject,
+  type JsonObject,
+  member,
+  objectsOf,
+  shortText,
+  stringIn,
+  tokensIn,
+} from '../wires/lenient.ts';
 import type { AskServer } from './ask-server.ts';
 import { bounded, modelWith, type ServerModel } from './server-models.ts';
 
@@ -47,93 +55,80 @@ const servers: readonly ((documentOf: DocumentOf) => Promise<KnownServer | undef
   vllm,
 ];
 
-const Version = object({ version: text });
-const Result = object({ result: wholeText, version: text, value: tokens });
-
-async function koboldCpp(documentOf: DocumentOf): Promise<KnownServer | undefined> {
-  const { result, version } = Result.parse(await documentOf('/api/extra/version'));
-  if (result !== 'KoboldCpp') return undefined;
-  const answers = await Promise.all(['/api/v1/model', '/api/extra/true_max_context_length'].map(documentOf));
-  const [loaded, longest] = answers.map((answer) => Result.parse(answer));
-  const id = loaded?.result;
-  return {
-    kind: 'KoboldCpp',
-    version,
-    ...(id !== undefined && { models: bounded([modelWith(id, { contextWindow: longest?.value })]) }),
-  };
+function versionIn(document: unknown, name = 'version'): string | undefined {
+  return shortText(member(document, name));
 }
 
-const Tags = object({ models: listIfAny(object({ model: wholeText, name: wholeText })) });
+async function koboldCpp(documentOf: DocumentOf): Promise<KnownServer | undefined> {
+  const about = await documentOf('/api/extra/version');
+  if (member(about, 'result') !== 'KoboldCpp') return undefined;
+  const paths = ['/api/v1/model', '/api/extra/true_max_context_length'];
+  const [loaded, longest] = await Promise.all(paths.map(documentOf));
+  const id = stringIn(loaded, 'result');
+  const known = { kind: 'KoboldCpp', version: versionIn(about) };
+  if (id === undefined) return known;
+  return { ...known, models: bounded([modelWith(id, { contextWindow: tokensIn(longest, 'value') })]) };
+}
 
 async function ollama(documentOf: DocumentOf): Promise<KnownServer | undefined> {
   const [about, tags] = await Promise.all(['/api/version', '/api/tags'].map(documentOf));
-  const { version } = Version.parse(about);
-  const { models } = Tags.parse(tags);
-  if (version === undefined || models === undefined) return undefined;
-  return {
-    kind: 'Ollama',
-    version,
-    models: bounded(
-      models.flatMap(({ model, name }) => [model ?? name].flatMap((id) => (id ? [{ id }] : []))),
-    ),
-  };
+  const version = versionIn(about);
+  const models = member(tags, 'models');
+  if (version === undefined || !Array.isArray(models)) return undefined;
+  const ids = models.flatMap((model) => stringIn(model, 'model') ?? stringIn(model, 'name') ?? []);
+  return { kind: 'Ollama', version, models: bounded(ids.map((id) => ({ id }))) };
 }
-
-const Props = object({
-  default_generation_settings: objectIfAny({ n_ctx: tokens }),
-  total_slots: tokens,
-  build_info: text,
-});
-const UsualList = object({
-  data: listOf(object({ id: wholeText, owned_by: wholeText, meta: object({ n_ctx_train: tokens }) })),
-});
 
 async function llamaCpp(documentOf: DocumentOf): Promise<KnownServer | undefined> {
-  const props = Props.parse(await documentOf('/props'));
-  const { default_generation_settings: settings, total_slots: slots, build_info: version } = props;
-  if (!settings) return undefined;
-  const { data } = UsualList.parse(await documentOf('/v1/models'));
-  const models = data.flatMap(({ id, meta: { n_ctx_train: longestContext } }) =>
-    id === undefined ? [] : [modelWith(id, { contextWindow: settings.n_ctx, longestContext })],
-  );
-  return { kind: 'llama.cpp', version, models: bounded(models), parallel: slots || undefined };
+  const props = await documentOf('/props');
+  const settings = member(props, 'default_generation_settings');
+  if (!isObject(settings)) return undefined;
+  const models = modelsIn(await documentOf('/v1/models'), ({ meta }) => ({
+    contextWindow: tokensIn(settings, 'n_ctx'),
+    longestContext: tokensIn(meta, 'n_ctx_train'),
+  }));
+  const parallel = tokensIn(props, 'total_slots') || undefined;
+  return { kind: 'llama.cpp', version: versionIn(props, 'build_info'), models, parallel };
 }
 
-const LmStudioModels = object({
-  data: listIfAny(
-    object({ id: wholeText, type: wholeText, max_context_length: tokens, loaded_context_length: tokens }),
-  ),
-});
+function modelsIn(document: unknown, factsOf: (model: JsonObject) => Parameters<typeof modelWith>[1]) {
+  const models = objectsOf(member(document, 'data'));
+  return bounded(
+    models.flatMap((model) => {
+      const id = stringIn(model, 'id');
+      return id === undefined ? [] : modelWith(id, factsOf(model));
+    }),
+  );
+}
 
 /** https://lmstudio.ai/docs/developer/rest/endpoints: it answers unknown routes with 200 and an error. */
 async function lmStudio(documentOf: DocumentOf): Promise<KnownServer | undefined> {
-  const { data } = LmStudioModels.parse(await documentOf('/api/v0/models'));
-  const models = data
-    ?.filter(({ type }) => type !== 'embeddings')
-    .flatMap(({ id, max_context_length: longestContext, loaded_context_length: contextWindow }) =>
-      id === undefined ? [] : [modelWith(id, { contextWindow, longestContext })],
-    );
-  return models && { kind: 'LM Studio', models: bounded(models) };
+  const data = member(await documentOf('/api/v0/models'), 'data');
+  if (!Array.isArray(data)) return undefined;
+  const models = modelsIn({ data: objectsOf(data).filter(({ type }) => type !== 'embeddings') }, (model) => ({
+    contextWindow: tokensIn(model, 'loaded_context_length'),
+    longestContext: tokensIn(model, 'max_context_length'),
+  }));
+  return { kind: 'LM Studio', models };
 }
-
-const Info = object({ model_id: wholeText, max_total_tokens: tokens, version: text });
 
 async function textGenerationInference(documentOf: DocumentOf): Promise<KnownServer | undefined> {
-  const { model_id: id, max_total_tokens: contextWindow, version } = Info.parse(await documentOf('/info'));
+  const info = await documentOf('/info');
+  const id = stringIn(info, 'model_id');
+  const contextWindow = tokensIn(info, 'max_total_tokens');
   if (id === undefined || contextWindow === undefined) return undefined;
-  return { kind: 'Text Generation Inference', version, models: bounded([modelWith(id, { contextWindow })]) };
+  const models = bounded([modelWith(id, { contextWindow })]);
+  return { kind: 'Text Generation Inference', version: versionIn(info), models };
 }
-
-const ModelInfo = object({ model_path: wholeText });
 
 async function sgLang(documentOf: DocumentOf): Promise<KnownServer | undefined> {
   const [info, server] = await Promise.all(['/get_model_info', '/get_server_info'].map(documentOf));
-  if (ModelInfo.parse(info).model_path === undefined) return undefined;
-  return { kind: 'SGLang', version: Version.parse(server).version };
+  if (stringIn(info, 'model_path') === undefined) return undefined;
+  return { kind: 'SGLang', version: versionIn(server) };
 }
 
 async function vllm(documentOf: DocumentOf): Promise<KnownServer | undefined> {
   const [about, models] = await Promise.all(['/version', '/v1/models'].map(documentOf));
-  const isVllm = UsualList.parse(models).data.some(({ owned_by: owner }) => owner === 'vllm');
-  return isVllm ? { kind: 'vLLM', version: Version.parse(about).version } : undefined;
+  const isVllm = objectsOf(member(models, 'data')).some(({ owned_by: owner }) => owner === 'vllm');
+  return isVllm ? { kind: 'vLLM', version: versionIn(about) } : undefined;
 }

@@ -1,5 +1,5 @@
 import { serverFacts } from '../../bounds/model.ts';
-import { type JsonObject, object, objectsOf, tokens, wholeText } from '../wires/lenient.ts';
+import { type JsonObject, objectsOf, stringIn, tokensIn } from '../wires/lenient.ts';
 
 /** What a server reports about one of its models. Lengths are in tokens. */
 export interface ServerModel {
@@ -14,43 +14,35 @@ export interface ServerModel {
   tools?: boolean;
 }
 
-const Entry = object({
-  id: wholeText,
-  type: wholeText,
-  // vLLM and SGLang, OpenRouter, Groq, Mistral, Anthropic.
-  max_model_len: tokens,
-  context_length: tokens,
-  context_window: tokens,
-  max_context_length: tokens,
-  max_input_tokens: tokens,
-  // OpenRouter, Groq, Anthropic.
-  top_provider: object({ max_completion_tokens: tokens }),
-  max_completion_tokens: tokens,
-  max_tokens: tokens,
-  // llama.cpp
-  meta: object({ n_ctx: tokens, n_ctx_train: tokens }),
-});
+/** Names of the context: of vLLM and SGLang, OpenRouter, Groq, Mistral, Anthropic. */
+const contexts = [
+  'max_model_len',
+  'context_length',
+  'context_window',
+  'max_context_length',
+  'max_input_tokens',
+];
 
 /** The models of a list that has them in `data`. Undefined if the document has none. */
 export function modelsInData({ data }: JsonObject): ServerModel[] | undefined {
   return Array.isArray(data) ? objectsOf(data).flatMap(modelOf) : undefined;
 }
 
-function modelOf(item: unknown): ServerModel[] {
-  const { id, meta, top_provider, ...entry } = Entry.parse(item);
+function modelOf(item: JsonObject): ServerModel[] {
+  const id = stringIn(item, 'id');
   if (id === undefined) return [];
-  const { max_model_len, context_length, context_window, max_context_length, max_input_tokens } = entry;
+  // That of llama.cpp.
+  const { meta } = item;
+  const [contextWindow] = contexts.flatMap((name) => tokensIn(item, name) ?? []);
   return [
     modelWith(id, {
-      contextWindow:
-        max_model_len ??
-        context_length ??
-        context_window ??
-        max_context_length ??
-        max_input_tokens ??
-        meta.n_ctx,
-      longestContext: meta.n_ctx_train,
-      maxOutputTokens: top_provider.max_completion_tokens ?? entry.max_completion_tokens ?? entry.max_tokens,
+      contextWindow: contextWindow ?? tokensIn(meta, 'n_ctx'),
+      longestContext: tokensIn(meta, 'n_ctx_train'),
+      // OpenRouter, Groq, Anthropic.
+      maxOutputTokens:
+        tokensIn(item.top_provider, 'max_completion_tokens') ??
+        tokensIn(item, 'max_completion_tokens') ??
+        tokensIn(item, 'max_tokens'),
     }),
   ];
 }

@@ -3,13 +3,12 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import { chatAnswers } from '../../bounds/model.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import type { UpstreamAnswer } from '../answer.ts';
+import { writeChat } from '../chat/chat-over.ts';
 import { refusedBy } from '../chat/model-errors.ts';
 import { answerStream } from '../translation/answer-stream.ts';
-import { callIds, idsIn } from '../translation/call-ids.ts';
+import { callIds } from '../translation/call-ids.ts';
 import { Losses } from '../translation/losses.ts';
 import type { NeutralEvent, NeutralUsage } from '../translation/neutral-answer.ts';
-import type { NeutralMessage, NeutralRequest } from '../translation/neutral-request.ts';
-import type { JsonObject } from '../wires/lenient.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import { type DirectModel, noteUsage } from './direct-model.ts';
 
@@ -27,34 +26,32 @@ export interface StreamedAnswer {
   estimated?: true;
 }
 
-/** The model refused or broke off. `status` is that of the answer. */
-export class StreamRefused extends OffsiteError {
-  readonly status: number;
-
-  constructor(status: number, { message, code, hint }: OffsiteError) {
-    super(message, { code, kind: 'infrastructure', ...(hint !== undefined && { hint }) });
-    this.status = status;
-  }
-}
-
 /**
- * Asks for a streamed answer, without retries. Throws {@link StreamRefused}, `MODEL_UNREACHABLE`,
+ * Asks for a streamed answer, without retries. Throws a `ModelRefused`, `MODEL_UNREACHABLE`,
  * `MODEL_TOO_SLOW` or `MODEL_ANSWER_UNREADABLE`.
  *
  * @param limits.within milliseconds for the whole answer
  */
-export async function streamedAnswer(
+export function streamedAnswer(
   model: DirectModel,
   wire: Wire,
-  asked: StreamRequest,
+  asked: { prompt: string; maxTokens: number },
   { within, signal }: { within: number; signal: AbortSignal },
 ): Promise<StreamedAnswer> {
+  return askWithin((asking) => streamed(model, wire, asked, asking), { name: model.name, within, signal });
+}
+
+/** Throws `MODEL_TOO_SLOW` if an answer does not come in time. */
+export async function askWithin<Answer>(
+  ask: (asking: AbortSignal) => Promise<Answer>,
+  { name, within, signal }: { name: string; within: number; signal: AbortSignal },
+): Promise<Answer> {
   const deadline = AbortSignal.timeout(within);
   try {
-    return await streamed(model, wire, asked, AbortSignal.any([signal, deadline]));
+    return await ask(AbortSignal.any([signal, deadline]));
   } catch (error) {
     if (error !== deadline.reason) throw error;
-    throw new OffsiteError(`the model ${model.name} did not answer within ${within / 1000} s`, {
+    throw new OffsiteError(`the model ${name} did not answer within ${within / 1000} s`, {
       code: 'MODEL_TOO_SLOW',
       kind: 'infrastructure',
       hint: 'A server may be loading it: try again, or give it longer with --timeout.',
@@ -62,60 +59,33 @@ export async function streamedAnswer(
   }
 }
 
-interface StreamRequest {
-  prompt: string;
-  maxTokens: number;
-}
-
 async function streamed(
-  model: DirectModel,
+  { name, upstream, upstreamName, used }: DirectModel,
   wire: Wire,
-  { prompt, maxTokens }: StreamRequest,
+  { prompt, maxTokens }: { prompt: string; maxTokens: number },
   signal: AbortSignal,
 ): Promise<StreamedAnswer> {
-  const request: NeutralRequest = {
-    model: model.name,
-    streamed: true,
-    usageAsked: true,
-    tools: [],
-    stop: [],
-    maxTokens,
-    messages: [{ from: 'user', parts: [{ type: 'text', text: prompt }] }],
-  };
-  const { translation } = wireTable[wire];
-  const target = { model: model.upstreamName, maxOutputTokens: undefined };
-  const body = translation.writeRequest(request, new Losses('lenient', model.name), target);
+  const { translation, headers } = wireTable[wire];
+  const chat = { messages: [{ from: 'user' as const, text: prompt }], maxTokens };
   const startedAt = performance.now();
-  const answer = await sent(model, wire, body, signal);
-  if (answer.status < 200 || answer.status > 299) {
-    const refusal = await wholeOf(answer);
-    throw new StreamRefused(answer.status, refusedBy({ model: model.name }, answer.status, refusal));
-  }
+  const answer = await upstream.send(
+    {
+      wire,
+      method: 'POST',
+      path: translation.path(upstreamName, true),
+      headers: { 'content-type': 'application/json', accept: 'text/event-stream', ...headers },
+      body: Buffer.from(JSON.stringify(writeChat(wireTable[wire], upstreamName, chat, { streamed: true }))),
+    },
+    signal,
+  );
+  if (answer.status < 200 || answer.status > 299)
+    throw refusedBy({ model: name }, answer, await wholeOf(answer));
   const read = await readStream(answer, wire, startedAt);
-  noteUsage(model.used, {
+  noteUsage(used, {
     ...(read.inputTokens !== undefined && { inputTokens: read.inputTokens }),
     ...(!read.estimated && { outputTokens: read.outputTokens }),
   });
   return read;
-}
-
-function sent(
-  model: DirectModel,
-  wire: Wire,
-  body: JsonObject,
-  signal: AbortSignal,
-): Promise<UpstreamAnswer> {
-  const { translation, headers } = wireTable[wire];
-  return model.upstream.send(
-    {
-      wire,
-      method: 'POST',
-      path: translation.path(model.upstreamName, true),
-      headers: { 'content-type': 'application/json', accept: 'text/event-stream', ...headers },
-      body: Buffer.from(JSON.stringify(body)),
-    },
-    signal,
-  );
 }
 
 async function readStream(answer: UpstreamAnswer, wire: Wire, startedAt: number): Promise<StreamedAnswer> {
@@ -149,18 +119,18 @@ async function readStream(answer: UpstreamAnswer, wire: Wire, startedAt: number)
  * Reads a stream of a wire to its end. Throws `MODEL_ANSWER_UNREADABLE` if it is none, breaks off or carries
  * an error.
  *
- * @param before the conversation that it continues
+ * @param used the ids of the calls of the conversation that it continues
  */
 export async function readEvents(
   answer: Pick<UpstreamAnswer, 'headers' | 'body'>,
   wire: Wire,
   onEvent: (event: NeutralEvent) => void,
-  before: readonly NeutralMessage[] = [],
+  used: readonly string[] = [],
 ): Promise<void> {
   const type = String(answer.headers['content-type'] ?? 'no type');
   let failed: string | undefined;
   const stream = answerStream(wireTable[wire].translation, {
-    ids: callIds(idsIn(before)),
+    ids: callIds(used),
     losses: new Losses('lenient', wire),
     longest: chatAnswers.bytes.answer,
     emit(event) {

@@ -27,29 +27,39 @@ function exchangeLine(
   { number, role, model, wire, from, request, answer }: RecordedExchange,
   numberOf: (text: string) => number,
 ): ExchangeLine {
-  const { context, turns, tools, options } = request;
   const { status, body } = answer();
+  const about = { number, role, model, wire, ...(from && { from }) };
+  const packed = repacked(request, numberOf);
+  return { exchange: { ...about, ...packed, status, answer: numberOf(body.toString('utf8')) } };
+}
+
+/** A request, with its texts or with the numbers of their lines. */
+interface Packed<Text> {
+  context: Text[];
+  turns: (
+    | { by: 'user'; said: Text; media: string[]; results: Text[] }
+    | { by: 'model'; text: Text; calls: { name: string; arguments: Text }[] }
+  )[];
+  tools: { name: string; definition: Text }[];
+  options: Text;
+}
+
+export function repacked<From, To>(
+  { context, turns, tools, options }: Packed<From>,
+  of: (text: From) => To,
+): Packed<To> {
   return {
-    exchange: {
-      number,
-      role,
-      model,
-      wire,
-      ...(from && { from }),
-      context: context.map(numberOf),
-      turns: turns.map((turn) =>
-        turn.by === 'user'
-          ? { ...turn, said: numberOf(turn.said), results: turn.results.map(numberOf) }
-          : {
-              ...turn,
-              text: numberOf(turn.text),
-              calls: turn.calls.map((call) => ({ ...call, arguments: numberOf(call.arguments) })),
-            },
-      ),
-      tools: tools.map(({ name, definition }) => ({ name, definition: numberOf(definition) })),
-      options: numberOf(options),
-      status,
-      answer: numberOf(body.toString('utf8')),
-    },
+    context: context.map(of),
+    turns: turns.map((turn) =>
+      turn.by === 'user'
+        ? { ...turn, said: of(turn.said), results: turn.results.map(of) }
+        : {
+            ...turn,
+            text: of(turn.text),
+            calls: turn.calls.map((call) => ({ ...call, arguments: of(call.arguments) })),
+          },
+    ),
+    tools: tools.map(({ name, definition }) => ({ name, definition: of(definition) })),
+    options: of(options),
   };
 }

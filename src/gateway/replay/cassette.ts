@@ -174,14 +174,11 @@ export class ReplayMiss extends GatewayRefusal {
 
 export const recordAgain = 'The harness, the case or the sandbox has changed since. Record it again.';
 
-/** Recorded answers to the requests to one model of one session. */
-export interface Recording {
-  /**
-   * What answers a request, in the request's wire: a recorded answer, or the live model. Throws a ReplayMiss
-   * if neither may.
-   */
-  answer(asked: AskedRequest): Upstream | 'live';
-}
+/**
+ * What answers a request to one model of one session, in the request's wire: a recorded answer, or the live
+ * model. Throws a ReplayMiss if neither may.
+ */
+export type Recording = (asked: AskedRequest) => Upstream | 'live';
 
 /** A request of a client, as its recorded answer is looked for. */
 export interface AskedRequest {

@@ -1,10 +1,10 @@
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { parseCheckedJson } from '../../base/parse-json.ts';
 import { cassettes } from '../../bounds/suite.ts';
-import { CassetteLine, type ExchangeLine } from '../../record/cassette-line.ts';
+import { CassetteLine } from '../../record/cassette-line.ts';
 import { readFile } from '../../suite/read-file.ts';
-import type { CanonicalRequest } from './canonical-request.ts';
 import type { Cassette, RecordedExchange, TrialLabel } from './cassette.ts';
+import { repacked } from './cassette-lines.ts';
 
 interface Trial {
   label: TrialLabel;
@@ -42,13 +42,18 @@ export function readCassette(file: string): Cassette {
       trials.push({ label: read.trial, exchanges: [] });
     } else if ('exchange' in read) {
       const trial = trials.at(-1) ?? refuse('an exchange comes before the first trial');
-      const { exchange } = read;
-      const request = requestOf(exchange, textOf);
-      const size = sizeOf(request);
+      const { number, role, model, wire, from, status, answer } = read.exchange;
+      let size = 0;
+      const request = repacked(read.exchange, (text) => {
+        size += textOf(text).length;
+        return textOf(text);
+      });
       expanded += size;
       if (size > cassettes.bytes.request || expanded > cassettes.bytes.requests)
         refuse('its requests are too large');
-      trial.exchanges.push(recordedOf(exchange, request, textOf(exchange.answer)));
+      const body = textOf(answer);
+      const recorded = () => ({ wire, status, body: Buffer.from(body) });
+      trial.exchanges.push({ number, role, model, wire, from, request, answer: recorded });
     } else if (lines > 1) refuse('a second cassette begins');
   }
   if (lines === 0) refuse('it is empty');
@@ -76,52 +81,4 @@ function lineOf(line: string, refuse: (why: string) => never): CassetteLine {
   }
   const read = CassetteLine.safeParse(json);
   return read.success ? read.data : refuse('it is not a line of a cassette of version 1');
-}
-
-function requestOf(
-  { context, turns, tools, options }: ExchangeLine['exchange'],
-  textOf: (number: number) => string,
-): CanonicalRequest {
-  return {
-    context: context.map(textOf),
-    turns: turns.map((turn) =>
-      turn.by === 'user'
-        ? { ...turn, said: textOf(turn.said), results: turn.results.map(textOf) }
-        : {
-            ...turn,
-            text: textOf(turn.text),
-            calls: turn.calls.map((call) => ({ ...call, arguments: textOf(call.arguments) })),
-          },
-    ),
-    tools: tools.map(({ name, definition }) => ({ name, definition: textOf(definition) })),
-    options: textOf(options),
-  };
-}
-
-/** Characters of a request with all its texts. */
-function sizeOf({ context, turns, tools, options }: CanonicalRequest): number {
-  const sum = (texts: readonly string[]) => texts.reduce((total, { length }) => total + length, 0);
-  const ofTurns = turns.map((turn) =>
-    turn.by === 'user'
-      ? turn.said.length + sum(turn.media) + sum(turn.results)
-      : turn.text.length + sum(turn.calls.map((call) => call.arguments)),
-  );
-  const all = ofTurns.reduce((total, size) => total + size, 0);
-  return all + sum(context) + sum(tools.map(({ definition }) => definition)) + options.length;
-}
-
-function recordedOf(
-  { number, role, model, wire, from, status }: ExchangeLine['exchange'],
-  request: CanonicalRequest,
-  answer: string,
-): RecordedExchange {
-  return {
-    number,
-    role,
-    model,
-    wire,
-    from,
-    request,
-    answer: () => ({ wire, status, body: Buffer.from(answer) }),
-  };
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/offsite-error.ts';
 import type { ReplayedExchange } from '../../record/model-account.ts';
 import type { Wire } from '../../suite/model-config.ts';
-import type { Upstream, UpstreamAnswer } from '../answer.ts';
+import { singleChunk, type Upstream, type UpstreamAnswer } from '../answer.ts';
 import { isEvents } from '../event-feed.ts';
 import { GatewayRefusal } from '../room.ts';
 import { estimateTokens } from '../scripted/turns.ts';
@@ -11,7 +11,7 @@ import { callIds } from '../translation/call-ids.ts';
 import { Losses } from '../translation/losses.ts';
 import type { NeutralAnswer } from '../translation/neutral-answer.ts';
 import type { NeutralRequest } from '../translation/neutral-request.ts';
-import { translateAnswer } from '../translation/translate-answer.ts';
+import { estimatedCount, translateAnswer } from '../translation/translate-answer.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import { type CanonicalRequest, type CanonicalTurn, canonicalRequest } from './canonical-request.ts';
 import {
@@ -46,17 +46,16 @@ interface RecordingParts {
 
 /** Answers the requests to one model of one session from a cassette. */
 export function recordingOf(parts: RecordingParts): Recording {
-  return {
-    answer(asked) {
-      if (asked.purpose === 'count') return upstreamOf(() => countOf(asked));
-      const read = readNeutral(parts, asked);
-      const match = typeof read === 'string' ? undefined : find(parts, asked, read);
-      if (match && typeof read !== 'string')
-        return upstreamOf(() => recordedAnswer(parts, asked, read, match));
-      const { live, finder } = parts;
-      if (live === 'missing' || (live === 'at-end' && finder.isPlayed(asked.role))) return 'live';
-      throw new ReplayMiss(missText(parts, asked, read), parts.isCassette ? recordAgain : undefined);
-    },
+  return (asked) => {
+    // Counts are not recorded for every wire, so each is an estimate.
+    if (asked.purpose === 'count')
+      return upstreamOf(() => estimatedCount(asked.wire, estimateTokens(asked.bytes)));
+    const read = readNeutral(parts, asked);
+    const match = typeof read === 'string' ? undefined : find(parts, asked, read);
+    if (match && typeof read !== 'string') return upstreamOf(() => recordedAnswer(parts, asked, read, match));
+    const { live, finder } = parts;
+    if (live === 'missing' || (live === 'at-end' && finder.isPlayed(asked.role))) return 'live';
+    throw new ReplayMiss(missText(parts, asked, read), parts.isCassette ? recordAgain : undefined);
   };
 }
 
@@ -70,7 +69,7 @@ function recordedAnswer(
   try {
     const asked = { wire, request, losses, at: clock.now() };
     const { body, ...head } = writeRecorded(exchange.answer(), asked);
-    return { ...head, body: one(body), replayed: replayedExchangeOf(cassette, match) };
+    return { ...head, body: singleChunk(body), replayed: replayedExchangeOf(cassette, match) };
   } catch (cause) {
     const what = `the recorded answer ${exchange.number} of ${trialName(trial.label)} cannot be read`;
     throw new GatewayRefusal(502, 'REPLAY_UNREADABLE', `${what}: ${messageOf(cause)}`, { cause });
@@ -126,18 +125,6 @@ function missText({ cassette, finder }: RecordingParts, asked: AskedRequest, rea
 
 function upstreamOf(answer: () => UpstreamAnswer): Upstream {
   return { send: async () => answer() };
-}
-
-/** Counts are not recorded for every wire, so each is an estimate. */
-function countOf({ wire, bytes }: AskedRequest): UpstreamAnswer {
-  const endpoint = wireTable[wire].endpoints.find(({ writeCount }) => writeCount);
-  const body = Buffer.from(JSON.stringify(endpoint?.writeCount?.(estimateTokens(bytes)) ?? {}));
-  const headers = { 'content-type': 'application/json', 'x-offsite-estimated': 'true' };
-  return { status: 200, headers, body: one(body) };
-}
-
-async function* one(bytes: Buffer): AsyncIterable<Buffer> {
-  yield bytes;
 }
 
 /**

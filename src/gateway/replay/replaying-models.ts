@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { ReplayedExchange } from '../../record/model-account.ts';
 import { ModelConfig } from '../../suite/model-config.ts';
-import type { UpstreamAnswer } from '../answer.ts';
+import { singleChunk, type UpstreamAnswer } from '../answer.ts';
 import type { SessionReplay, SessionRequest } from '../gateway.ts';
 import type { GatewayParts } from '../gateway-parts.ts';
 import {
@@ -103,29 +103,27 @@ function recordingInOrder(cassette: Cassette, clock: Clock): Recording {
   if (obstacle) throw new Error(`request ${obstacle.number} of a fork: ${obstacle.what}`);
   const given = new Set<RecordedTurn>();
   let isLive = turns.length === 0;
-  return {
-    answer(asked) {
-      const { role, wire, json, bytes, streamed, purpose } = asked;
-      if (isLive || role !== 'agent' || purpose === 'count') return 'live';
-      const inPath = wireTable[wire].targetOf && { model: '', streamed, purpose };
-      const conversation = readConversation(wire, json, bytes, inPath);
-      if (conversation.tools.length === 0) return 'live';
-      const next = nextTurn(turns, conversation);
-      // A harness may shorten its conversation later, and must not get the first answers again.
-      isLive = next === undefined;
-      if (!next || !trial) return 'live';
-      const replayed: ReplayedExchange = {
-        of: cassette.name,
-        trial: trialName(trial.label),
-        number: next.exchange.number,
-        how: 'order',
-        ...(given.has(next) && { again: true }),
-      };
-      const answered = answerOf(next.turn, conversation);
-      if ('impossible' in answered) throw withoutShell(asked, replayed, conversation);
-      given.add(next);
-      return { send: async () => ({ ...written(answered, conversation, clock.now()), replayed }) };
-    },
+  return (asked) => {
+    const { role, wire, json, bytes, streamed, purpose } = asked;
+    if (isLive || role !== 'agent' || purpose === 'count') return 'live';
+    const inPath = wireTable[wire].targetOf && { model: '', streamed, purpose };
+    const conversation = readConversation(wire, json, bytes, inPath);
+    if (conversation.tools.length === 0) return 'live';
+    const next = nextTurn(turns, conversation);
+    // A harness may shorten its conversation later, and must not get the first answers again.
+    isLive = next === undefined;
+    if (!next || !trial) return 'live';
+    const replayed: ReplayedExchange = {
+      of: cassette.name,
+      trial: trialName(trial.label),
+      number: next.exchange.number,
+      how: 'order',
+      ...(given.has(next) && { again: true }),
+    };
+    const answered = answerOf(next.turn, conversation);
+    if ('impossible' in answered) throw withoutShell(asked, replayed, conversation);
+    given.add(next);
+    return { send: async () => ({ ...written(answered, conversation, clock.now()), replayed }) };
   };
 }
 
@@ -159,9 +157,5 @@ function written(answered: NeutralAnswer, conversation: Conversation, at: number
     ? Buffer.concat([...scriptedEvents(answered, conversation, { characters: 200, at })].map(bytesOf))
     : scriptedDocument(answered, conversation, at);
   const type = streamed ? 'text/event-stream; charset=utf-8' : 'application/json';
-  return { status: 200, headers: { 'content-type': type }, body: one(body) };
-}
-
-async function* one(bytes: Buffer): AsyncIterable<Buffer> {
-  yield bytes;
+  return { status: 200, headers: { 'content-type': type }, body: singleChunk(body) };
 }

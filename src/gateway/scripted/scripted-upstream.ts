@@ -5,7 +5,7 @@ import { parseForeignJson } from '../../base/parse-json.ts';
 import { modelRequests } from '../../bounds/sandbox.ts';
 import { ScriptFile, type ScriptTurn, type Trouble } from '../../suite/script-file.ts';
 import { readYamlFile } from '../../suite/yaml-file.ts';
-import type { Upstream, UpstreamAnswer, UpstreamRequest } from '../answer.ts';
+import { singleChunk, type Upstream, type UpstreamAnswer, type UpstreamRequest } from '../answer.ts';
 import { Losses } from '../translation/losses.ts';
 import type { NeutralAnswer } from '../translation/neutral-answer.ts';
 import { isObject, type JsonObject, textOfEvent, type WireEvent } from '../wires/lenient.ts';
@@ -131,11 +131,7 @@ function parse(body: Buffer): JsonObject | string {
 
 function json(status: number, document: object, headers: Record<string, string> = {}): UpstreamAnswer {
   const bytes = Buffer.from(JSON.stringify(document));
-  return { status, headers: { 'content-type': 'application/json', ...headers }, body: one(bytes) };
-}
-
-async function* one(bytes: Uint8Array): AsyncIterable<Uint8Array> {
-  yield bytes;
+  return { status, headers: { 'content-type': 'application/json', ...headers }, body: singleChunk(bytes) };
 }
 
 type FormAnswer = Pick<ScriptTurn, 'text' | 'calls'>;

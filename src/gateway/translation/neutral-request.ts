@@ -166,8 +166,8 @@ export function freeFormInput(given: string): string {
   return isObject(value) && typeof value.input === 'string' ? value.input : given;
 }
 
-export function isFreeFormTool({ tools }: NeutralRequest, name: string): boolean {
-  return tools.some((tool) => tool.name === name && tool.freeForm);
+export function isFreeFormTool(request: NeutralRequest, name: string): boolean {
+  return toolNamed(request, name)?.freeForm === true;
 }
 
 /** Servers take tool names up to this length. */

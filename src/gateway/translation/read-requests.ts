@@ -22,6 +22,11 @@ export function samplingIn(
   return fields(Object.fromEntries(names.map((name) => [name, numberIn(body, spell(name))])));
 }
 
+/** The same numbers in a request to a model. */
+export function samplingOf(request: Sampling, spell: (name: string) => string = withUnderscores): JsonObject {
+  return Object.fromEntries(sampling.map((name) => [spell(name), request[name]]));
+}
+
 /** A tool, from the object that names it. */
 export function toolFrom(given: JsonObject, parameters: unknown, at: string, losses: Losses): NeutralTool {
   return {

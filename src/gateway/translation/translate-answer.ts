@@ -3,7 +3,7 @@ import { messageOf } from '../../base/offsite-error.ts';
 import { heapLimit } from '../../base/parse-json.ts';
 import { modelAnswers } from '../../bounds/model.ts';
 import type { Wire } from '../../suite/model-config.ts';
-import type { UpstreamAnswer } from '../answer.ts';
+import { singleChunk, type UpstreamAnswer } from '../answer.ts';
 import { isBlank, isDocument, isEvents } from '../event-feed.ts';
 import type { ExchangeTranslation } from '../gateway.ts';
 import { estimateTokens } from '../scripted/turns.ts';
@@ -50,14 +50,15 @@ export function translateAnswer(
 
   if (purpose === 'count' && countless.has(status)) {
     translated.estimated = true;
-    return { ...inOnePiece(200, () => countAnswer(translated)), headers: { ...json, ...estimateHeader } };
+    const estimated = inOnePiece(200, () => countAnswer(from, translated.estimate));
+    return { ...estimated, headers: { ...json, ...estimateHeader } };
   }
   if (status >= 400) return inOnePiece(status, (body) => errorFor(translated, status, body));
   if (purpose === 'count') {
     return inOnePiece(status, (body) => {
       const tokens = model.translation.count?.read(parsed(body));
       if (tokens === undefined) throw new UnreadableAnswer(`the answer is not a token count of ${to}`);
-      return countAnswer(translated, tokens);
+      return countAnswer(from, tokens);
     });
   }
   const read = (body: string) => wholeAnswer(model, body, ids, losses);
@@ -127,20 +128,15 @@ const countless: ReadonlySet<number> = new Set([404, 405, 501]);
 const estimateHeader = { 'x-offsite-estimated': 'true' };
 
 /** The estimate that answers a count of tokens if the wire of the model has no such endpoint. */
-export function estimatedCount(translated: TranslatedRequest): UpstreamAnswer {
-  translated.estimated = true;
-  const body = Buffer.from(JSON.stringify(countAnswer(translated)));
+export function estimatedCount(wire: Wire, tokens: number): UpstreamAnswer {
+  const body = Buffer.from(JSON.stringify(countAnswer(wire, tokens)));
   const headers = { 'content-type': 'application/json', ...estimateHeader };
-  return { status: 200, headers, body: one(body) };
-}
-
-async function* one(bytes: Uint8Array): AsyncIterable<Uint8Array> {
-  yield bytes;
+  return { status: 200, headers, body: singleChunk(body) };
 }
 
 /** The answer of the client's own endpoint that counts tokens. */
-function countAnswer({ from, estimate }: TranslatedRequest, tokens = estimate): object {
-  const endpoint = wireTable[from].endpoints.find(({ writeCount }) => writeCount);
+function countAnswer(wire: Wire, tokens: number): object {
+  const endpoint = wireTable[wire].endpoints.find(({ writeCount }) => writeCount);
   return endpoint?.writeCount?.(tokens) ?? {};
 }
 

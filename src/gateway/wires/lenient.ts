@@ -1,25 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { z } from 'zod';
 import { parseForeignJson } from '../../base/parse-json.ts';
 import { modelAnswers } from '../../bounds/model.ts';
 
-/**
- * Schemas for JSON from outside that may have any shape. A schema made only of these never fails: a value
- * that does not fit reads as missing.
- */
+/** Reads JSON from outside that may have any shape: a value that does not fit reads as missing. */
 
 export type JsonObject = Record<string, unknown>;
 
-/** Any value, or none. */
-export const anything = z.unknown().optional();
-
-/** A string that is not empty; its first 500 characters. */
-export const text = leaf((value) =>
-  typeof value === 'string' && value !== '' ? value.slice(0, 500) : undefined,
-);
-
-/** A string of any length. */
-export const wholeText = leaf((value) => (typeof value === 'string' ? value : undefined));
+/** The first 500 characters of a string that is not empty. */
+export function shortText(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value.slice(0, 500) : undefined;
+}
 
 /**
  * A number of tokens. An impossible number counts as unknown, so that a faulty upstream does not falsify
@@ -29,37 +19,6 @@ export function tokenCount(value: unknown): number | undefined {
   const count = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
   const isPossible = Number.isSafeInteger(count) && Number(count) >= 0;
   return isPossible && Number(count) <= modelAnswers.count.tokens ? Number(count) : undefined;
-}
-
-export const tokens = leaf(tokenCount);
-
-/** Reads one value. Without an inner schema, reading a stream's events is a quarter faster. */
-function leaf<Value>(read: (value: unknown) => Value | undefined) {
-  return z.transform(read).optional();
-}
-
-/** An object with these members; an empty one if the value is not an object. */
-export function object<Shape extends z.core.$ZodShape>(shape: Shape) {
-  return anything.transform((value) => (isObject(value) ? value : {})).pipe(z.object(shape));
-}
-
-/** As {@link object}, but undefined if the value is not an object. */
-export function objectIfAny<Shape extends z.core.$ZodShape>(shape: Shape) {
-  return anything
-    .transform((value) => (isObject(value) ? value : undefined))
-    .pipe(z.object(shape).optional());
-}
-
-/** A list of these; empty if the value is not a list. */
-export function listOf<Item extends z.core.SomeType>(item: Item) {
-  return anything.transform(list).pipe(z.array(item));
-}
-
-/** As {@link listOf}, but undefined if the value is not a list. */
-export function listIfAny<Item extends z.core.SomeType>(item: Item) {
-  return anything
-    .transform((value) => (Array.isArray(value) ? value : undefined))
-    .pipe(z.array(item).optional());
 }
 
 export function isObject(value: unknown): value is JsonObject {
@@ -87,7 +46,7 @@ export function member(value: unknown, name: string): unknown {
 
 /** A tool's type, for messages. */
 export function toolType(tool: unknown): string {
-  return text.parse(member(tool, 'type')) ?? 'of an unknown type';
+  return shortText(member(tool, 'type')) ?? 'of an unknown type';
 }
 
 /** Parses a string; undefined if it is not JSON, or needs more memory than this process has. */
@@ -103,9 +62,13 @@ export function parsed(data: string): unknown {
 
 /** Values of members that should have one type; undefined if they have another. */
 
-export function stringIn(object: JsonObject, name: string): string | undefined {
-  const value = Object.hasOwn(object, name) ? object[name] : undefined;
+export function stringIn(object: unknown, name: string): string | undefined {
+  const value = member(object, name);
   return typeof value === 'string' ? value : undefined;
+}
+
+export function tokensIn(object: unknown, name: string): number | undefined {
+  return tokenCount(member(object, name));
 }
 
 export function numberIn(object: JsonObject, name: string): number | undefined {

@@ -1,5 +1,5 @@
 import { modelAnswers } from '../../bounds/model.ts';
-import { anything, isObject, list, object, parsed, text } from './lenient.ts';
+import { isObject, list, member, parsed, shortText } from './lenient.ts';
 
 /** What a model's error says, whatever its wire and its server. */
 export interface ModelError {
@@ -15,16 +15,15 @@ export interface ModelError {
   namesRequest?: boolean;
 }
 
-const ErrorObject = object({ code: anything, type: text, status: text });
-
 const noError: ModelError = { message: undefined, codes: [], parameters: [], isOverload: false };
 
 /** Reads an error object, or the string that some servers send instead. */
 export function readError(error: unknown): ModelError {
   // Most events of a stream have none.
   if (error === undefined || error === null) return noError;
-  const { code, type, status } = ErrorObject.parse(error);
-  const name = text.parse(code);
+  const code = member(error, 'code');
+  const name = shortText(code);
+  const [type, status] = [member(error, 'type'), member(error, 'status')].map(shortText);
   const codes = [name, type, status].filter((one) => one !== undefined);
   const message = wordsIn(error) ?? name;
   return {
@@ -36,15 +35,13 @@ export function readError(error: unknown): ModelError {
   };
 }
 
-const ErrorBody = object({ error: anything });
-
 /** Reads the body of an answer that failed: `{"error": ...}`. Some servers send the error alone. */
 export function readErrorBody(document: unknown): ModelError {
   // Google's OpenAI-like API sends a list of one.
   const [only] = list(document);
   if (only !== undefined) return readErrorBody(only);
   const alone = readError(document);
-  const { error } = ErrorBody.parse(document);
+  const error = member(document, 'error');
   if (error === undefined || error === null || typeof error === 'string') return alone;
   const inside = readError(error);
   return { ...inside, message: inside.message ?? alone.message };

@@ -2,7 +2,7 @@ import type { ToolCall } from '../chat/chat.ts';
 import { modelsInData } from '../probe/server-models.ts';
 import type { Losses } from '../translation/losses.ts';
 import type { NeutralUsage } from '../translation/neutral-answer.ts';
-import { isObject, type JsonObject, member, objectsOf, parsed, tokenCount } from './lenient.ts';
+import { isObject, type JsonObject, objectsOf, parsed, tokensIn } from './lenient.ts';
 import type { WireModels } from './wire-descriptor.ts';
 
 export const openAiAccountHeaders = ['openai-organization', 'openai-project'];
@@ -36,13 +36,11 @@ function entry(name: string): object {
 export function countsOf(usage: unknown): NeutralUsage {
   // Many events of a stream have none.
   if (!isObject(usage)) return {};
-  const of = (name: string) => tokenCount(usage[name]);
+  const of = (name: string) => tokensIn(usage, name);
   const inputDetail = (name: string) =>
-    tokenCount(member(usage.prompt_tokens_details, name)) ??
-    tokenCount(member(usage.input_tokens_details, name));
+    tokensIn(usage.prompt_tokens_details, name) ?? tokensIn(usage.input_tokens_details, name);
   const outputDetail = (name: string) =>
-    tokenCount(member(usage.completion_tokens_details, name)) ??
-    tokenCount(member(usage.output_tokens_details, name));
+    tokensIn(usage.completion_tokens_details, name) ?? tokensIn(usage.output_tokens_details, name);
   return fields({
     input: of('prompt_tokens') ?? of('input_tokens'),
     output: of('completion_tokens') ?? of('output_tokens'),

@@ -6,9 +6,10 @@ import type { GatewaySession, ModelAccount, ModelExchange } from '../../gateway/
 import { ownName } from '../../gateway/open-gateway.ts';
 import { checkWires } from '../../gateway/probe/check-wires.ts';
 import { openDirectModel, refuseReplayed } from '../../gateway/probe/direct-model.ts';
+import { askWithin } from '../../gateway/probe/streamed-answer.ts';
 import { type ModelConfig, type Wire, whereOf, wiresOf } from '../../suite/model-config.ts';
 import { ours } from '../../text/printable.ts';
-import { askWithin, type CheckOptions, type Examined, type ExamineParts, examine } from './examine.ts';
+import { type CheckOptions, type Examined, type ExamineParts, examine } from './examine.ts';
 
 export interface CheckedModel {
   model: string;

@@ -1,5 +1,4 @@
 import type { Context } from '../../api/context.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
 import type { ChatAnswer, ChatRequest } from '../../gateway/chat/chat.ts';
 import type { GatewaySession } from '../../gateway/gateway.ts';
 import { harnessForms, openHarnessDoor } from '../../gateway/probe/ask-as-harness.ts';
@@ -14,6 +13,7 @@ import {
   mostMeasuringTokens,
 } from '../../gateway/probe/measure-context.ts';
 import type { ServerModel } from '../../gateway/probe/server-models.ts';
+import { askWithin } from '../../gateway/probe/streamed-answer.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { type HttpModel, type Wire, wires } from '../../suite/model-config.ts';
 import { ours, type Printable, text } from '../../text/printable.ts';
@@ -157,26 +157,4 @@ async function usedBy(session: GatewaySession, direct: Used): Promise<Used> {
     outputTokens: sum('outputTokens'),
     unreported: direct.unreported + exchanges.filter(isUnreported).length,
   };
-}
-
-/** Throws `MODEL_TOO_SLOW` if an answer does not come in time. */
-export async function askWithin(
-  ask: (asking: AbortSignal) => Promise<ChatAnswer>,
-  { name, within, signal }: { name: string; within: number; signal: AbortSignal },
-): Promise<ChatAnswer> {
-  const deadline = AbortSignal.timeout(within);
-  try {
-    return await ask(AbortSignal.any([signal, deadline]));
-  } catch (error) {
-    if (error === deadline.reason) throw tooSlow(name, within / 1000);
-    throw error;
-  }
-}
-
-function tooSlow(name: string, seconds: number): OffsiteError {
-  return new OffsiteError(`the model ${name} did not answer within ${seconds} s`, {
-    code: 'MODEL_TOO_SLOW',
-    kind: 'infrastructure',
-    hint: 'A server may be loading it: try again, or give it longer with --timeout.',
-  });
 }

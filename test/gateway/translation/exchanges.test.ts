@@ -69,7 +69,7 @@ test.each([
   [
     '/v1/responses',
     { model: 'big', input: 'x', stop: ['a'], tools: [{ type: 'local_shell' }] },
-    'tools[].name',
+    'tools[].type',
   ],
 ])('%s: what would change the meaning is refused: %j', async (path, body, named) => {
   await using at = await servedPlace('anthropic-messages', {}, json(200, {}));

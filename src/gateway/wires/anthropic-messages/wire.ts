@@ -1,5 +1,5 @@
 import { modelsInData } from '../../probe/server-models.ts';
-import { member, tokens, toolType } from '../lenient.ts';
+import { member, tokensIn, toolType } from '../lenient.ts';
 import { fields } from '../openai.ts';
 import { type Accepted, type WireDescriptor, type WireModels, words } from '../wire-descriptor.ts';
 import { readAnswer } from './translation/read-answer.ts';
@@ -90,7 +90,7 @@ export const anthropicMessages: WireDescriptor = {
       // The endpoint refuses members that shape the answer.
       write: ({ model, messages, system, tools, tool_choice }) =>
         fields({ model, messages, system, tools, tool_choice }),
-      read: (body) => tokens.parse(member(body, 'input_tokens')),
+      read: (body) => tokensIn(body, 'input_tokens'),
     },
   },
 };

@@ -1,15 +1,5 @@
 import { modelWith, type ServerModel } from '../../probe/server-models.ts';
-import {
-  anything,
-  isObject,
-  type JsonObject,
-  listOf,
-  member,
-  object,
-  objectsOf,
-  tokens,
-  wholeText,
-} from '../lenient.ts';
+import { isObject, type JsonObject, list, member, objectsOf, stringIn, tokensIn } from '../lenient.ts';
 import {
   type Accepted,
   type PathTarget,
@@ -108,26 +98,19 @@ const models: WireModels = {
   read({ models, data }) {
     // Other servers have members of both names.
     if (!Array.isArray(models) || Array.isArray(data)) return undefined;
-    const entries = objectsOf(models).map((entry) => Entry.parse(entry));
-    const isOwn = entries.every(({ name }) => name?.startsWith('models/'));
+    const entries = objectsOf(models);
+    const isOwn = entries.every((entry) => stringIn(entry, 'name')?.startsWith('models/'));
     return isOwn ? entries.flatMap(modelOf) : undefined;
   },
   list: (names) => ({ models: names.map(entry) }),
   entry,
 };
 
-const Entry = object({
-  name: wholeText,
-  inputTokenLimit: tokens,
-  outputTokenLimit: tokens,
-  supportedGenerationMethods: listOf(anything),
-});
-
-function modelOf(entry: ReturnType<typeof Entry.parse>): ServerModel[] {
-  const { name, inputTokenLimit, outputTokenLimit, supportedGenerationMethods: methods } = entry;
-  if (name === undefined || !methods.includes('generateContent')) return [];
-  const id = name.replace(/^models\//, '');
-  return [modelWith(id, { contextWindow: inputTokenLimit, maxOutputTokens: outputTokenLimit })];
+function modelOf(entry: JsonObject): ServerModel[] {
+  const id = stringIn(entry, 'name')?.replace(/^models\//, '');
+  if (id === undefined || !list(entry.supportedGenerationMethods).includes('generateContent')) return [];
+  const contextWindow = tokensIn(entry, 'inputTokenLimit');
+  return [modelWith(id, { contextWindow, maxOutputTokens: tokensIn(entry, 'outputTokenLimit') })];
 }
 
 function entry(name: string): object {
@@ -173,7 +156,7 @@ export const gemini: WireDescriptor = {
     count: {
       path: countPath,
       write: (request, model) => ({ generateContentRequest: { model: `models/${model}`, ...request } }),
-      read: (body) => tokens.parse(member(body, 'totalTokens')),
+      read: (body) => tokensIn(body, 'totalTokens'),
     },
   },
 };

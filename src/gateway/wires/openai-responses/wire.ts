@@ -1,4 +1,4 @@
-import { member, tokens, toolType } from '../lenient.ts';
+import { member, tokensIn, toolType } from '../lenient.ts';
 import { fields, openAiAccountHeaders, openAiError, openAiModels, openAiVariables } from '../openai.ts';
 import { type Accepted, type WireDescriptor, words } from '../wire-descriptor.ts';
 import { readAnswer } from './translation/read-answer.ts';
@@ -74,7 +74,7 @@ export const openAiResponses: WireDescriptor = {
       path: () => '/responses/input_tokens',
       write: ({ model, input, instructions, tools, tool_choice, text, reasoning }) =>
         fields({ model, input, instructions, tools, tool_choice, text, reasoning }),
-      read: (body) => tokens.parse(member(body, 'input_tokens')),
+      read: (body) => tokensIn(body, 'input_tokens'),
     },
   },
 };

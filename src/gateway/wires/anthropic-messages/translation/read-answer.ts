@@ -12,17 +12,7 @@ import {
 } from '../../../translation/read-answers.ts';
 import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import {
-  anything,
-  isObject,
-  type JsonObject,
-  member,
-  object,
-  objectsOf,
-  stringIn,
-  tokens,
-  typeName,
-} from '../../lenient.ts';
+import { isObject, type JsonObject, member, objectsOf, stringIn, tokensIn, typeName } from '../../lenient.ts';
 import { readError, readErrorBody } from '../../model-error.ts';
 import { fields } from '../../openai.ts';
 
@@ -48,7 +38,7 @@ const kinds: Readonly<Record<string, string>> = {
  * answer is read as its blocks.
  */
 export const readAnswer: WireTranslation['read'] = (steps, losses) => {
-  const counts: Record<string, unknown> = {};
+  const counts: NeutralUsage & { plain?: number } = {};
   const blocks: Block[] = [];
   let isSaid = false;
   let isTold = false;
@@ -116,9 +106,22 @@ export const readAnswer: WireTranslation['read'] = (steps, losses) => {
     if (block) endCall(block);
     if (block === blocks.at(-1)) sign();
   };
+  /** Events have different counts. `input_tokens` excludes cached tokens: the prompt is a sum of three. */
   const count = (usage: unknown) => {
-    Object.assign(counts, countsIn(usage));
-    steps.counts(countsOf(counts));
+    const of = (name: string) => tokensIn(usage, name);
+    Object.assign(
+      counts,
+      fields({
+        plain: of('input_tokens'),
+        cacheRead: of('cache_read_input_tokens'),
+        cacheWrite: of('cache_creation_input_tokens'),
+        output: of('output_tokens'),
+        reasoning: tokensIn(member(usage, 'output_tokens_details'), 'thinking_tokens'),
+      }),
+    );
+    const { plain, ...others } = counts;
+    const { cacheRead = 0, cacheWrite = 0 } = others;
+    steps.counts({ ...others, ...(plain !== undefined && { input: plain + cacheRead + cacheWrite }) });
   };
   const stopWith = (holder: unknown) => {
     const sequence = member(holder, 'stop_sequence');
@@ -212,41 +215,6 @@ const ofMessage: ReadonlySet<unknown> = new Set([
 function inputOf(input: unknown): string {
   if (typeof input === 'string') return input;
   return isObject(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : '';
-}
-
-const Usage = object({
-  input_tokens: tokens,
-  cache_read_input_tokens: tokens,
-  cache_creation_input_tokens: tokens,
-  output_tokens: tokens,
-  output_tokens_details: object({ thinking_tokens: tokens }),
-});
-
-/** `input_tokens` excludes cached tokens, so the prompt is the sum of three numbers. */
-function countsOf(usage: unknown): NeutralUsage {
-  const all = Usage.parse(usage);
-  const { input_tokens: plain, cache_read_input_tokens: cacheRead } = all;
-  const { cache_creation_input_tokens: cacheWrite } = all;
-  return fields({
-    input: plain === undefined ? undefined : plain + (cacheRead ?? 0) + (cacheWrite ?? 0),
-    output: all.output_tokens,
-    cacheRead,
-    cacheWrite,
-    reasoning: all.output_tokens_details.thinking_tokens,
-  });
-}
-
-const Counts = object({
-  input_tokens: anything,
-  cache_read_input_tokens: anything,
-  cache_creation_input_tokens: anything,
-  output_tokens: anything,
-  output_tokens_details: anything,
-});
-
-/** The counts that an event has; a count that is null says nothing new. */
-function countsIn(usage: unknown): Partial<ReturnType<typeof Counts.parse>> {
-  return Object.fromEntries(Object.entries(Counts.parse(usage)).filter(([, value]) => value != null));
 }
 
 const stops: Stops = {

@@ -7,10 +7,9 @@ import {
   isObject,
   type JsonObject,
   member,
-  object,
   objectsOf,
   stringIn,
-  tokens,
+  tokensIn,
 } from '../../lenient.ts';
 import { readError, readErrorBody } from '../../model-error.ts';
 import { fields } from '../../openai.ts';
@@ -81,23 +80,17 @@ export const readAnswer: WireTranslation['read'] = (steps, losses) => {
   };
 };
 
-const Usage = object({
-  promptTokenCount: tokens,
-  candidatesTokenCount: tokens,
-  thoughtsTokenCount: tokens,
-  cachedContentTokenCount: tokens,
-});
-
 /** The wire counts thoughts apart from the rest of the output. */
-function countsOf(usage: unknown): NeutralUsage {
-  const all = Usage.parse(usage);
-  const { promptTokenCount: input, candidatesTokenCount: said, thoughtsTokenCount: reasoning } = all;
+function countsOf(usage: JsonObject): NeutralUsage {
+  const of = (name: string) => tokensIn(usage, name);
+  const [input, said] = [of('promptTokenCount'), of('candidatesTokenCount')];
+  const [cacheRead, reasoning] = [of('cachedContentTokenCount'), of('thoughtsTokenCount')];
   // An answer without text has no count of it.
   const output =
     said === undefined && reasoning === undefined && input === undefined
       ? undefined
       : (said ?? 0) + (reasoning ?? 0);
-  return fields({ input, output, cacheRead: all.cachedContentTokenCount, reasoning });
+  return fields({ input, output, cacheRead, reasoning });
 }
 
 const stops: Stops = {

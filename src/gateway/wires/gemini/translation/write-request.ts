@@ -7,6 +7,7 @@ import {
   type NeutralRequest,
   splitSystem,
 } from '../../../translation/neutral-request.ts';
+import { samplingOf } from '../../../translation/read-requests.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import type { JsonObject } from '../../lenient.ts';
 import { argumentsOf, fields } from '../../openai.ts';
@@ -48,14 +49,9 @@ function configOf({ reasoning, format, stop, ...request }: NeutralRequest): Json
     includeThoughts: reasoning && effort !== 'none' ? true : undefined,
   });
   return fields({
-    temperature: request.temperature,
-    topP: request.topP,
-    topK: request.topK,
+    ...samplingOf(request, (name) => name),
     maxOutputTokens: request.maxTokens,
     stopSequences: stop.length === 0 ? undefined : stop,
-    seed: request.seed,
-    presencePenalty: request.presencePenalty,
-    frequencyPenalty: request.frequencyPenalty,
     thinkingConfig: reasoning && thinking,
     responseMimeType: format && 'application/json',
     responseJsonSchema: format?.schema,

@@ -6,6 +6,7 @@ import {
   type NeutralMessage,
   splitSystem,
 } from '../../../translation/neutral-request.ts';
+import { samplingOf } from '../../../translation/read-requests.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
 import type { JsonObject } from '../../lenient.ts';
 import { fields } from '../../openai.ts';
@@ -15,33 +16,25 @@ export const writeRequest: WireTranslation['writeRequest'] = (request, losses, t
   dropUnsupported(request, ['topK'], losses);
   const { toolChoice: choice, reasoning, tools, streamed } = request;
   if (reasoning?.budget !== undefined) losses.drop('reasoning.budget', 'reasoning');
-  const offered = tools.length > 0;
   return fields({
     model: to.model,
     messages: [
       ...(system.length === 0 ? [] : [{ role: 'system', content: system.join('\n\n') }]),
       ...messagesOf(messages, losses),
     ],
-    tools: offered
-      ? tools.map(({ name, description, parameters, strict }) => ({
-          type: 'function',
-          function: fields({ name, description, parameters, strict }),
-        }))
-      : undefined,
-    tool_choice: !offered
-      ? undefined
-      : typeof choice === 'object'
-        ? { type: 'function', function: { name: choice.tool } }
-        : choice,
-    parallel_tool_calls: offered ? request.parallelCalls : undefined,
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, parameters, strict }) => ({
+        type: 'function',
+        function: fields({ name, description, parameters, strict }),
+      })),
+      tool_choice:
+        typeof choice === 'object' ? { type: 'function', function: { name: choice.tool } } : choice,
+      parallel_tool_calls: request.parallelCalls,
+    }),
     stop: request.stop.length === 0 ? undefined : request.stop,
     // The old name, which local servers know; the others are asked with the new one (gateway/options/).
     max_tokens: request.maxTokens,
-    temperature: request.temperature,
-    top_p: request.topP,
-    seed: request.seed,
-    presence_penalty: request.presencePenalty,
-    frequency_penalty: request.frequencyPenalty,
+    ...samplingOf({ ...request, topK: undefined }),
     reasoning_effort: reasoning?.effort,
     response_format: formatOf(request.format),
     stream: streamed || undefined,

@@ -1,25 +1,25 @@
 import { modelAnswers } from '../../../../bounds/model.ts';
 import {
+  eventsOf,
   type NeutralAnswer,
   type NeutralEvent,
   type NeutralUsage,
   UnreadableAnswer,
 } from '../../../translation/neutral-answer.ts';
-import {
-  freeFormInput,
-  type ModelPart,
-  type NeutralRequest,
-  toolNamed,
-} from '../../../translation/neutral-request.ts';
+import { freeFormInput, type NeutralRequest, toolNamed } from '../../../translation/neutral-request.ts';
 import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { eventsAround, type JsonObject, partsOf, RepeatedText } from '../../lenient.ts';
+import { eventsAround, type JsonObject, member, partsOf, RepeatedText } from '../../lenient.ts';
 import { reasoningItem } from './write-request.ts';
 
-export const writeAnswer: WireTranslation['writeAnswer'] = (answer, { request, at }) => {
-  const head = responseHead(answer, request, at);
-  const output = answer.parts.map((part, index) => itemOf(part, itemId(head, index), request));
-  return endOf(head, output, answer);
+/** The end of a stream has the whole response. */
+export const writeAnswer: WireTranslation['writeAnswer'] = (answer, asked) => {
+  let last: unknown;
+  const { take } = writeStream(asked, ({ data }) => {
+    last = data;
+  });
+  for (const event of eventsOf(answer)) take(event);
+  return member(last, 'response') as JsonObject;
 };
 
 /** The members of a response that are known at its beginning. */
@@ -63,18 +63,6 @@ function endOf(
 
 function holdsRefusal({ content }: JsonObject): boolean {
   return Array.isArray(content) && content.some(({ type }) => type === 'refusal');
-}
-
-/** An item of the output, complete. */
-function itemOf(part: ModelPart, id: string, request: NeutralRequest): JsonObject {
-  switch (part.type) {
-    case 'reasoning':
-      return { id, ...reasoningItem(part) };
-    case 'call':
-      return callItem(part, id, request);
-    default:
-      return messageItem(id, contentOf(part.type, part.text));
-  }
 }
 
 function messageItem(id: string, content: JsonObject): JsonObject {

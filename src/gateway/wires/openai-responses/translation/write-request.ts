@@ -17,24 +17,19 @@ export const writeRequest: WireTranslation['writeRequest'] = (request, losses, t
   dropUnsupported(request, ['topK', 'seed', 'presencePenalty', 'frequencyPenalty'], losses);
   if (request.stop.length > 0) losses.refuse('stop');
   const { toolChoice: choice, tools } = request;
-  const offered = tools.length > 0;
   const effort = effortOf(request, losses);
   return fields({
     model: to.model,
     instructions: system.length === 0 ? undefined : system.join('\n\n'),
     input: messages.flatMap((message) => itemsOf(message, losses)),
-    tools: offered
-      ? tools.map(({ name, description, parameters, strict = false }) =>
-          // With strict tools every parameter is required, so the wire's own default is not taken.
-          fields({ type: 'function', name, description, parameters, strict }),
-        )
-      : undefined,
-    tool_choice: !offered
-      ? undefined
-      : typeof choice === 'object'
-        ? { type: 'function', name: choice.tool }
-        : choice,
-    parallel_tool_calls: offered ? request.parallelCalls : undefined,
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, parameters, strict = false }) =>
+        // With strict tools every parameter is required, so the wire's own default is not taken.
+        fields({ type: 'function', name, description, parameters, strict }),
+      ),
+      tool_choice: typeof choice === 'object' ? { type: 'function', name: choice.tool } : choice,
+      parallel_tool_calls: request.parallelCalls,
+    }),
     text: formatOf(request),
     max_output_tokens: request.maxTokens,
     temperature: request.temperature,
