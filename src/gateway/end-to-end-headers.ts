@@ -1,19 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { words } from './wires/lenient.ts';
 import { allWires } from './wires/wire-table.ts';
 
 /** Headers of a single connection (RFC 9110, 7.6.1). */
-const hopByHop: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'http2-settings',
-]);
+const hopByHop = words(`
+  connection keep-alive proxy-authenticate proxy-authorization proxy-connection te
+  trailer transfer-encoding upgrade http2-settings`);
 
 /** Headers that the forwarded request sets itself. */
 const replaced: ReadonlySet<string> = new Set(['host', 'expect', 'content-length']);

@@ -14,6 +14,7 @@ import type { Route } from './route.ts';
 import type { ServedModel } from './served-model.ts';
 import { newExchange } from './session-record.ts';
 import { estimatedCount, exchangeTranslationOf, translateRequest } from './translation/translate-answer.ts';
+import { words } from './wires/lenient.ts';
 import type { PathTarget } from './wires/wire-descriptor.ts';
 import { allWires, wireTable } from './wires/wire-table.ts';
 
@@ -197,6 +198,10 @@ function roleOf(tokens: Tokens, headers: IncomingHttpHeaders): ModelRole {
 const shortText = /^[\x20-\x7e]{1,500}$/;
 const word = /^[\w.:-]{1,200}$/;
 
+/** What the providers' libraries say about themselves. */
+const stainless = words(`
+  arch async helper helper-method lang os package-version retry-count runtime runtime-version timeout`);
+
 /**
  * The client's headers that reach its model, and the allowed values of each. All others are dropped, not
  * refused: clients send many that mean nothing to a model, and a dropped header does no harm. Credentials,
@@ -208,19 +213,7 @@ const passed: ReadonlyMap<string, RegExp> = new Map([
   ...allWires.flatMap(({ passedHeaders }) => Object.entries(passedHeaders)),
   ['idempotency-key', word],
   ['x-client-request-id', word],
-  ...[
-    'arch',
-    'async',
-    'helper',
-    'helper-method',
-    'lang',
-    'os',
-    'package-version',
-    'retry-count',
-    'runtime',
-    'runtime-version',
-    'timeout',
-  ].map((name): [string, RegExp] => [`x-stainless-${name}`, word]),
+  ...[...stainless].map((name): [string, RegExp] => [`x-stainless-${name}`, word]),
 ]);
 
 /**

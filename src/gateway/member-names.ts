@@ -1,51 +1,20 @@
 import type { Wire } from '../suite/model-config.ts';
 import { GatewayRefusal } from './room.ts';
+import { words } from './wires/lenient.ts';
 import { hostedMembers, knownMembers, wireTable } from './wires/wire-table.ts';
 
 /**
  * Members whose values the gateway does not check: content that a tool, a schema or the client defines. They
  * may contain any names.
  */
-const freeForm: ReadonlySet<string> = new Set([
-  'input',
-  'parameters',
-  'input_schema',
-  'output_schema',
-  'input_examples',
-  'schema',
-  'arguments',
-  'env',
-  'metadata',
-  'client_metadata',
-  'logit_bias',
-  'chat_template_kwargs',
-  'annotations',
-  'citations',
-]);
+const freeForm = words(`
+  input parameters input_schema output_schema input_examples schema arguments env metadata
+  client_metadata logit_bias chat_template_kwargs annotations citations`);
 
 /** Members below the first level that the gateway judges. */
-const deciding = [
-  'type',
-  'role',
-  'content',
-  'input',
-  'output',
-  'system',
-  'tools',
-  'function',
-  'custom',
-  'environment',
-  'execution',
-  'source',
-  'url',
-  'file_id',
-  'image_url',
-  'video_url',
-  'audio_url',
-  'file_url',
-  'server_url',
-  'include_usage',
-];
+const deciding = words(`
+  type role content input output system tools function custom environment execution source url
+  file_id image_url video_url audio_url file_url server_url include_usage`);
 
 /** How the members of a document are judged. */
 export interface MemberNames {

@@ -48,37 +48,25 @@ async function checkedWire(
   wire: Wire,
   { within, signal, clock }: { within: number; signal: AbortSignal; clock: Clock },
 ): Promise<CheckedWire> {
-  let waited = 0;
-  while (true) {
-    const { asked, ...found } = await checkWire(model, wire, { within, signal, clock });
-    if (found.state !== 'limited' || waited + asked > modelAnswers.time.checkWait) return found;
-    waited += asked;
-    await clock.sleep(asked, signal);
-  }
-}
-
-async function checkWire(
-  model: DirectModel,
-  wire: Wire,
-  { within, signal, clock }: { within: number; signal: AbortSignal; clock: Clock },
-): Promise<CheckedWire & { asked: number }> {
-  const request = {
-    messages: [{ from: 'user', text: 'Answer with the one word: ready' }],
-    maxTokens: 16,
-  } as const;
-  try {
-    await askDirectly(model, wire, request, AbortSignal.any([signal, AbortSignal.timeout(within)]));
-    return { wire, state: 'works', asked: 0 };
-  } catch (error) {
-    signal.throwIfAborted();
-    const answer = error instanceof ModelRefused ? error.answer : { status: 0, headers: {} };
-    // LM Studio answers 200 with an error where it has no route.
-    const { status } = isUnreadable(error) ? { status: 200 } : answer;
-    const isMissing = [200, 404, 405, 501].includes(status) || (status >= 300 && status < 400);
-    const state = isMissing ? 'missing' : status === 429 ? 'limited' : 'failed';
-    const reason = messageOf(error);
-    const asked = waitAsked(answer.headers, clock.now()) ?? waitNamed(reason);
-    return { wire, state, reason, asked: Math.max(asked, 1000) };
+  const messages = [{ from: 'user' as const, text: 'Answer with the one word: ready' }];
+  for (let waited = 0; ; ) {
+    try {
+      const asking = AbortSignal.any([signal, AbortSignal.timeout(within)]);
+      await askDirectly(model, wire, { messages, maxTokens: 16 }, asking);
+      return { wire, state: 'works' };
+    } catch (error) {
+      signal.throwIfAborted();
+      const answer = error instanceof ModelRefused ? error.answer : { status: 0, headers: {} };
+      // LM Studio answers 200 with an error where it has no route.
+      const status = isUnreadable(error) ? 200 : answer.status;
+      const isMissing = [200, 404, 405, 501].includes(status) || (status >= 300 && status < 400);
+      const reason = messageOf(error);
+      if (isMissing || status !== 429) return { wire, state: isMissing ? 'missing' : 'failed', reason };
+      const wait = Math.max(waitAsked(answer.headers, clock.now()) ?? waitNamed(reason), 1000);
+      if (waited + wait > modelAnswers.time.checkWait) return { wire, state: 'limited', reason };
+      waited += wait;
+      await clock.sleep(wait, signal);
+    }
   }
 }
 

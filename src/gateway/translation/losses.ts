@@ -1,6 +1,6 @@
 import { modelRequests } from '../../bounds/sandbox.ts';
 import { GatewayRefusal } from '../room.ts';
-import { isNothing, type JsonObject } from '../wires/lenient.ts';
+import { isNothing, type JsonObject, words } from '../wires/lenient.ts';
 
 /** The kinds of losses, by which losses are counted over trials. */
 export const lossKinds = [
@@ -29,19 +29,10 @@ export interface Loss {
 }
 
 /** Kinds of members that have the same meaning wherever they are. */
-const kindsOfNames: Readonly<Record<string, LossKind>> = {
-  cache_control: 'caching',
-  cache_prompt: 'caching',
-  prompt_cache_key: 'caching',
-  prompt_cache_retention: 'caching',
-  metadata: 'metadata',
-  client_metadata: 'metadata',
-  user: 'metadata',
-  safety_identifier: 'metadata',
-  labels: 'metadata',
-  reasoning: 'reasoning',
-  thinking: 'reasoning',
-  include_reasoning: 'reasoning',
+const kindsOfNames: Partial<Record<LossKind, ReadonlySet<string>>> = {
+  caching: words('cache_control cache_prompt prompt_cache_key prompt_cache_retention'),
+  metadata: words('metadata client_metadata user safety_identifier labels'),
+  reasoning: words('reasoning thinking include_reasoning'),
 };
 
 /** A model's setting `translation`: with `strict`, a loss in a request is refused. */
@@ -91,7 +82,8 @@ export class Losses {
     for (const [name, value] of Object.entries(object)) {
       if (known.has(name) || isNothing(value)) continue;
       const shown = name.slice(0, 100);
-      this.drop(at === '' ? shown : `${at}.${shown}`, kindsOfNames[name] ?? kind);
+      const ownKind = lossKinds.find((one) => kindsOfNames[one]?.has(name));
+      this.drop(at === '' ? shown : `${at}.${shown}`, ownKind ?? kind);
     }
   }
 

@@ -1,6 +1,6 @@
 import { isAscii } from 'node:buffer';
 import type { Wire } from '../../suite/model-config.ts';
-import { isNothing, isObject, type JsonObject, parsed } from '../wires/lenient.ts';
+import { isNothing, isObject, type JsonObject, parsed, words } from '../wires/lenient.ts';
 import { readErrorText } from '../wires/model-error.ts';
 import type { Losses } from './losses.ts';
 import { type NeutralStop, UnreadableAnswer } from './neutral-answer.ts';
@@ -8,55 +8,20 @@ import { type NeutralStop, UnreadableAnswer } from './neutral-answer.ts';
 /** What the readers of all wires share. These functions throw {@link UnreadableAnswer}. */
 
 /** Reasons for the end that a wire has no name for: lower case, letters only. */
-const otherNames: Readonly<Record<string, NeutralStop | 'failed'>> = {
-  stop: 'done',
-  eos: 'done',
-  eostoken: 'done',
-  endturn: 'done',
-  end: 'done',
-  done: 'done',
-  completed: 'done',
-  complete: 'done',
-  finish: 'done',
-  finished: 'done',
-  success: 'done',
-  toolcalls: 'tools',
-  toolcall: 'tools',
-  tooluse: 'tools',
-  functioncall: 'tools',
-  tools: 'tools',
-  length: 'length',
-  maxtokens: 'length',
-  maxoutputtokens: 'length',
-  maxnewtokens: 'length',
-  maxlength: 'length',
-  modelcontextwindowexceeded: 'context',
-  modellength: 'context',
-  stopsequence: 'sequence',
-  contentfilter: 'refused',
-  contentfiltered: 'refused',
-  refusal: 'refused',
-  safety: 'refused',
-  sensitive: 'refused',
-  guardrailintervened: 'refused',
-  error: 'failed',
-  failed: 'failed',
-  failure: 'failed',
-  timeout: 'failed',
-  abort: 'failed',
-  aborted: 'failed',
-  cancelled: 'failed',
-  canceled: 'failed',
-  cancel: 'failed',
-  networkerror: 'failed',
-  insufficientsystemresource: 'failed',
-  overloaded: 'failed',
-  servererror: 'failed',
-  internalerror: 'failed',
-  inprogress: 'failed',
-  incomplete: 'failed',
-  queued: 'failed',
-};
+const otherNames: readonly (readonly [NeutralStop | 'failed', ReadonlySet<string>])[] = [
+  ['done', words('stop eos eostoken endturn end done completed complete finish finished success')],
+  ['tools', words('toolcalls toolcall tooluse functioncall tools')],
+  ['length', words('length maxtokens maxoutputtokens maxnewtokens maxlength')],
+  ['context', words('modelcontextwindowexceeded modellength')],
+  ['sequence', words('stopsequence')],
+  ['refused', words('contentfilter contentfiltered refusal safety sensitive guardrailintervened')],
+  [
+    'failed',
+    words(`
+      error failed failure timeout abort aborted cancelled canceled cancel networkerror
+      insufficientsystemresource overloaded servererror internalerror inprogress incomplete queued`),
+  ],
+];
 
 /**
  * Why an answer ended, by the wire's own names, or by those that servers use instead. A reason that is
@@ -76,7 +41,7 @@ export function stopOf(stops: Stops, reason: unknown, losses: Losses, path: stri
 /** What a reason means that the wire has no name for; undefined if that is not known. */
 export function otherStopNamed(reason: unknown): NeutralStop | 'failed' | undefined {
   const name = typeof reason === 'string' ? reason.toLowerCase().replace(/[^a-z]/g, '') : '';
-  return Object.hasOwn(otherNames, name) ? otherNames[name] : undefined;
+  return otherNames.find(([, all]) => all.has(name))?.[0];
 }
 
 /**

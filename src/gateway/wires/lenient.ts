@@ -21,6 +21,11 @@ export function tokenCount(value: unknown): number | undefined {
   return isPossible && Number(count) <= modelAnswers.count.tokens ? Number(count) : undefined;
 }
 
+/** The words of a text, as a set. */
+export function words(text: string): ReadonlySet<string> {
+  return new Set(text.trim().split(/\s+/));
+}
+
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,5 @@
 import { modelAnswers } from '../../bounds/model.ts';
-import { isObject, list, member, parsed, shortText } from './lenient.ts';
+import { isObject, list, member, parsed, shortText, words } from './lenient.ts';
 
 /** What a model's error says, whatever its wire and its server. */
 export interface ModelError {
@@ -78,26 +78,9 @@ function excerpt(body: string): string {
 }
 
 /** Members in which servers put their words, the most telling first. */
-const telling = [
-  'error',
-  'message',
-  'detail',
-  'msg',
-  'errors',
-  'error_message',
-  'errorMessage',
-  'error_description',
-  'error_msg',
-  'status_msg',
-  'base_resp',
-  'description',
-  'reason',
-  'faultstring',
-  'fault',
-  'title',
-  'Message',
-  'cause',
-];
+const telling = words(`
+  error message detail msg errors error_message errorMessage error_description error_msg status_msg base_resp
+  description reason faultstring fault title Message cause`);
 
 /** The words of an error: a string, the first telling member of an object, or those of a list's items. */
 function wordsIn(error: unknown, depth = 0): string | undefined {
@@ -155,15 +138,9 @@ function isOfRequest(code: unknown): boolean {
 }
 
 /** The codes and types that providers' APIs use for their own failures. */
-const ownFailures: ReadonlySet<unknown> = new Set([
-  'overloaded_error',
-  'api_error',
-  'rate_limit_error',
-  'timeout_error',
-  'server_error',
-  'rate_limit_exceeded',
-  'insufficient_quota',
-]);
+const ownFailures: ReadonlySet<unknown> = words(`
+  overloaded_error api_error rate_limit_error timeout_error server_error
+  rate_limit_exceeded insufficient_quota`);
 
 /** Some servers use an HTTP status as the code. */
 function isOverload(code: unknown): boolean {

@@ -102,11 +102,6 @@ export interface Accepted {
   toolMembers: ReadonlySet<string>;
 }
 
-/** The words of a text, as a set. */
-export function words(text: string): ReadonlySet<string> {
-  return new Set(text.trim().split(/\s+/));
-}
-
 /** The texts of content. In all wires content is a string, or a list of parts, and some parts have a text. */
 export function textsOf(content: unknown): string[] {
   if (typeof content === 'string') return [content];

@@ -1,7 +1,7 @@
 import { modelsInData } from '../../probe/server-models.ts';
-import { member, tokensIn, toolType } from '../lenient.ts';
+import { member, tokensIn, toolType, words } from '../lenient.ts';
 import { fields } from '../openai.ts';
-import { type Accepted, type WireDescriptor, type WireModels, words } from '../wire-descriptor.ts';
+import type { Accepted, WireDescriptor, WireModels } from '../wire-descriptor.ts';
 import { readAnswer } from './translation/read-answer.ts';
 import { readMessages, readRequest, readTools } from './translation/read-request.ts';
 import { writeAnswer, writeStream } from './translation/write-answer.ts';

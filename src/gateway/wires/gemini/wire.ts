@@ -1,12 +1,6 @@
 import { modelWith, type ServerModel } from '../../probe/server-models.ts';
-import { isObject, type JsonObject, list, member, objectsOf, stringIn, tokensIn } from '../lenient.ts';
-import {
-  type Accepted,
-  type PathTarget,
-  type WireDescriptor,
-  type WireModels,
-  words,
-} from '../wire-descriptor.ts';
+import { isObject, type JsonObject, list, member, objectsOf, stringIn, tokensIn, words } from '../lenient.ts';
+import type { Accepted, PathTarget, WireDescriptor, WireModels } from '../wire-descriptor.ts';
 import { readAnswer } from './translation/read-answer.ts';
 import { readMessages, readRequest, readTools } from './translation/read-request.ts';
 import { errorBody, writeAnswer, writeStream } from './translation/write-answer.ts';

@@ -1,6 +1,6 @@
-import { isObject, member, toolType } from '../lenient.ts';
+import { isObject, member, toolType, words } from '../lenient.ts';
 import { openAiAccountHeaders, openAiError, openAiModels, openAiVariables } from '../openai.ts';
-import { type Accepted, type WireDescriptor, words } from '../wire-descriptor.ts';
+import type { Accepted, WireDescriptor } from '../wire-descriptor.ts';
 import { readAnswer } from './translation/read-answer.ts';
 import { readMessages, readRequest, readTools } from './translation/read-request.ts';
 import { writeAnswer, writeStream } from './translation/write-answer.ts';

@@ -1,6 +1,6 @@
-import { member, tokensIn, toolType } from '../lenient.ts';
+import { member, tokensIn, toolType, words } from '../lenient.ts';
 import { fields, openAiAccountHeaders, openAiError, openAiModels, openAiVariables } from '../openai.ts';
-import { type Accepted, type WireDescriptor, words } from '../wire-descriptor.ts';
+import type { Accepted, WireDescriptor } from '../wire-descriptor.ts';
 import { readAnswer } from './translation/read-answer.ts';
 import { readMessages, readRequest, readTools } from './translation/read-request.ts';
 import { writeAnswer, writeStream } from './translation/write-answer.ts';

@@ -12,7 +12,16 @@ import {
 } from '../../../translation/read-answers.ts';
 import { WholeText } from '../../../translation/whole-text.ts';
 import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isObject, type JsonObject, member, objectsOf, stringIn, tokensIn, typeName } from '../../lenient.ts';
+import {
+  isObject,
+  type JsonObject,
+  member,
+  objectsOf,
+  stringIn,
+  tokensIn,
+  typeName,
+  words,
+} from '../../lenient.ts';
 import { readError, readErrorBody } from '../../model-error.ts';
 import { fields } from '../../openai.ts';
 
@@ -203,13 +212,9 @@ function contentsOf(content: unknown): JsonObject[] {
 const heads: ReadonlySet<string> = new Set(['type']);
 
 /** Other events, such as `ping`, say nothing of the answer. */
-const ofMessage: ReadonlySet<unknown> = new Set([
-  'content_block_start',
-  'content_block_delta',
-  'content_block_stop',
-  'message_delta',
-  'message_stop',
-]);
+const ofMessage: ReadonlySet<unknown> = words(
+  'content_block_start content_block_delta content_block_stop message_delta message_stop',
+);
 
 /** Some servers send the whole input of a call at its beginning; most send an empty object. */
 function inputOf(input: unknown): string {

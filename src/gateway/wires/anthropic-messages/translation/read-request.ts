@@ -18,9 +18,10 @@ import {
   objectsOf,
   stringIn,
   stringsIn,
+  words,
 } from '../../lenient.ts';
 import { fields } from '../../openai.ts';
-import { textsOf, words } from '../../wire-descriptor.ts';
+import { textsOf } from '../../wire-descriptor.ts';
 
 const known = words(`
   model messages system max_tokens stop_sequences stream temperature top_k top_p tools tool_choice thinking

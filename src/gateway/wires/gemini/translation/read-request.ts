@@ -18,9 +18,9 @@ import {
   objectsOf,
   stringIn,
   stringsIn,
+  words,
 } from '../../lenient.ts';
 import { fields } from '../../openai.ts';
-import { words } from '../../wire-descriptor.ts';
 
 const known = words('contents systemInstruction tools toolConfig generationConfig cachedContent');
 const configMembers = words(`

@@ -21,20 +21,15 @@ import {
   parsed,
   stringIn,
   typeName,
+  words,
 } from '../../lenient.ts';
 import { type ModelError, readError } from '../../model-error.ts';
 import { countsOf, plainText } from '../../openai.ts';
-import { words } from '../../wire-descriptor.ts';
 
 /** Servers give the model's thoughts under one of these names, or the same thoughts under several. */
-const thoughtNames = [
-  'reasoning_content',
-  'reasoning',
-  'thinking',
-  'reasoning_text',
-  'reasoning_details',
-  'thinking_blocks',
-];
+const thoughtNames = words(
+  'reasoning_content reasoning thinking reasoning_text reasoning_details thinking_blocks',
+);
 
 const known = new Set([...words('role content refusal tool_calls toolCalls function_call'), ...thoughtNames]);
 
@@ -47,7 +42,7 @@ const callNames = /^tool_?calls$/i;
 
 /** Members that say the same under another name. */
 function kindOf(name: string): string {
-  if (thoughtNames.includes(name)) return 'thoughts';
+  if (thoughtNames.has(name)) return 'thoughts';
   return name === 'function_call' || callNames.test(name) ? 'tool_calls' : name;
 }
 
@@ -78,7 +73,7 @@ export const readAnswer: WireTranslation['read'] = (steps, losses) => {
       said.add(kindOf(name));
       // Thoughts that are no text are encrypted ones.
       const isUnread =
-        (thought === '' && thoughtNames.includes(name)) || (callNames.test(name) && calls.length === 0);
+        (thought === '' && thoughtNames.has(name)) || (callNames.test(name) && calls.length === 0);
       if (!known.has(name) || isUnread) losses.record(`answer.${name.slice(0, 100)}`, 'answer detail');
     }
   };

@@ -28,9 +28,10 @@ import {
   objectsOf,
   stringIn,
   stringsIn,
+  words,
 } from '../../lenient.ts';
 import { fields } from '../../openai.ts';
-import { textsOf, words } from '../../wire-descriptor.ts';
+import { textsOf } from '../../wire-descriptor.ts';
 
 const known = words(`
   model messages tools tool_choice parallel_tool_calls stream stream_options temperature top_p top_k stop

@@ -30,9 +30,10 @@ import {
   stringIn,
   stringsIn,
   typeName,
+  words,
 } from '../../lenient.ts';
 import { fields } from '../../openai.ts';
-import { textsOf, words } from '../../wire-descriptor.ts';
+import { textsOf } from '../../wire-descriptor.ts';
 import { reasoningOf } from './write-request.ts';
 
 const known = words(`
