@@ -128,6 +128,7 @@ describe.concurrent('what the service shows', () => {
     const { exitCode, stdout, stderr } = await offsite(place, ['resume'], { env });
     expect(exitCode, stderr).toBe(0);
     expect(stderr).toContain('took the results of 2 trials from the service');
+    expect(stdout).toContain(': 0 trials finished now, 0 before, 2 from the service');
     // The service shows no times.
     expect(stdout).toMatch(/all +2 +0 +0 +100 % +– +–/);
     expect(await service.ask('evals.runs.list', { caseId: 'one' })).toEqual(first);

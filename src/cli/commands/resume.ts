@@ -11,6 +11,7 @@ import type { StoredBatch } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
 import { lockOfSet } from '../../ledger/sets.ts';
+import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import { commitText } from '../../record/suite-commit.ts';
 import { lines, ours, type Printable, text } from '../../text/printable.ts';
 import { duration, plural } from '../../text/quantities.ts';
@@ -114,7 +115,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
         const [first, ...more] = resumed.batches.map((one) => finishedSummary(one, workshop, details));
         if (first) {
           const summary = what.kind === 'set' ? mergedSummary([first, ...more], what.set.id) : first;
-          const title = titleOf(summary, before);
+          const title = titleOf(summary, before, finishedIn(what, ledger));
           results.push({ summary, batches: [first, ...more], older: older.get(what), title });
         }
         left += resumed.left.length;
@@ -238,16 +239,28 @@ function batchesOf(what: Resumable, ledger: Ledger): StoredBatch[] {
   return batch ? [batch] : [];
 }
 
-/** How many trials have a result. */
-function finishedIn(what: Resumable, ledger: Ledger): number {
+/** The trials with a result that counts. */
+function finishedIn(what: Resumable, ledger: Ledger): StoredTrial[] {
   const trials = batchesOf(what, ledger).flatMap(({ key }) => ledger.queue.ofBatch(key));
-  return trials.filter(({ result }) => result !== undefined).length;
+  return trials.filter(({ result, report }) => result !== undefined && report !== 'superseded');
 }
 
-/** @param before how many trials had a result before the batch was resumed */
-function titleOf(summary: BatchSummary | MergedSummary, before: number): Printable {
-  const now = summary.passed + summary.failed + summary.void - before;
-  const counts = ours(`${plural(now, 'trial')} finished now, ${before} before`);
+/**
+ * @param before the trials that had a result before the batch was resumed
+ * @param after those that have one now
+ */
+function titleOf(
+  summary: BatchSummary | MergedSummary,
+  before: readonly StoredTrial[],
+  after: readonly StoredTrial[],
+): Printable {
+  const known = new Set(before.map(({ key }) => key));
+  const added = after.filter(({ key }) => !known.has(key));
+  const taken = added.filter(({ report }) => report === 'taken').length;
+  const counts = ours(
+    `${plural(added.length - taken, 'trial')} finished now, ${after.length - added.length} before` +
+      (taken > 0 ? `, ${taken} from the service` : ''),
+  );
   if (!('batchIds' in summary)) return text`batch ${summary.batchId}: ${counts}`;
   return text`${summary.set ?? summary.batchId}, ${String(summary.batchIds.length)} batches: ${counts}`;
 }
