@@ -1,7 +1,7 @@
 import type { OlderSide } from '../api/compare-to.ts';
 import type { ComparedBatches, Comparison } from '../comparison/comparison.ts';
 import { joined, ours, type Printable, stack, text } from '../text/printable.ts';
-import { percent, plural } from '../text/quantities.ts';
+import { firstNames, percent, plural } from '../text/quantities.ts';
 import { exitCodes } from './exit-codes.ts';
 import { casesNeeded, trialsOfEach } from './output/measure-tables.ts';
 import type { RunSummary } from './output/summary.ts';
@@ -114,16 +114,16 @@ function caseRegressionLine(compared: ComparedBatches, before: string): Printabl
   const leftOut = notComparedText(compared);
   if (lost.length === 0)
     return text`no case regression: no case that always passed in ${before} always fails now${leftOut}`;
-  return text`case regression: always passed in ${before}, and always fails now: ${namedOf(lost)}${leftOut}`;
+  return text`case regression: always passed in ${before}, and always fails now: ${firstNames(lost, named)}${leftOut}`;
 }
 
 /** The cases about which the gate says nothing, since they are not compared. */
 function notComparedText(compared: ComparedBatches): Printable {
   const cases = redefinedIn(compared);
   const isOne = cases.length === 1;
-  const redefined = text`; ${plural(cases.length, 'case')} not compared, since ${ours(isOne ? 'it asks or checks' : 'they ask or check')} something else now: ${namedOf(cases)}`;
+  const redefined = text`; ${plural(cases.length, 'case')} not compared, since ${ours(isOne ? 'it asks or checks' : 'they ask or check')} something else now: ${firstNames(cases, named)}`;
   const alone = [...new Set(compared.comparisons.flatMap(({ onlyA, onlyB }) => [...onlyA, ...onlyB]))];
-  const oneSided = text`; ${plural(alone.length, 'case')} not compared, with a verdict on one side only: ${namedOf(alone)}`;
+  const oneSided = text`; ${plural(alone.length, 'case')} not compared, with a verdict on one side only: ${firstNames(alone, named)}`;
   return text`${cases.length > 0 ? redefined : ours('')}${alone.length > 0 ? oneSided : ours('')}`;
 }
 
@@ -133,7 +133,7 @@ function nothingToJudge(compared: ComparedBatches, before: string): Printable {
   if (cases.length === 0) return text`${none}: none has a verdict both there and here`;
   const onlySource = cases.every((one) => one.endsWith(' (source)'));
   const cure = onlySource ? '; name a fixed `ref` of the source to compare jobs at other commits' : '';
-  return text`${none}: ${plural(cases.length, 'case')} ${ours(cases.length === 1 ? 'asks or checks' : 'ask or check')} something else now: ${namedOf(cases)}${ours(cure)}`;
+  return text`${none}: ${plural(cases.length, 'case')} ${ours(cases.length === 1 ? 'asks or checks' : 'ask or check')} something else now: ${firstNames(cases, named)}${ours(cure)}`;
 }
 
 /** The cases that are not compared, with what differs in them. */
@@ -145,11 +145,6 @@ function redefinedIn({ comparisons }: ComparedBatches): string[] {
       cases.set(id, new Set([...(cases.get(id) ?? []), ...parts]));
     }
   return [...cases].map(([id, parts]) => (parts.size === 0 ? id : `${id} (${[...parts].join(', ')})`));
-}
-
-function namedOf(all: readonly string[]): string {
-  const more = all.length > named ? `, and ${all.length - named} more` : '';
-  return `${all.slice(0, named).join(', ')}${more}`;
 }
 
 function worseIn({ comparisons }: ComparedBatches): string[] {

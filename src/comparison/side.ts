@@ -97,7 +97,10 @@ function refuseBareVariant({ records, sets }: Ledger, name: string): void {
 function batchesNamed({ records, sets }: Ledger, reference: string): StoredBatch[] {
   const set = sets.find(reference);
   const batches = set ? sets.parts(set.key).flatMap(({ batch }) => batch ?? []) : [];
-  return batches.length > 0 ? batches : [findBatch(records, reference)];
+  if (batches.length > 0) return batches;
+  // One that has not ended has only its quickest trials.
+  const ended = reference === lastWord ? lastBatch(records, { ended: true }) : undefined;
+  return [ended ?? findBatch(records, reference)];
 }
 
 /** The variants of a reference's batches: the named one, or all. Throws `VARIANT_UNKNOWN`. */
@@ -160,14 +163,17 @@ export function sideOf(ledger: Ledger, batches: readonly StoredBatch[], variant:
   return side;
 }
 
-/** The marks of batches, of which only the variant's trials are left; of several, with their ids. */
+/**
+ * The marks of batches, of several with their ids. Trials that are left are the variant's. Whether a service
+ * has the results does not change a comparison.
+ */
 function marksOf({ records }: Ledger, batches: readonly StoredBatch[], variant: string): string[] {
   const marked = batches.flatMap(({ key }) => listBatches(records, { only: key }));
   const left = ({ key }: { key: StoredBatch['key'] }) =>
     listTrials(records, key).filter((trial) => trial.variant === variant && trial.state !== 'finished')
       .length;
   return marked.flatMap((batch) =>
-    batchMarks({ ...batch, unfinished: left(batch) }).map((mark) =>
+    batchMarks({ ...batch, unfinished: left(batch), unreported: 0, dropped: 0 }).map((mark) =>
       batches.length > 1 ? `${batch.id}: ${mark}` : mark,
     ),
   );

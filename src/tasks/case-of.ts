@@ -119,14 +119,16 @@ function environmentOf(
   if (source.kind === 'build') places.set([...keys, 'build'].join('.'), issueAt(source.dockerfile, ''));
   for (const { name, place } of services) places.set([...keys, 'services', name].join('.'), place);
   const beside = Services.safeParse(
-    Object.fromEntries(services.map((service) => [service.name, serviceOf(service)])),
+    Object.fromEntries(services.map((service) => [service.name, serviceOf(service, making)])),
     { reportInput: true },
   );
   if (!beside.success) for (const problem of schemaProblems(beside.error)) wrong('services', problem);
   const { files: mounted = [], hosts = {}, name } = main ?? {};
   const { files, folders } = mountedFiles(mounted);
   const placed = mounted.flatMap((file): NonNullable<GivenEnvironment['placed']> => {
-    return file.kind === 'memory' ? [{ path: file.to, folder: true, mode: 0o1777 }] : [];
+    if (file.kind === 'memory') return [{ path: file.to, folder: true, mode: 0o1777 }];
+    if (file.kind !== 'content') return [];
+    return [{ path: file.to, content: Buffer.from(file.content), mode: 0o644 }];
   });
   return {
     ...containerOf(source),
@@ -159,9 +161,15 @@ function containerOf(source: TaskEnvironment['source']) {
 }
 
 /** A service as a suite file says it before it is parsed. */
-function serviceOf(service: TaskService) {
+function serviceOf(service: TaskService, { definition, named }: Making) {
   const { command, entrypoint, aliases, env, workdir, user, hosts, healthcheck, cpus, memoryBytes } = service;
   const { files, folders } = mountedFiles(service.files);
+  const texts = service.files.flatMap((file) => {
+    if (file.kind !== 'content') return [];
+    const path = join(definition, 'services', service.name, file.to);
+    named.set(path, file.content);
+    return [[file.to, path]];
+  });
   return {
     ...containerOf(service.source),
     command,
@@ -173,7 +181,7 @@ function serviceOf(service: TaskService) {
     ...(Object.keys(hosts).length > 0 && { hosts }),
     ...(healthcheck && { healthcheck: healthcheck === 'none' ? false : healthcheckOf(healthcheck) }),
     dependsOn: Object.fromEntries(service.dependsOn.map((one) => [one.service, one.until])),
-    files,
+    files: { ...files, ...Object.fromEntries(texts) },
     folders,
     resources: { cpus, memory: memoryBytes },
     memoryFolders: service.files.flatMap((file) => (file.kind === 'memory' ? [file.to] : [])),

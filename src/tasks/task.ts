@@ -114,6 +114,7 @@ export interface TaskService {
 export type ServiceFile =
   /** A file or folder of the task. `from` is an absolute path on the host. */
   | { kind: 'file'; from: string; to: string }
+  | { kind: 'content'; content: string; to: string }
   /** A volume of the engine, by the name that services share it under. */
   | { kind: 'volume'; volume: string; to: string }
   /** A folder in memory. */

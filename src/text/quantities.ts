@@ -52,6 +52,12 @@ export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
+/** `a, b, c and 4 more`. */
+export function firstNames(names: readonly string[], most: number): string {
+  const more = names.length > most ? ` and ${names.length - most} more` : '';
+  return `${names.slice(0, most).join(', ')}${more}`;
+}
+
 /** `$0.0123`; a dash if it is not known. */
 export function cost(usd: number | undefined): string {
   if (usd === undefined) return '–';

@@ -55,12 +55,16 @@ const service = {
   command: ['sleep', '9'],
   entrypoint: 'sh -c',
   environment: { L: 'm' },
+  env_file: ['vars.env'],
   extra_hosts: ['other:10.0.0.1'],
+  links: ['db:data'],
   working_dir: '/app',
   user: 'root',
   healthcheck: { test: ['CMD', 'true'], interval: '1s' },
   depends_on: { db: { condition: 'service_started' } },
   volumes: ['./data:/data:ro', 'named:/named', { type: 'bind', source: './data', target: '/again' }],
+  configs: [{ source: 'conf', target: '/conf' }],
+  secrets: ['hidden'],
   tmpfs: ['/run/it:size=1m'],
   networks: { net: { aliases: ['alias'] } },
   hostname: 'host',
@@ -70,6 +74,8 @@ const service = {
 const composed = (main: string) => ({
   services: { [main]: service, db: { image: 'debian', volumes: ['./data:/data'] } },
   volumes: { named: {} },
+  configs: { conf: { content: 'c' } },
+  secrets: { hidden: { file: './data/secret' } },
 });
 const row = {
   instance_id: 'row',
@@ -129,7 +135,8 @@ const config = {
 };
 const texts = {
   'environment/Dockerfile':
-    'FROM debian AS end\nARG J\nADD data /x\nCOPY --from=end /x "/y"\nRUN <<A\ntrue\nA\n',
+    'FROM debian AS end\nARG J\nADD vars.env /x\nCOPY --from=end /x "/y"\nRUN <<A\ntrue\nA\n',
+  'environment/vars.env': 'A=b\nexport C="d"\nE=\'f\'\n',
   'environment/.dockerignore': 'data/no\n!data/yes\n',
   '.harborignore': 'no\n',
   'instruction.md': 'Write a file.\n',
@@ -159,9 +166,14 @@ test.each<[string, Record<string, { value: unknown } | { text: string }>]>([
         'environment/data/secret': 's',
         'solution/solve.sh': 'true',
         'data/secret': 's',
+        'vars.env': 'A=b',
       };
       const step = { 'steps/first/instruction.md': 'First.', 'steps/first/tests/test.sh': 'true' };
-      const given = { ...common, ...step, ...all, ...changed };
+      const compose = {
+        'environment/vars.env': 'A=b',
+        'environment/docker-compose.yaml': 'services: { main: { build: ., env_file: vars.env } }',
+      };
+      const given = { ...common, ...step, ...(format === 'harbor' && compose), ...all, ...changed };
       if (format === 'harbor') set.harbor('task', given);
       else set.terminalBench('task', given);
     };

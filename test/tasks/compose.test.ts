@@ -103,32 +103,41 @@ services:
   expect(obstaclesOf(found)).toEqual([]);
 });
 
-test('names, files, healthchecks and profiles are read', () => {
+test('variables in files, names, secrets, links and profiles are read', () => {
   const found = composed(
     `
 services:
   main:
-    depends_on: [db]
+    links: ["db:database", db]
     extra_hosts: { blocked.example: 127.0.0.1 }
+    env_file: main.env
+    environment: { OWN: file loses }
     volumes: ["./data:/data", "kept:/kept", "./one.txt:/etc/one.txt"]
+    secrets: [key]
     tmpfs: /scratch
     command: serve --all
     healthcheck: { test: ["CMD", "test", "-e", "/it's"], interval: 1s }
   db:
     image: redis:7
+    env_file: [{ path: none.env, required: false }, main.env]
     extra_hosts: ["a.example:10.0.0.7", "b.example=[::1]"]
     shm_size: 256m
   tools: { image: tools, profiles: [debug] }
 volumes: { kept: {} }
+secrets: { key: { file: one.txt } }
 `,
     {
+      'environment/main.env':
+        '# comment\nOWN=x\nexport A = "two words\\n" # more\nB=\'$A\'\nC=$A!\nD=plain # more\n\nno line\n',
       'environment/data/file': 'data',
       'environment/one.txt': 'one',
     },
   );
   expect(obstaclesOf(found)).toEqual([]);
-  expect(notesOf(found)).toContainEqual(expect.stringMatching(/^inactive-service .*:14:\d+$/));
+  expect(notesOf(found)).toContainEqual(expect.stringMatching(/^inactive-service .*:18:\d+$/));
+  const env = { A: 'two words\n', B: '$A', C: 'two words\n!', D: 'plain' };
   const { environment } = taskOf(found);
+  expect(environment.env).toEqual({ ...env, OWN: 'file loses' });
   expect(environment.main).toMatchObject({
     hosts: { 'blocked.example': '127.0.0.1' },
     dependsOn: [{ service: 'db', until: 'started' }],
@@ -141,6 +150,8 @@ volumes: { kept: {} }
   expect(environment.services).toMatchObject([
     {
       name: 'db',
+      aliases: ['database'],
+      env: { ...env, OWN: 'x' },
       hosts: { 'a.example': '10.0.0.7', 'b.example': '::1' },
       files: [{ kind: 'memory', to: '/dev/shm' }],
     },
@@ -157,6 +168,7 @@ volumes: { kept: {} }
     '/data',
     '/data/file',
     '/etc/one.txt',
+    '/run/secrets/key',
     '/scratch',
   ]);
 });
@@ -174,6 +186,10 @@ services:
       - { type: tmpfs, target: /scratch }
       - \${HOST_VERIFIER_LOGS_PATH}:\${ENV_VERIFIER_LOGS_PATH}
     tmpfs: /run/web:size=1m
+    configs: [greeting, { source: other, target: /etc/other }]
+configs:
+  greeting: { content: "hi $$USER" }
+  other: { file: ./site.conf }
 volumes: { data: {} }
 `,
     { 'environment/site.conf': 'x', 'environment/html/index.html': 'x' },
@@ -184,6 +200,8 @@ volumes: { data: {} }
     { kind: 'volume', volume: 'data', to: '/data' },
     { kind: 'memory', to: '/scratch' },
     { kind: 'memory', to: '/run/web' },
+    { kind: 'content', content: 'hi $USER', to: '/greeting' },
+    { kind: 'file', from: `${found.place}/environment/site.conf`, to: '/etc/other' },
   ]);
   expect(notesOf(found)).toEqual([`service-file ${file}:6:9`, `service-file ${file}:7:9`]);
   expect(obstaclesOf(found)).toEqual([]);
@@ -277,11 +295,11 @@ services:
   test.each([
     [`$A \${A} $$A $\${A}`, [`a a $A \${A}`]],
     [`\${EMPTY:-x} \${EMPTY-x} \${NONE-x} \${NONE:-x}`, ['x  x x']],
-    [`\${NONE:-\${A}}`, [':-a}', 'NONE']],
+    [`\${NONE:-\${A}} \${NONE:-\${OTHER:-deep}}`, ['a deep']],
     [`\${A:+yes} \${EMPTY:+yes} \${NONE+yes}`, ['yes  ']],
     [`\${NONE:?needed} $OTHER`, [' ', 'NONE', 'OTHER']],
     [`$ $1 \${`, [`$ $1 \${`]],
-    [`\${A`, ['', 'A']],
+    [`\${A`, ['a']],
     ['$constructor', ['', 'constructor']],
   ])('%s', (written, read) => {
     expect(text(written)).toEqual(read);
@@ -299,9 +317,7 @@ describe('what cannot run here is an obstacle at its place', () => {
     ['    privileged: true', `compose-key ${file}:3:5`],
     ['    network_mode: host', `compose-key ${file}:3:5`],
     ['    extra_hosts: ["host.docker.internal:host-gateway"]', `machine-host ${file}:3:5`],
-    ['    env_file: main.env', `compose-key ${file}:3:5`],
-    ['    links: [db]', `compose-key ${file}:3:5`],
-    ['    build: .\nsecrets: { key: { file: one.txt } }', `compose-key ${file}:4:1`],
+    ['    env_file: ../../.env', `outside-path ${file}:3:5`],
     ['    cap_add: [NET_ADMIN]', `compose-key ${file}:3:5`],
     ['    devices: ["/dev/kvm"]', `compose-key ${file}:3:5`],
     ['    pid: host', `compose-key ${file}:3:5`],
@@ -396,13 +412,21 @@ describe('what is wrong is told with its place', () => {
     ['services:\n  main: { cpus: many }', /:2:11: services\.main\.cpus: expected a number of cores/],
     ['services:\n  main: { mem_limit: big }', /:2:11: services\.main\.mem_limit: expected a size/],
     ['services:\n  main: { healthcheck: { test: a, interval: 5 } }', /:2:35: .*healthcheck\.interval: /],
-    ...['volumes: ["a:/../x"]', 'volumes: ["a:b"]', 'tmpfs: [/..]', 'tmpfs: "/"'].map(
-      (mount): [string, RegExp] => [
-        `services:\n  main: { ${mount} }`,
-        /:2:3: services\.main: mounts at ".*", which is no absolute path below \/$/,
-      ],
-    ),
+    ...[
+      'volumes: ["a:/../x"]',
+      'volumes: ["a:b"]',
+      'tmpfs: [/..]',
+      'tmpfs: "/"',
+      'configs: [{ source: c, target: ../x }]',
+    ].map((mount): [string, RegExp] => [
+      `services:\n  main: { ${mount} }\nconfigs: { c: { content: a } }`,
+      /:2:3: services\.main: mounts at ".*", which is no absolute path below \/$/,
+    ]),
     ['services:\n  main: { volumes: ["./none:/x"] }', /:2:21: services\.main\.volumes\[0\]: there is no /],
+    [
+      'services:\n  main: { configs: [none] }',
+      /:2:21: services\.main\.configs\[0\]: there is no config none$/,
+    ],
     ['services:\n  main: { build: ./none }', /:2:11: services\.main\.build: there is no file /],
     ['a: &a [*a]', /itself/],
     ['a: 1\na: 2', /:2:1: this key is written twice/],

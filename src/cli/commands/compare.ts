@@ -10,9 +10,10 @@ import { ours, text } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { withService } from '../options.ts';
-import { comparisonText, unreadText } from '../output/comparison.ts';
+import { comparisonText, unreadIn } from '../output/comparison.ts';
 import { exitCodeOfGates, type RegressionGates, regressionLines } from '../regression.ts';
 import type { CommonOptions } from '../settings.ts';
+import { unreadText } from '../show/layout.ts';
 import { announceLast } from '../show/open-trial.ts';
 
 export function compareCommand() {
@@ -21,9 +22,9 @@ export function compareCommand() {
     .argument(
       '[a]',
       'BATCH, BATCH:VARIANT or BATCH+BATCH, the older one unless --baseline; ids may be cut short; ' +
-        '`last`: the last batch; :VARIANT: a variant of it (default: the batch of its suite before it)',
+        '`last`: the last finished batch; :VARIANT: a variant of it (default: the batch of its suite before it)',
     )
-    .argument('[b]', 'the newer one (default: the last batch)')
+    .argument('[b]', 'the newer one (default: the last finished batch)')
     .option('--baseline', "compare one batch with the service's baseline of its cases and variants")
     .option('--details', 'print the changed cases, the noise, pass@k, time, tokens and cost too')
     .option('--fail-on-regression', 'exit 1 if B is worse than A by more than noise')
@@ -55,11 +56,13 @@ async function compare(
   const isLast = b === undefined || (b === lastWord && context.ledger().batches.find(b).length === 0);
   const last = isLast && !options.baseline ? lastFinished(context, given) : undefined;
   const newer = last?.id ?? b;
+  const takesLast = !last && [given, b].some((one) => one?.startsWith(':'));
+  if (takesLast && lastBatch(context.ledger().records).state === 'open') lastFinished(context, undefined);
   const a = given ?? (last ? batchBefore(context, last).id : lastWord);
   const compared = options.baseline
     ? await comparedWithBaseline(context, a)
     : comparedBatches(context, a, newer);
-  const unread = unreadText(compared);
+  const unread = unreadText(unreadIn(compared));
   if (unread && !options.json) context.out.print(unread);
   if (options.json) context.out.json(compared);
   else context.out.print(comparisonText(compared, options));

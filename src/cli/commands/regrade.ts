@@ -20,7 +20,7 @@ import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { table } from '../../text/fit.ts';
 import { orNearest } from '../../text/nearest.ts';
-import { ours, type Printable, stack, text } from '../../text/printable.ts';
+import { ours, type Printable, stack, text, type Value } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { Sandboxes } from '../../trial/prepare/sandboxes.ts';
 import { checkModels } from '../../trial/run/models.ts';
@@ -31,6 +31,7 @@ import type { ActivityEvent } from '../output/activity.ts';
 import type { JunitBatch } from '../output/junit.ts';
 import { openProgress } from '../output/progress.ts';
 import type { CommonOptions } from '../settings.ts';
+import { firstOf } from '../show/layout.ts';
 import { announcedTarget } from '../show/open-trial.ts';
 import { writeText } from '../write-text.ts';
 
@@ -327,12 +328,11 @@ function sumsText({ graded, changed, leftOut, ...sums }: RegradeSums): Printable
 /** How many of the trials that were left out for the same reason are named. */
 const named = 5;
 
-function leftOutLines(leftOut: readonly LeftOutTrial[]): Printable[] {
+function leftOutLines(leftOut: readonly LeftOutTrial[]): Value[] {
   const byReason = [...Map.groupBy(leftOut, ({ why }) => why)];
   return byReason.flatMap(([why, all]) => [
     text`left out ${plural(all.length, 'trial')}: ${why}`,
-    ...all.slice(0, named).map(({ trial }) => text`  ${nameOf(trial)}`),
-    ...(all.length > named ? [ours(`  … and ${all.length - named} more`)] : []),
+    ...firstOf(all, named, ({ trial }) => text`  ${nameOf(trial)}`),
   ]);
 }
 

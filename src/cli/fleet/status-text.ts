@@ -3,7 +3,7 @@ import { memoryText } from '../../fleet/placement/needs.ts';
 import type { BatchStatus, FleetStatus, WorkerStatus } from '../../fleet/status.ts';
 import type { WaitingTrials } from '../../fleet/workflow/messages.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
-import { elapsed, plural } from '../../text/quantities.ts';
+import { elapsed, firstNames, plural } from '../../text/quantities.ts';
 
 /** Running trials and names that are listed one by one. `--json` has all. */
 const listed = { trials: 20, names: 4 };
@@ -45,10 +45,7 @@ function workerLines({ name, silentMs, profile, isThere, holds }: WorkerStatus):
 }
 
 function names(all: readonly string[]): Printable {
-  if (all.length === 0) return ours('none');
-  const more = all.length - listed.names;
-  const shown = all.slice(0, listed.names).join(', ');
-  return more > 0 ? text`${shown} and ${more} more` : text`${shown}`;
+  return all.length === 0 ? ours('none') : text`${firstNames(all, listed.names)}`;
 }
 
 /** `machine/agent-1f3c…/2` as `machine/1f3c`: enough to distinguish the workers of a machine. */

@@ -183,12 +183,18 @@ export class Activity {
     else this.#builds.delete(id);
   }
 
-  /** As if each trial took as long as those before it, and as many ran at a time as ever. */
+  /**
+   * As if each trial took as long as those before it, and as many ran at a time as ever. Short trials finish
+   * first, so one that already runs for longer counts as one of those before.
+   */
   #left(now: number, trials: number): number | undefined {
     if (this.#outages.size > 0 || this.#finished.trials === 0) return undefined;
-    const mean = this.#finished.ms / this.#finished.trials;
-    const ran = this.#running.values().reduce((sum, { since }) => sum + Math.min(mean, now - since), 0);
-    const left = (mean * trials - ran) / this.#atATime;
+    const ran = [...this.#running.values()].map(({ since }) => now - since);
+    const longer = ran.filter((ms) => ms > this.#finished.ms / this.#finished.trials);
+    const known = this.#finished.ms + longer.reduce((sum, ms) => sum + ms, 0);
+    const mean = known / (this.#finished.trials + longer.length);
+    const done = ran.reduce((sum, ms) => sum + Math.min(mean, ms), 0);
+    const left = (mean * trials - done) / this.#atATime;
     return left > 0 ? left : undefined;
   }
 

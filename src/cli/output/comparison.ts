@@ -3,7 +3,7 @@ import { unknownPartsText, variantChangesText } from '../../record/fingerprint.t
 import { explainedTexts, fewCasesTexts, findingText, shownP } from '../../text/finding.ts';
 import { table } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
-import { changeWord, percent, plural } from '../../text/quantities.ts';
+import { changeWord, firstNames, percent, plural } from '../../text/quantities.ts';
 import { measureTables, rangeOf, tooFewOf } from './measure-tables.ts';
 
 /** How many changed cases are listed; `--json` has all. */
@@ -34,12 +34,9 @@ export function comparisonText(compared: ComparedBatches, { details = false } = 
   return stack(all.flatMap((one, index) => (index > 0 ? [ours(''), one] : [one])).concat(alone));
 }
 
-/** Said first, since what follows is about the other results only; undefined if all can be read. */
-export function unreadText({ comparisons }: ComparedBatches): Printable | undefined {
-  const count = comparisons.reduce((sum, { a, b }) => sum + a.unreadable + b.unreadable, 0);
-  if (count === 0) return undefined;
-  const are = count === 1 ? 'is' : 'are';
-  return text`${plural(count, 'result')} cannot be read and ${ours(are)} not counted: offsite data check`;
+/** How many results cannot be read, on both sides. */
+export function unreadIn({ comparisons }: ComparedBatches): number {
+  return comparisons.reduce((sum, { a, b }) => sum + a.unreadable + b.unreadable, 0);
 }
 
 function bracketsText({ comparisons }: ComparedBatches): Printable[] {
@@ -109,8 +106,7 @@ function sideName({ batches, marks, variant, baseline }: SideSummary): Printable
 
 function versions(of: Printable, known: readonly string[]): Printable {
   if (known.length === 0) return ours('');
-  const more = known.length > shownVersions ? ours(` and ${known.length - shownVersions} more`) : ours('');
-  return text`, ${of} ${known.slice(0, shownVersions).join(', ')}${more}`;
+  return text`, ${of} ${firstNames(known, shownVersions)}`;
 }
 
 function rateTable(a: SideSummary, b: SideSummary): Printable {
@@ -242,8 +238,7 @@ function apart(lines: readonly Printable[]): Printable[] {
 
 function namesLine(names: readonly string[], before: Printable): Printable[] {
   if (names.length === 0) return [];
-  const more = names.length > named ? ours(` and ${names.length - named} more`) : ours('');
-  return [text`${before}${names.slice(0, named).join(', ')}${more}`];
+  return [text`${before}${firstNames(names, named)}`];
 }
 
 function percentNumber(rate: number): string {

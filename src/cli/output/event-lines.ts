@@ -6,7 +6,7 @@ import { failuresOf, harnessFailure } from '../../record/failures.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import { usedImages } from '../../suite/dockerfile.ts';
 import { excerpt, lines, ours, type Printable, stack, text } from '../../text/printable.ts';
-import { duration, plural } from '../../text/quantities.ts';
+import { duration, firstNames, plural } from '../../text/quantities.ts';
 import { mark } from '../show/layout.ts';
 
 /**
@@ -87,8 +87,7 @@ class NeededImages {
   needing(image: string | undefined): Printable {
     const cases = [...(this.#cases.get(image ?? '') ?? [])];
     if (cases.length === 0) return ours('the trials that need it are void');
-    const more = cases.length > named ? ` and ${plural(cases.length - named, 'more case')}` : '';
-    return text`all trials of ${cases.slice(0, named).join(', ')}${more} need it`;
+    return text`all trials of ${firstNames(cases, named)} need it`;
   }
 }
 

@@ -3,7 +3,7 @@ import { shellWord } from '../../text/escape.ts';
 import { table } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { cost, count, percent, plural, took } from '../../text/quantities.ts';
-import { wordsFor } from '../show/layout.ts';
+import { firstOf, wordsFor } from '../show/layout.ts';
 import { type BatchSummary, type RunSummary, sumsOfVariants, type TrialNumbers } from './summary.ts';
 
 /** The closing table. */
@@ -116,20 +116,16 @@ function sameSandboxLines({ runs }: BatchSummary<TrialNumbers>): Printable[] {
     return trials.length === 0 ? [] : [{ name: text`${run.case} · ${run.variant}`, count }];
   });
   const changed = same.filter(({ count }) => count > 0);
-  const [unchanged] = same.filter(({ count }) => count === 0);
   const others = same.length - changed.length;
-  const where = "graded in the harness's own sandbox";
+  const were = ours(others === 1 ? 'was' : 'were');
+  const where = ours("graded in the harness's own sandbox");
   return [
-    ...changed.slice(0, namedRuns).map(({ name, count }) => {
-      return text`${name} was ${ours(where)}: ${ours(plural(count, 'unexpected change'))} there`;
-    }),
-    ...(changed.length > namedRuns
-      ? [text`${changed.length - namedRuns} more runs were ${ours(where)}, with unexpected changes there`]
+    ...firstOf(changed, namedRuns, ({ name, count }) => {
+      return text`${name} was ${where}: ${plural(count, 'unexpected change')} there`;
+    }).map((line) => text`${line}`),
+    ...(others > 0
+      ? [text`${plural(others, 'run')} ${were} ${where}, without unexpected changes there`]
       : []),
-    ...(unchanged && others === 1
-      ? [text`${unchanged.name} was ${ours(where)}: 0 unexpected changes there`]
-      : []),
-    ...(others > 1 ? [text`${others} runs were ${ours(where)}, without unexpected changes there`] : []),
   ];
 }
 

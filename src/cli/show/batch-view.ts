@@ -11,7 +11,7 @@ import { type KnownFingerprint, mixedTexts } from '../../record/fingerprint.ts';
 import { whyText } from '../../record/listing.ts';
 import { commitText } from '../../record/suite-commit.ts';
 import { fittedLine, table } from '../../text/fit.ts';
-import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
+import { joined, ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { duration, minute, plural } from '../../text/quantities.ts';
 import { readTrial, storedBatch, summarizedRuns } from '../output/stored-batch.ts';
 import {
@@ -22,7 +22,7 @@ import {
   type TrialNumbers,
 } from '../output/summary.ts';
 import { summaryTable } from '../output/summary-table.ts';
-import { mark, page, wordsFor } from './layout.ts';
+import { mark, page, unreadText, wordsFor } from './layout.ts';
 
 /** A batch or one of its runs, as it is shown. */
 interface ShownBatch {
@@ -128,43 +128,33 @@ export function batchView(
     width,
   }: { short: string; isLast: boolean; part?: PartNumber | undefined; width: number },
 ): Printable {
-  const byPlatform = batch.service === platformService ? [ours('run by the platform')] : [];
-  const started = ours(minute(batch.startedAt));
-  const ofSet = part ? [text`${part.number} of ${part.of} of ${part.id}`] : [];
   const { commit } = batch;
-  const atCommit = commit ? [text`at commit ${commitText(commit)}`] : [];
-  const facts = [text`${batch.suite}`, ...ofSet, started, ...atCommit, ...byPlatform, ...marks.map(ours)];
-  const head = facts.reduce(
-    (all, fact) => text`${all}, ${fact}`,
-    text`${styled('bold', text`batch ${short}`)}`,
-  );
+  const facts = [
+    styled('bold', text`batch ${short}`),
+    text`${batch.suite}`,
+    ...(part ? [text`${part.number} of ${part.of} of ${part.id}`] : []),
+    ours(minute(batch.startedAt)),
+    ...(commit ? [text`at commit ${commitText(commit)}`] : []),
+    ...(batch.service === platformService ? [ours('run by the platform')] : []),
+    ...marks.map(ours),
+  ];
   const words = (trial: Pick<StoredTrial, 'caseId' | 'variant' | 'ordinal'>) =>
     wordsFor(trial, isLast ? undefined : short);
   const passed = run ? passedLines(summary, (ordinal) => words({ ...run, ordinal })) : [];
-  const lines = notPassed.map((one) => notPassedLine(one, words(one.trial), width));
-  const [first] = notPassed;
-  const hint = first && [styled('dim', text`see one: offsite show ${words(first.trial)}`)];
   const others = superseded.map(
     (trial) =>
       text`${styled('dim', ours('–'))} ${styled('bold', words(trial))}  ${ours(`${trial.verdict}, does not count`)}`,
   );
+  const lines = notPassed.map((one) => notPassedLine(one, words(one.trial), width));
   const trials = [...lines, ...passed, ...others];
-  const whole = isFound
-    ? [styled('dim', text`with what others ran of it: offsite service runs ${batch.id}`)]
-    : [];
-  const damaged =
-    unreadable > 0
-      ? [
-          text`${plural(unreadable, 'result')} cannot be read and ${unreadable === 1 ? 'is' : 'are'} not counted: offsite data check`,
-        ]
-      : [];
+  const [first] = notPassed;
   return page([
-    ...damaged,
-    head,
+    unreadText(unreadable),
+    joined(facts, ', '),
     stack([summaryTable(summary), ...remarks.map((line) => text`${line}`)]),
-    ...(trials.length > 0 ? [stack(trials)] : []),
-    ...(hint ?? []),
-    ...whole,
+    trials.length > 0 ? stack(trials) : undefined,
+    first && styled('dim', text`see one: offsite show ${words(first.trial)}`),
+    isFound ? styled('dim', text`with what others ran of it: offsite service runs ${batch.id}`) : undefined,
   ]);
 }
 
@@ -242,12 +232,12 @@ export function setView({ set, parts, summary }: ShownSet, ledger: Ledger, width
   const unstarted = parts.filter(({ shown }) => !shown).length;
   const left = parts.reduce((sum, { shown }) => sum + (shown?.left ?? 0), 0);
   const facts = [
+    styled('bold', text`${set.id}`),
     text`${set.suite}`,
     ours(minute(set.plannedAt)),
     ...(unstarted > 0 ? [text`${unstarted} of ${set.parts} batches not started`] : []),
     ...(left > 0 ? [text`${plural(left, 'trial')} left`] : []),
   ];
-  const head = facts.reduce((all, fact) => text`${all}, ${fact}`, styled('bold', text`${set.id}`));
   const lines = parts.flatMap(({ shown }) =>
     (shown?.notPassed ?? []).map((one) => {
       const words = wordsFor(one.trial, shown && short(shown.batch.id));
@@ -257,7 +247,7 @@ export function setView({ set, parts, summary }: ShownSet, ledger: Ledger, width
   const [first] = lines;
   const isLeft = unstarted + left > 0;
   return page([
-    head,
+    joined(facts, ', '),
     table(
       ['', 'batch', 'state', ...['passed', 'failed', 'void', 'left'].map((title) => ({ right: title }))],
       parts.map((part) => rowOf(part, short)),

@@ -2,6 +2,7 @@ import { labelOf } from '../../ledger/find-target.ts';
 import { failureLines } from '../../record/failures.ts';
 import { shellWord } from '../../text/escape.ts';
 import { type Excerpt, ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
+import { plural } from '../../text/quantities.ts';
 
 /** A part of what is shown: its title, what the title counts, and indented lines. */
 export function section(title: string, counts: string, body: readonly Value[]): Printable {
@@ -50,4 +51,11 @@ export function wordsFor(
 ): string {
   const batch = shortBatch === undefined ? '' : `${shortBatch}:`;
   return shellWord(`${batch}${labelOf(trial)}#${trial.ordinal}`);
+}
+
+/** Said first, since what follows is about the other results only; undefined if all can be read. */
+export function unreadText(count: number): Printable | undefined {
+  if (count === 0) return undefined;
+  const are = count === 1 ? 'is' : 'are';
+  return text`${plural(count, 'result')} cannot be read and ${ours(are)} not counted: offsite data check`;
 }

@@ -6,6 +6,7 @@ import { findTarget, labelOf, type Target } from '../../ledger/find-target.ts';
 import { laterGradings } from '../../ledger/later-gradings.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { ours, text } from '../../text/printable.ts';
+import { firstNames } from '../../text/quantities.ts';
 import type { CommandContext } from '../context.ts';
 import { artifactsOf, attemptsOf, recordOfTrial, storedBlob } from '../output/stored-batch.ts';
 import { wordsFor } from './layout.ts';
@@ -100,9 +101,8 @@ export function announceOlder({ err }: Pick<CommandContext, 'err'>, ledger: Ledg
   if (others === undefined) return;
   const isTheLast = isLast(ledger, batch);
   if (isTheLast && others.length === 0) return;
-  const listed = others.slice(0, othersNamed).map(shortBatchIds(ledger.records)).join(', ');
-  const more = others.length > othersNamed ? ` and ${others.length - othersNamed} more` : '';
-  const too = others.length === 0 ? '' : `; also in ${listed}${more}`;
+  const listed = firstNames(others.map(shortBatchIds(ledger.records)), othersNamed);
+  const too = others.length === 0 ? '' : `; also in ${listed}`;
   const which = isTheLast ? 'the last one' : 'the newest that has it';
   err.print(text`batch ${batch.id} of ${batch.suite}, ${ours(which)}${too}`);
 }

@@ -5,7 +5,16 @@ import type { ServiceRecord } from '../../record/environment.ts';
 import { failuresOf } from '../../record/failures.ts';
 import { oneLine } from '../../record/listing.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
-import { excerpt, lines, ours, type Printable, styled, text, type Value } from '../../text/printable.ts';
+import {
+  excerpt,
+  joined,
+  lines,
+  ours,
+  type Printable,
+  styled,
+  text,
+  type Value,
+} from '../../text/printable.ts';
 import { duration, minute, plural, size } from '../../text/quantities.ts';
 import type { TrialDetails } from '../output/summary.ts';
 import { changesSection, type ReadText } from './changes.ts';
@@ -130,7 +139,7 @@ function triedSection({ batch, run, record }: ShownTrial): Printable {
   const image = imageId === undefined ? ours('') : text` (${imageId.replace(/^sha256:/, '').slice(0, 12)})`;
   const body: Value[] = [
     text`case     ${run.caseId}${run.caseName === run.caseId ? '' : text`, ${run.caseName}`}`,
-    text`variant  ${run.variant}${ours(harness.length > 0 ? ': ' : '')}${joinedByComma(harness)}`,
+    text`variant  ${run.variant}${ours(harness.length > 0 ? ': ' : '')}${joined(harness, ', ')}`,
     ...(subject ? [text`sandbox  ${subject.image}${image}, network ${subject.network}${workspace}`] : []),
     ...images.flatMap(({ name, digest }) => (digest ? [text`         ${name}@${digest}`] : [])),
     ...mappedImages.map(({ name, usedInstead }) => text`         ${usedInstead} in place of ${name}`),
@@ -156,15 +165,11 @@ function serviceLine({ name, image, healthyAfterMs, exitCode, outOfDisk }: Servi
     ...(outOfDisk ? [ours('ended for writing more than it may')] : []),
     ...(exitCode === undefined ? [] : [ours(`exit ${exitCode}`)]),
   ];
-  return text`service  ${name}: ${joinedByComma([text`${image}`, ...facts])}`;
+  return text`service  ${name}: ${joined([text`${image}`, ...facts], ', ')}`;
 }
 
 function subjectPrompt({ subject }: TrialRecord): Printable | undefined {
   return subject && section('prompt', '', [excerpt(subject.prompt, promptSize)]);
-}
-
-function joinedByComma(values: readonly Printable[]): Printable {
-  return values.reduce((all, value, index) => (index === 0 ? value : text`${all}, ${value}`), ours(''));
 }
 
 /** The attempts, if there was more than one. */

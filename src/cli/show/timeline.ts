@@ -82,7 +82,11 @@ export function afterStart(at: number, start: number): Printable {
 
 /** All that the harness, its user and its environment did and said, in full. */
 export function transcriptSection(record: TrialRecord, read: ReadText): Printable | undefined {
-  const environment = (record.environment ?? []).map((step) => {
+  // A step that only placed files in an image that was there has neither a time nor an output.
+  const steps = (record.environment ?? []).filter(
+    ({ durationMs, log, exitCode }) => durationMs !== undefined || log !== undefined || (exitCode ?? 0) !== 0,
+  );
+  const environment = steps.map((step) => {
     const took = step.durationMs === undefined ? '' : `  ${duration(step.durationMs)}`;
     const log = step.log === undefined ? undefined : read(step.log);
     return entry(text`${styled('bold', step.description)}${styled('dim', ours(took))}`, log, step.exitCode);

@@ -142,9 +142,6 @@ async function tlsFromEnv(env: NodeJS.ProcessEnv) {
 }
 
 function usualSockets(env: NodeJS.ProcessEnv): EngineCandidate[] {
-  if (process.platform === 'win32') {
-    return [{ host: 'npipe:////./pipe/docker_engine', source: 'the default pipe', isNamed: false }];
-  }
   const home = env.HOME ?? userInfo().homedir;
   const runtime = env.XDG_RUNTIME_DIR ?? `/run/user/${userInfo().uid}`;
   return [
@@ -169,8 +166,8 @@ interface ReachedEngine {
 async function reach(candidate: EngineCandidate, options: ReachOptions): Promise<ReachedEngine> {
   const { host, tls } = candidate;
   const direct = { failure: async () => undefined, close: async () => undefined };
-  // Do not use the URL parser here: it does not know pipes and would decode the path.
-  const path = /^(?:unix|npipe):\/\/(.+)$/.exec(host)?.[1];
+  // Do not use the URL parser here: it would decode the path.
+  const path = /^unix:\/\/(.+)$/.exec(host)?.[1];
   if (path !== undefined) return { address: { kind: 'socket', path }, ...direct };
 
   const url = URL.canParse(host) ? new URL(host) : undefined;

@@ -186,13 +186,10 @@ interface SshProcess {
  * @param folder removed if this process ends first
  */
 function startSsh(args: readonly string[], folder: string, env: NodeJS.ProcessEnv): SshProcess {
-  const child =
-    process.platform === 'win32'
-      ? spawn('ssh', args, { env, stdio: ['ignore', 'ignore', 'pipe'] })
-      : spawn('/bin/sh', ['-c', script, 'sh', folder, ...args], {
-          env,
-          stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
-        });
+  const child = spawn('/bin/sh', ['-c', script, 'sh', folder, ...args], {
+    env,
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+  });
   let complaint = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     complaint = (complaint + text).slice(-2_000);

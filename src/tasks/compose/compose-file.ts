@@ -106,6 +106,18 @@ const Volume = z.union(
   { error: 'expected source:target, or a map with type, source and target' },
 );
 
+const ConfigUse = z.union([z.string(), z.object({ source: z.string(), target: z.string().optional() })], {
+  error: 'expected the name of a config, or a map with source and target',
+});
+
+const EnvFile = z.union(
+  [
+    z.string(),
+    z.array(z.union([z.string(), z.object({ path: z.string(), required: z.boolean().optional() })])),
+  ],
+  { error: 'expected a path, or a list of paths' },
+);
+
 /** `name: address`, or `- name:address`, or `- name=address`. */
 const ExtraHosts = z.union(
   [
@@ -149,14 +161,18 @@ const Service = z.object({
   command: Command.nullish(),
   entrypoint: Command.nullish(),
   environment: Variables.default({}),
+  env_file: EnvFile.optional(),
   extra_hosts: ExtraHosts.default({}),
+  secrets: z.array(ConfigUse).default([]),
   profiles: z.array(z.string()).default([]),
+  links: z.array(z.string()).default([]),
   shm_size: Size.optional(),
   working_dir: z.string().optional(),
   user: Scalar.optional(),
   healthcheck: Healthcheck.optional(),
   depends_on: DependsOn.default([]),
   volumes: z.array(Volume).default([]),
+  configs: z.array(ConfigUse).default([]),
   tmpfs: z.union([z.string(), Texts], { error: 'expected a path, or a list of paths' }).optional(),
   networks: Networks.optional(),
   hostname: z.string().optional(),
@@ -192,12 +208,16 @@ const Service = z.object({
   stop_signal: z.unknown().optional(),
 });
 
+const Content = z.object({ content: z.string().optional(), file: z.string().optional() });
+
 export const ComposeFile = z.object({
   name: z.unknown().optional(),
   version: z.unknown().optional(),
   services: z.record(z.string(), Service),
   volumes: z.record(z.string(), z.unknown()).nullish(),
   networks: z.record(z.string(), z.unknown()).nullish(),
+  configs: z.record(z.string(), Content).nullish(),
+  secrets: z.record(z.string(), Content).nullish(),
 });
 
 export type ComposeFile = z.output<typeof ComposeFile>;
@@ -230,12 +250,12 @@ export const hostLogs = 'offsite:logs';
 /** Stands for the name that the format's own program gives the image of the main container. */
 export const mainImage = 'offsite:main-image';
 
-/** `$$`, `$NAME`, `${NAME}`, `${NAME:-text}` with this or another operator, or the beginning of more. */
-const reference = /\$(?:(\$)|([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(?:(:?[-?+])([^{}$]*))?\}|\{([A-Za-z_]\w*))/g;
+/** `$$`, `$NAME`, `${NAME}`, or `${NAME` with an operator, whose text follows up to the closing brace. */
+const reference = /\$(?:(\$)|([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(:?[-?+])?)/g;
 
 interface Interpolation {
   variables: Readonly<Record<string, string>>;
-  /** Called for a variable without a value and without a default, and for one whose default names another. */
+  /** Called for a variable without a value and without a default. */
   onUnset(name: string, path: Path): void;
 }
 
@@ -269,15 +289,45 @@ function inText(
   variables: Readonly<Record<string, string>>,
   onUnset: (name: string) => void,
 ): string {
-  return text.replace(reference, (_, dollar, plain, braced, operator, operand, unread) => {
-    if (dollar !== undefined) return dollar;
-    const name: string = plain ?? braced ?? unread;
-    const value = Object.hasOwn(variables, name) && unread === undefined ? variables[name] : undefined;
+  let result = '';
+  let at = 0;
+  reference.lastIndex = 0;
+  for (let match = nextReference(text, at); match; match = nextReference(text, at)) {
+    const [whole, dollar, plain, braced, operator] = match;
+    result += text.slice(at, match.index);
+    at = match.index + whole.length;
+    if (dollar !== undefined) {
+      result += '$';
+      continue;
+    }
+    const name = plain ?? braced ?? '';
+    const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
+    let operand = '';
+    if (braced !== undefined) {
+      const end = closingBrace(text, at);
+      operand = text.slice(at, end);
+      at = end + 1;
+    }
     const isGiven = value !== undefined && !(value === '' && operator?.startsWith(':'));
-    if (operator?.endsWith('+')) return isGiven ? operand : '';
-    if (isGiven) return value;
-    if (operator?.endsWith('-')) return operand;
-    onUnset(name);
-    return '';
-  });
+    if (operator?.endsWith('+')) result += isGiven ? inText(operand, variables, onUnset) : '';
+    else if (isGiven) result += value;
+    else if (operator?.endsWith('-')) result += inText(operand, variables, onUnset);
+    else onUnset(name);
+  }
+  return result + text.slice(at);
+}
+
+function nextReference(text: string, from: number): RegExpExecArray | null {
+  reference.lastIndex = from;
+  return reference.exec(text);
+}
+
+/** The position at which the brace that is open at `from` is closed, or the end of the text. */
+function closingBrace(text: string, from: number): number {
+  let depth = 1;
+  for (let at = from; at < text.length; at++) {
+    if (text.startsWith('${', at)) depth += 1;
+    else if (text[at] === '}' && --depth === 0) return at;
+  }
+  return text.length;
 }

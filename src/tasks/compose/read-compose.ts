@@ -61,7 +61,8 @@ export function readCompose(request: ComposeRequest): Composed {
       remarks.uses('inactive-service', document.issue(['services', name, 'profiles'], name));
     return profiles.length === 0;
   });
-  const services = active.map(([name, table]) => readService(source, name, table, undefined, main.source));
+  const read = active.map(([name, table]) => readService(source, name, table, undefined, main.source));
+  const services = withLinks(read, compose);
   requireKnown(source, [main, ...services]);
   recordVolumes(source, [main, ...services]);
   recordNetworks(source);
@@ -127,6 +128,18 @@ function recordNetworks({ document, remarks, compose }: ComposeSource): void {
   for (const [name, network] of Object.entries(compose.networks ?? {}))
     if ((network as { external?: unknown } | null)?.external === true)
       remarks.uses('separate-networks', document.issue(['networks', name], ''));
+}
+
+/** Adds the further names that `links` give to services. */
+function withLinks(services: readonly TaskService[], compose: ComposeFile): TaskService[] {
+  const links = Object.values(compose.services).flatMap((table) => table.links);
+  return services.map((service) => {
+    const named = links.flatMap((link) => {
+      const [name, alias] = link.split(':');
+      return name === service.name && alias !== undefined && alias !== name ? [alias] : [];
+    });
+    return { ...service, aliases: [...new Set([...service.aliases, ...named])] };
+  });
 }
 
 function at(value: unknown, path: Path): unknown {

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { BadFile } from '../../suite/file-issues.ts';
 import type { ContainerSource, ServiceFile, TaskService } from '../task.ts';
 import { isBelow } from '../task-folder.ts';
-import { type ComposeSource, hostLogs, mainImage, type ServiceTable } from './compose-file.ts';
+import { type ComposeSource, hostLogs, interpolated, mainImage, type ServiceTable } from './compose-file.ts';
 
 /**
  * A service of a compose file.
@@ -31,12 +31,15 @@ export function readService(
     aliases: aliasesOf(table),
     command: wordsOf(table.command),
     entrypoint: wordsOf(table.entrypoint),
-    env: variablesOf(source, table.environment, ['services', name, 'environment']),
+    env: {
+      ...readEnvFiles(source, name, table),
+      ...variablesOf(source, table.environment, ['services', name, 'environment']),
+    },
     hosts: hostsOf(source, name, table),
     workdir: table.working_dir,
     user: table.user,
     healthcheck: healthcheckOf(table),
-    dependsOn: dependenciesOf(table),
+    dependsOn: [...dependenciesOf(table), ...linksOf(table)],
     files: readServiceFiles(source, name, table),
     cpus: table.cpus ?? limits?.cpus,
     memoryBytes: table.mem_limit ?? limits?.memory,
@@ -121,6 +124,15 @@ function hostsOf(
   );
 }
 
+/** The services that `links` name, without those that `depends_on` names too. */
+function linksOf({ links, depends_on: needed }: ServiceTable): TaskService['dependsOn'] {
+  const known = Array.isArray(needed) ? needed : Object.keys(needed);
+  const names = links.map((link) => link.split(':')[0] ?? '');
+  return [...new Set(names)]
+    .filter((service) => !known.includes(service))
+    .map((service) => ({ service, until: 'started' }));
+}
+
 function healthcheckOf({ healthcheck }: ServiceTable): TaskService['healthcheck'] {
   if (healthcheck?.disable) return 'none';
   if (!healthcheck?.test) return undefined;
@@ -145,6 +157,50 @@ const untilOf = {
 function dependenciesOf({ depends_on: given }: ServiceTable): TaskService['dependsOn'] {
   if (Array.isArray(given)) return given.map((service) => ({ service, until: 'started' }));
   return Object.entries(given).map(([service, { condition }]) => ({ service, until: untilOf[condition] }));
+}
+
+/** The variables that the `env_file` of a service has. Later files win. */
+function readEnvFiles(
+  { document, remarks, folder, project, variables }: ComposeSource,
+  name: string,
+  { env_file: given }: ServiceTable,
+): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const file of given === undefined ? [] : [given].flat()) {
+    const { path, required = true } = typeof file === 'string' ? { path: file } : file;
+    const at = (message: string) => document.issue(['services', name, 'env_file'], message);
+    const from = resolve(project, path);
+    if (!isBelow(folder.path, from)) {
+      remarks.uses('outside-path', at(path));
+      continue;
+    }
+    const names = from.slice(folder.path.length + 1).split('/');
+    if (!folder.isFile(...names)) {
+      if (required) throw new BadFile([at(`there is no file ${from}`)]);
+      continue;
+    }
+    for (const [key, value, isLiteral] of envLines(folder.text(...names))) {
+      const onUnset = (variable: string) => remarks.uses('compose-variable', at(`${variable} in ${path}`));
+      const known = { ...variables, ...found };
+      found[key] = isLiteral ? value : String(interpolated(value, { variables: known, onUnset }));
+    }
+  }
+  return found;
+}
+
+type EnvLine = [key: string, value: string, isLiteral: boolean];
+
+/** Lines `KEY=value`. A value in single quotes is taken as it is; after others, ` #` begins a comment. */
+function envLines(text: string): EnvLine[] {
+  return text.split('\n').flatMap((line): EnvLine[] => {
+    const [, key, rest = ''] = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$/.exec(line) ?? [];
+    if (key === undefined) return [];
+    const [, single] = /^'([^']*)'/.exec(rest) ?? [];
+    if (single !== undefined) return [[key, single, true]];
+    const [, double] = /^"((?:[^"\\]|\\.)*)"/.exec(rest) ?? [];
+    const value = double?.replaceAll(/\\(.)/g, (_, each) => (each === 'n' ? '\n' : each));
+    return [[key, value ?? rest.replace(/(^|\s+)#.*$/, ''), false]];
+  });
 }
 
 /**
@@ -195,7 +251,10 @@ function readServiceFiles(source: ComposeSource, name: string, table: ServiceTab
     return { kind: 'memory', to };
   });
   const shared = table.shm_size === undefined ? [] : [{ kind: 'memory' as const, to: '/dev/shm' }];
-  const files = [...mounted, ...inMemory, ...shared];
+  const contents = (['configs', 'secrets'] as const).flatMap((kind) =>
+    readContents(source, name, table, kind),
+  );
+  const files = [...mounted, ...inMemory, ...shared, ...contents];
   const wrong = files.find(({ to }) => !isTarget(to));
   if (!wrong) return files;
   const message = `mounts at ${JSON.stringify(wrong.to)}, which is no absolute path below /`;
@@ -239,4 +298,35 @@ function readMount(
     throw new BadFile([{ ...at, message: `there is no ${from}` }]);
   remarks.uses('service-file', at);
   return { kind: 'file', from, to: target };
+}
+
+function readContents(
+  { document, remarks, folder, project, compose }: ComposeSource,
+  name: string,
+  table: ServiceTable,
+  kind: 'configs' | 'secrets',
+): ServiceFile[] {
+  const what = kind === 'configs' ? 'config' : 'secret';
+  return table[kind].flatMap((use, index): ServiceFile[] => {
+    const { source, target } = typeof use === 'string' ? { source: use, target: undefined } : use;
+    const at = (message: string) => document.issue(['services', name, kind, index], message);
+    const given = compose[kind]?.[source];
+    if (!given) throw new BadFile([at(`there is no ${what} ${source}`)]);
+    const to = targetOf(kind, target ?? source);
+    if (given.content !== undefined) return [{ kind: 'content', content: given.content, to }];
+    const from = given.file === undefined ? undefined : resolve(project, given.file);
+    if (from !== undefined && isBelow(folder.path, from)) {
+      if (!folder.isFile(from.slice(folder.path.length + 1)))
+        throw new BadFile([at(`there is no file ${from}`)]);
+      return [{ kind: 'file', from, to }];
+    }
+    remarks.uses('outside-path', at(source));
+    return [];
+  });
+}
+
+/** A relative target is in the folder of its kind. */
+function targetOf(kind: 'configs' | 'secrets', target: string): string {
+  if (target.startsWith('/')) return target;
+  return kind === 'configs' ? `/${target}` : `/run/secrets/${target}`;
 }

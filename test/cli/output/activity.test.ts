@@ -112,6 +112,16 @@ describe('the time left', () => {
     expect(activity.state().leftMs).toBeUndefined();
   });
 
+  test('grows where running trials take longer than those that have finished', () => {
+    const { activity, runs, pass, ends } = plan(20);
+    for (const name of 'abcd') runs(name);
+    pass(10 * s);
+    ends('a', 'passed', 10 * s);
+    const early = activity.state().leftMs ?? 0;
+    pass(90 * s);
+    expect(activity.state().leftMs).toBeGreaterThan(4 * early);
+  });
+
   test('is unknown during an outage, and an outage does not count as slow work', () => {
     const { activity, runs, pass, ends } = plan(12);
     for (const name of 'ab') runs(name);

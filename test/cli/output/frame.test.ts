@@ -71,7 +71,7 @@ describe('with 100 running trials', () => {
     const frame = drawn(busy(names.long ?? String), 80, 24);
     expect(frame.slice(0, 5)).toEqual([
       '  ░░░░░░░░░░░░░░░  9/240  4 passed  4 failed  1 void',
-      '  67 harness, 33 verify  1.2M tokens  $3.20  2 m 42 s, about 5 min left',
+      '  67 harness, 33 verify  1.2M tokens  $3.20  2 m 42 s, about 3 min left',
       '  … prepare of django__django-12345                      2 m 42 s',
       '  … install of codex                 by another process  2 m 42 s',
       '  … a-very-long-name-…-very-long-name-8  gpt-5-codex-high #0  harness  2 m 30 s',
@@ -93,7 +93,7 @@ describe('with 100 running trials', () => {
       '  ░░░░░░░  9/240  4 passed  4 failed',
       '  1 void',
       '  67 harness, 33 verify  1.2M tokens',
-      '  $3.20  2 m 42 s, about 5 min left',
+      '  $3.20  2 m 42 s, about 3 min left',
     ]);
     expect(frame).toContain('  … a-v…e-8  gpt… #0  harness  2 m 30 s');
   });
@@ -146,7 +146,7 @@ describe('a plain line of what is going on', () => {
     expect(shown(busy(names.short ?? String), 100)).toEqual([
       '  9 of 240 done, 4 passed, 4 failed, 1 void; prepare of django__django-12345 for 2 m 42 s;',
       '  install of codex by another process for 2 m 42 s; running: 67 harness, 33 verify;',
-      '  longest: case-8 · gpt-5-codex-high #0 for 2 m 30 s; 1.2M tokens, $3.20; about 5 min left',
+      '  longest: case-8 · gpt-5-codex-high #0 for 2 m 30 s; 1.2M tokens, $3.20; about 3 min left',
     ]);
   });
 
