@@ -63,6 +63,11 @@ function Plot({ suite, points }: SuiteRates) {
   return (
     <>
       <div class="plot">
+        {[1, 0.5, 0].map((rate) => (
+          <span key={rate} class="rate" style={{ top: `${100 * (1 - rate)}%` }} aria-hidden="true">
+            {percent(rate)}
+          </span>
+        ))}
         <svg viewBox="0 0 100 100" preserveAspectRatio="none" role="img" aria-label={label}>
           <polyline points={placed.map(({ x, y }) => `${x},${y}`).join(' ')} />
         </svg>
