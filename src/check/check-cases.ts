@@ -10,6 +10,7 @@ import { BlobStore } from '../ledger/blobs.ts';
 import type { PhaseName } from '../record/cause.ts';
 import { failuresOf, reachesThreshold, scoreText } from '../record/failures.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
+import { unscriptedModels, unscriptedText } from '../record/usage.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { duration } from '../text/quantities.ts';
 import type { TrialParts } from '../trial/phase.ts';
@@ -208,7 +209,9 @@ function stateOf(state: CheckedState['state'], gradings: readonly Grading[]): Ch
   // The rewards of tests are shown with the tests.
   const judgments = (results[0]?.judgments ?? []).filter(({ evaluator }) => evaluator !== 'tests');
   const passing = state === 'untouched' ? results.slice(0, 1).flatMap(passingAlready) : [];
-  const notes = [...new Set([...results.flatMap(notesOf), ...passing])];
+  // A judge's script often means its `otherwise` for what is not done.
+  const lost = state === 'solved' ? results.flatMap(unscriptedModels).map(unscriptedText) : [];
+  const notes = [...new Set([...results.flatMap(notesOf), ...lost, ...passing])];
   return {
     state,
     verdicts,

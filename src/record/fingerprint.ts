@@ -63,7 +63,7 @@ export function fingerprintChanges(
   });
   if (common.length === 0) return undefined;
   const cases = common.flatMap(({ id, changed }): [string, string[]][] => {
-    const parts = changed.map(({ part }) => part).filter((part) => !ofVariant.has(part));
+    const parts = changed.flatMap(({ part }) => (ofVariant.has(part) ? [] : [nameOf(part)]));
     return parts.length === 0 ? [] : [[id, parts]];
   });
   const changed = common.flatMap((one) => one.changed).filter(({ part }) => ofVariant.has(part));
@@ -116,8 +116,15 @@ export function variantChangesText(changes: readonly ChangedPart[]): string {
     .join(', ');
 }
 
+/** Parts that people know by another name than that of the request. */
+const names: Readonly<Record<string, string>> = {
+  modelAddress: 'address or script of the model',
+  // Checks and judges of a case are validations, too.
+  validator: 'validations',
+};
+
 function nameOf(part: string): string {
-  return part === 'modelAddress' ? 'address or script of the model' : part;
+  return names[part] ?? part;
 }
 
 /** The parts whose values people know. The others are hashes. */

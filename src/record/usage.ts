@@ -59,3 +59,16 @@ export function stepUsage(
   });
   return sumOfUsage(own.map(({ usage }) => usage));
 }
+
+/** The models whose scripts had no turn for a conversation that began, with who asked first. */
+export function unscriptedModels({ models }: Pick<TrialRecord, 'models'>) {
+  const lost = (models?.exchanges ?? []).filter(({ unscripted }) => unscripted);
+  return [...Map.groupBy(lost, ({ model }) => model)].map(([model, [first]]) => ({
+    model,
+    role: first?.role,
+  }));
+}
+
+export function unscriptedText({ model }: { model: string }): string {
+  return `no turn of the script of ${model} fits what it was asked: \`otherwise\` answered`;
+}

@@ -184,7 +184,7 @@ export const ScriptFile = z
   .strictObject({
     turns: z
       .array(ScriptTurn)
-      .min(1)
+      .default([])
       .meta({ description: 'What the model answers. The first unused turn whose conditions hold answers.' }),
     otherwise: z
       .string()

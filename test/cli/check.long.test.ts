@@ -78,6 +78,12 @@ validate('the text', ({ judge }) => judge({ rubric: 'Is it fine?', material: rea
   const changed = await offsite(place, ['check', file]);
   expect(changed.exitCode, changed.stderr).toBe(1);
   expect(changed.stdout).toContain('FAILS ALTHOUGH SOLVED');
+  // A script that no question fits, and one that gives everything the best score.
+  place.write('judge.yaml', JSON.stringify({ otherwise: '{"reason": "Nothing is there.", "score": 0.1}' }));
+  const lost = await offsite(place, ['check', file]);
+  expect(lost.stdout + lost.stderr).toContain('a: no turn of the script of strict fits what it was asked');
+  place.write('judge.yaml', JSON.stringify({ fillForms: true }));
+  expect((await offsite(place, ['check', file])).stdout).toContain('PASSES UNTOUCHED');
 });
 
 test('a case that uses up its time has no verdict, wherever it is told, and is not kept', async () => {

@@ -19,7 +19,7 @@ test('a case whose validator changed is neither fixed nor counted', () => {
   ];
   const changed = fingerprintChanges(before, after);
   expect(changed).toEqual({
-    cases: { a: ['validator', 'user'] },
+    cases: { a: ['validations', 'user'] },
     variant: [{ part: 'harness', a: ['codex 1'], b: ['codex 2'] }],
     unknown: [],
   });
@@ -30,7 +30,7 @@ test('a case whose validator changed is neither fixed nor counted', () => {
     changed?.cases,
   );
   expect(compared.cases).toMatchObject([
-    { caseId: 'a', change: 'redefined', parts: ['validator', 'user'] },
+    { caseId: 'a', change: 'redefined', parts: ['validations', 'user'] },
     { caseId: 'b', change: 'same' },
   ]);
   expect(compared.rates.cases).toHaveLength(1);

@@ -1,5 +1,6 @@
 import type { HostConnection, ModelExchange } from '../../record/model-account.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
+import { unscriptedModels, unscriptedText } from '../../record/usage.ts';
 import { table } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { cost, count, duration, plural, size } from '../../text/quantities.ts';
@@ -7,12 +8,8 @@ import { section } from './layout.ts';
 import { afterStart } from './timeline.ts';
 
 /** What the models of a trial used, one line for each. */
-export function usageSection({
-  models,
-  modelUnmeasured,
-  replay,
-  disagreements = [],
-}: TrialRecord): Printable | undefined {
+export function usageSection(record: TrialRecord): Printable | undefined {
+  const { models, modelUnmeasured, replay, disagreements = [] } = record;
   const { usage = [], exchanges = [] } = models ?? {};
   const body: Value[] = usage.map(({ role, model, requests, replayed, usage: used }) => {
     const cached =
@@ -30,11 +27,8 @@ export function usageSection({
   const failed = exchanges.filter(({ failure }) => failure !== undefined).length;
   if (failed > 0) body.push(styled('red', ours(`${plural(failed, 'request')} failed`)));
   // A judge's script often means its `otherwise`.
-  const lost = exchanges.flatMap(({ unscripted, role, model }) => (unscripted ? [{ role, model }] : []));
-  for (const [model, [first]] of Map.groupBy(lost, ({ model }) => model)) {
-    const line = text`no turn of the script of ${model} fits what it was asked: \`otherwise\` answered`;
-    body.push(styled(first?.role === 'agent' ? 'red' : 'dim', line));
-  }
+  for (const lost of unscriptedModels(record))
+    body.push(styled(lost.role === 'agent' ? 'red' : 'dim', text`${unscriptedText(lost)}`));
   if (replay) {
     const { of, fromHarness } = replay;
     const from = fromHarness === undefined ? '' : text`, recorded with the harness ${fromHarness},`;
