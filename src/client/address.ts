@@ -39,6 +39,8 @@ export function parseAddress(url: string, insecureHttp: boolean): Address {
     });
   }
   const base = parsed.pathname.replace(/\/+$/, '');
+  if (base.endsWith('/v1'))
+    throw invalid('the address of the Eval Service ends in /v1, which is added to it');
   return {
     origin: parsed.origin,
     pathOf: (operation) => `${base}/v1/${operation}`,

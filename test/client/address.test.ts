@@ -15,6 +15,7 @@ for (const url of [
   'ftp://evals.example',
   'https://',
   'unix:/run/x.sock',
+  'https://evals.example/v1/',
 ]) {
   test(`${url || 'an empty text'} is refused as an address`, () => {
     expect(() => parseAddress(url, true)).toThrow(

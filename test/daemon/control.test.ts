@@ -48,7 +48,7 @@ test('a daemon that works is healthy and ready, and tells its state to people an
   // Nobody has started the suite of its configuration yet, or its name is misspelt.
   expect(stdout).toContain('engine and service work; see below: 2 places without runs');
   expect(stdout).toContain(
-    'suite queued: the service lists no case of it: is its id in daemon.suites right?',
+    'suite queued: the service lists no case of it: no batch of it was started there yet, or its id in daemon.suites is wrong',
   );
   expect(JSON.parse((await at.command('daemon', 'status', '--json')).stdout)).toMatchObject({
     mode: 'working',

@@ -94,7 +94,8 @@ export function isReady({ mode, blocked }: DaemonStatus): boolean {
 }
 
 /** Why a suite of the configuration brings no runs. It may also be started later. */
-export const nothingListed = 'the service lists no case of it: is its id in daemon.suites right?';
+export const nothingListed =
+  'the service lists no case of it: no batch of it was started there yet, or its id in daemon.suites is wrong';
 
 /**
  * What a worker does, and what it waits for.

@@ -105,6 +105,8 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   const { suites, cases } = config.daemon;
   if (suites.length + cases.length === 0)
     log.info('neither daemon.suites nor daemon.cases is configured: only enqueued suites run');
+  else if (config.service?.url === undefined && !env.OFFSITE_URL)
+    log.warn('no service.url is configured: the suites and cases are those of the embedded service');
   for (const reason of wrongDaemonProfiles(config, workshop.runners))
     log.warn({ reason }, 'daemon.profiles is wrong: runs that need it will wait');
   await systemd.notify('READY=1');
