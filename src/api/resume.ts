@@ -1,4 +1,5 @@
-import { basename } from 'node:path';
+import { existsSync } from 'node:fs';
+import { basename, resolve } from 'node:path';
 import type { ConfigRevision } from '../agent/config-revision.ts';
 import { type Resumable, resumable } from '../agent/resume-batch.ts';
 import { type BackoffLimits, backoff, type Clock } from '../base/clock.ts';
@@ -14,7 +15,9 @@ import { refuseForeign } from '../ledger/foreign-batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { platformService } from '../ledger/platform.ts';
 import type { StoredSet } from '../ledger/sets.ts';
+import type { OpenStart } from '../ledger/starts.ts';
 import type { StoredTrial } from '../ledger/trial-rows.ts';
+import { configBeside } from '../suite/find-config.ts';
 import { type ModelConfig, whereOf } from '../suite/model-config.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { findModel } from '../suite/planned-variant.ts';
@@ -30,6 +33,28 @@ export function chosenToResume(ledger: Ledger, service: string, reference: strin
   const own = reference === undefined ? undefined : ownBatch(ledger, service, reference);
   if (own) ledger.queue.takeBack(ledger.queue.canceled(own.batch.key, own.run?.key), 'a person took it back');
   return chosen(ledger, service, own?.run ? own.batch.id : reference);
+}
+
+/**
+ * The file of the suite whose configuration resumes what a reference means, or all that is unfinished.
+ * Undefined if several suites have configurations of their own: a command has one.
+ */
+export function suiteToResume(ledger: Ledger, reference: string | undefined): string | undefined {
+  const [first, ...others] = meantBy(reference, ledger).flatMap(({ file }) => file ?? []);
+  if (first === undefined) return undefined;
+  const own = configBeside(first);
+  return others.every((file) => configBeside(file) === own) ? first : undefined;
+}
+
+function meantBy(
+  reference: string | undefined,
+  { batches, records, sets, starts }: Ledger,
+): { file: string | undefined }[] {
+  if (reference === undefined) return [...batches.open(), ...starts.open(), ...sets.open()];
+  const set = sets.find(reference);
+  if (set) return [set];
+  const found = fittingBatches(records, reference);
+  return found.length > 0 ? found : fittingRuns(records, reference).map(({ batch }) => batches.byKey(batch));
 }
 
 /** What a command ends: all of it, or only one run of a batch. */
@@ -188,6 +213,11 @@ function platformsBatch(message: string): OffsiteError {
   });
 }
 
+/** What the ledger has of it. */
+export function storedOf(what: Resumable): StoredSet | StoredBatch | OpenStart {
+  return what.kind === 'set' ? what.set : what.kind === 'batch' ? what.batch : what.start;
+}
+
 export function nameOf(what: Resumable): string {
   if (what.kind === 'set') return what.set.id;
   return what.kind === 'batch' ? `batch ${what.batch.id}` : `a batch of ${what.start.suite}`;
@@ -201,13 +231,14 @@ export function nameOf(what: Resumable): string {
  * @param note called for each model that answers from another place than when the batch began
  */
 export async function requirePlanned(
-  name: string,
+  { what, finished }: { what: Resumable; finished: number },
   plan: SuitePlan | undefined,
   runners: readonly Runner[],
   { gateway, host, config }: ConfigRevision,
   note: (line: Printable) => void,
 ): Promise<void> {
   if (!plan) return;
+  const name = nameOf(what);
   const { variants, judges, replay } = plan;
   const missing = new Set<string>();
   const attempt = async (check: () => void | Promise<void>) => {
@@ -240,16 +271,29 @@ export async function requirePlanned(
     for (const line of moved.values()) note(text`${name}: ${line}`);
     return;
   }
-  throw new OffsiteError(
-    `${name} cannot be resumed with this configuration:\n- ${[...missing].join('\n- ')}`,
-    {
-      code: 'PLAN_NEEDS_MORE',
-      kind: 'input',
-      hint:
-        "None of its trials started. Name the batch's configuration (--config, OFFSITE_CONFIG) and set its keys, " +
-        'or give it up: offsite data abandon BATCH',
-    },
-  );
+  const used = config.file === undefined ? 'without a configuration' : `with ${resolve(config.file)}`;
+  throw new OffsiteError(`${name} cannot be resumed ${used}:\n- ${[...missing].join('\n- ')}`, {
+    code: 'PLAN_NEEDS_MORE',
+    kind: 'input',
+    hint: [
+      `None of its trials started now; ${finished} had finished before.`,
+      ...lookedAt(storedOf(what).file, config),
+      "Name the batch's configuration (--config, OFFSITE_CONFIG) and set its keys, " +
+        (what.kind === 'start'
+          ? 'or run its suite again.'
+          : `or give it up: offsite data abandon ${what.kind === 'set' ? what.set.id : what.batch.id}`),
+    ].join(' '),
+  });
+}
+
+/** Why the configuration is not the one beside the suite. */
+function lookedAt(suite: string | undefined, { file, searched = [] }: ConfigRevision['config']): string[] {
+  const none = file === undefined ? [`No offsite.yaml is in ${searched.join(', ')}.`] : [];
+  if (suite === undefined) return none;
+  if (!existsSync(suite)) return [`Its suite ${suite} is not there any more.`, ...none];
+  const own = configBeside(suite);
+  const isOther = own !== undefined && (file === undefined || resolve(own) !== resolve(file));
+  return isOther ? [...none, `Beside its suite is ${own}.`] : none;
 }
 
 /** Where a model answers from, the same in each clone of a repository. */

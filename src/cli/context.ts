@@ -1,11 +1,20 @@
 import { Context, type ContextParts, contextParts, type PlaceOptions } from '../api/context.ts';
 import type { Clock } from '../base/clock.ts';
+import { isDataFolder } from '../ledger/data-folder.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import type { Config } from '../suite/config-file.ts';
 import { type Interruption, type InterruptionOptions, interruption } from './interruption.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
 
 interface TerminalParts {
   terminal?: Terminal | undefined;
+}
+
+interface HowToOpen extends TerminalParts {
+  suite?: string | undefined;
+  isLocal?: boolean;
+  creates?: boolean;
+  clock?: Clock | undefined;
 }
 
 /** What a command works with: a context, with the terminal on which it prints, and its signals. */
@@ -23,24 +32,31 @@ export class CommandContext extends Context {
   }
 
   /** Opens it as {@link contextParts} says, with the environment of this process. */
-  static open(
-    options: PlaceOptions,
-    {
-      clock,
-      terminal,
-      ...how
-    }: {
-      suite?: string | undefined;
-      isLocal?: boolean;
-      creates?: boolean;
-      clock?: Clock | undefined;
-    } & TerminalParts = {},
-  ): CommandContext {
+  static open(options: PlaceOptions, { clock, terminal, ...how }: HowToOpen = {}): CommandContext {
     return new CommandContext({
       ...contextParts(options, { ...how, env: process.env }),
       clock,
       terminal,
     });
+  }
+
+  /**
+   * Opens it for something that the data folder has, with the configuration beside its suite, as a run of
+   * that suite does.
+   *
+   * @param suiteOf finds the suite's file
+   */
+  static async openFor(
+    options: PlaceOptions,
+    suiteOf: (ledger: Ledger) => string | undefined,
+    how: HowToOpen = {},
+  ): Promise<CommandContext> {
+    const parts = contextParts(options, { env: process.env });
+    const { dataFolder } = parts;
+    if (!isDataFolder(dataFolder)) return CommandContext.open(options, how);
+    await using context = new Context(parts);
+    const suite = suiteOf(context.ledger({ isChecked: false }));
+    return CommandContext.open({ ...options, dataFolder }, { ...how, suite });
   }
 
   /**

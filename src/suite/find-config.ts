@@ -26,12 +26,16 @@ export function findConfig(options: ConfigSearch): string | undefined {
       hint: 'The path comes from --config or OFFSITE_CONFIG. Correct it or remove it.',
     });
   }
-  return (
-    named ??
-    configFolders(options)
-      .map((folder) => join(folder, 'offsite.yaml'))
-      .find((path) => existsSync(path))
-  );
+  return named ?? firstIn(configFolders(options));
+}
+
+/** The configuration beside a suite's file, or above it in its git repository. */
+export function configBeside(suite: string): string | undefined {
+  return firstIn(upwards(dirname(suite)));
+}
+
+function firstIn(folders: readonly string[]): string | undefined {
+  return folders.map((folder) => join(folder, 'offsite.yaml')).find((path) => existsSync(path));
 }
 
 /** The folders in which a configuration that nobody named is looked for, in this order. */

@@ -138,7 +138,8 @@ test('a fork replays a trial up to a request, and goes on with another model', a
   const fork = (...args: string[]) =>
     offsite(
       place,
-      ['trial', 'fork', reference, ...args, '--config', `${place.folder}/project/offsite.yaml`],
+      // The working folder has no configuration: it is beside the suite of the trial.
+      ['trial', 'fork', reference, ...args],
       {
         env: { ...certificates, OFFSITE_URL: 'http://127.0.0.1:9' },
       },

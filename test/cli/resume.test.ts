@@ -1,3 +1,5 @@
+import { rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
 import { startBatch } from '../../src/agent/start-batch.ts';
@@ -51,10 +53,17 @@ test('without what a batch was planned with resuming says what is missing and be
   using place = openPlace();
   const id = await started(place);
 
-  const bare = await offsite(place, ['resume']);
-  expect([bare.exitCode, bare.stderr]).toEqual([2, expect.stringContaining(`batch ${id} cannot be resumed`)]);
+  const other = place.write('other.yaml', '');
+  const bare = await offsite(place, ['resume', '--config', other]);
+  expect([bare.exitCode, bare.stderr]).toEqual([
+    2,
+    expect.stringContaining(`batch ${id} cannot be resumed with ${other}:`),
+  ]);
   expect(bare.stderr).toMatch(/told/);
   expect(bare.stderr).toMatch(/judge/);
+  expect(bare.stderr).toMatch(/None of its trials started now; 0 had finished before\./);
+  expect(bare.stderr).toContain(`Beside its suite is ${place.folder}/project/offsite.yaml.`);
+  expect(bare.stderr).toContain(`offsite data abandon ${id}`);
 
   const configured = ['--config', `${place.folder}/project/offsite.yaml`];
   const keyless = await offsite(place, ['resume', ...configured]);
@@ -74,6 +83,23 @@ test('without what a batch was planned with resuming says what is missing and be
     0,
     [expect.objectContaining({ batchId: id, passed: 1, void: 0 })],
   ]);
+});
+
+test('from any folder a batch is resumed with the configuration beside its suite, and where that is gone what was looked at is named', async () => {
+  using place = openPlace();
+  const suite = join(place.folder, 'project', 'suite.yaml');
+  await started(place, []);
+  await started(place, []);
+  const resumed = await offsite(place, ['resume']);
+  expect(resumed.exitCode, resumed.stderr).toBe(0);
+
+  const id = await started(place, []);
+  rmSync(dirname(suite), { recursive: true });
+  const gone = await offsite(place, ['resume', id]);
+  expect(gone.exitCode).toBe(2);
+  expect(gone.stderr).toContain(`batch ${id} cannot be resumed without a configuration:`);
+  expect(gone.stderr).toContain(`Its suite ${suite} is not there any more. No offsite.yaml is in`);
+  expect(gone.stderr).toContain(`${dirname(suite)}, ${place.folder}, ${place.folder}/.config/offsite.`);
 });
 
 test('recorded and live answers never mix in a batch, and a model that has moved is told', async () => {

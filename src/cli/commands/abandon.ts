@@ -3,13 +3,14 @@ import { type Abandoned, type AbandonParts, abandon, abandonCanceled } from '../
 import { ServiceClaims } from '../../agent/claims.ts';
 import { syncRun } from '../../agent/daemon/found-run.ts';
 import { deliverLeftovers } from '../../agent/delivery.ts';
-import { type CanceledHere, canceledHere, chosenToAbandon, nameOf } from '../../api/resume.ts';
+import { type CanceledHere, canceledHere, chosenToAbandon, nameOf, suiteToResume } from '../../api/resume.ts';
 import { batchesNamed, serviceBatches } from '../../api/service-batches.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { ListedRun } from '../../client/pages/page-reader.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import { isDataFolder, requireDataFolder } from '../../ledger/data-folder.ts';
 import { fittingBatches, fittingRuns } from '../../ledger/find.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
@@ -41,7 +42,8 @@ interface Parts extends AbandonParts {
 }
 
 async function abandonBatch(reference: string, options: AbandonOptions): Promise<number> {
-  await using context = CommandContext.open(options);
+  const suiteOf = (ledger: Ledger) => suiteToResume(ledger, reference);
+  await using context = await CommandContext.openFor(options, suiteOf);
   const { clock, out, config } = context;
   const { signal } = context.interruption({ doing: () => 'stopping; what has not ended stays open' });
   if (!isDataFolder(context.dataFolder)) {

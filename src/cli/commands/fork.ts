@@ -48,7 +48,8 @@ interface ForkOptions extends CommonOptions {
 
 async function fork(reference: string, options: ForkOptions): Promise<number> {
   const { at, model, harness, profile, report } = options;
-  await using context = CommandContext.open(options, { isLocal: report !== true });
+  const suiteOf = ({ records }: Ledger) => findTarget(records, reference).batch.file;
+  await using context = await CommandContext.openFor(options, suiteOf, { isLocal: report !== true });
   const { err, env, clock } = context;
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;

@@ -80,7 +80,10 @@ async function regrade(what: string | undefined, options: RegradeOptions): Promi
       hint: 'Remove --suite or --planned.',
     });
   }
-  await using context = await openedContext(what, options);
+  await using context =
+    suiteFile === undefined
+      ? await CommandContext.openFor(options, ({ records }) => findTarget(records, what).batch.file)
+      : CommandContext.open(options, { suite: suiteFile });
   const { config, env, clock, runners, host, redact, out, err } = context;
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
@@ -142,18 +145,6 @@ async function regrade(what: string | undefined, options: RegradeOptions): Promi
     writeText(options.junit, junitXml(regradeJunit(regraded), redact));
   }
   return exitCodeOf(regraded, options);
-}
-
-/** Opens the context with the configuration beside the suite that says how to grade, as a run of it does. */
-async function openedContext(what: string | undefined, options: RegradeOptions): Promise<CommandContext> {
-  if (options.suite !== undefined) return CommandContext.open(options, { suite: options.suite });
-  await using context = CommandContext.open(options);
-  const { batch } = findTarget(context.ledger().records, what);
-  const { dataFolder } = context;
-  return CommandContext.open(
-    { ...options, dataFolder },
-    batch.file === undefined ? {} : { suite: batch.file },
-  );
 }
 
 /** The finished trials of a batch, a run or a trial. Throws `CASE_UNKNOWN`. */

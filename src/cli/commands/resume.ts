@@ -5,7 +5,14 @@ import { reconcileEarlier } from '../../agent/reconcile.ts';
 import type { Resumable } from '../../agent/resume-batch.ts';
 import { planOfAny, resumeAny } from '../../agent/run-set.ts';
 import { type NotCompared, type OlderSide, olderSideIfAny } from '../../api/compare-to.ts';
-import { canceledHere, chosenToResume, nameOf, requirePlanned } from '../../api/resume.ts';
+import {
+  canceledHere,
+  chosenToResume,
+  nameOf,
+  requirePlanned,
+  storedOf,
+  suiteToResume,
+} from '../../api/resume.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -53,7 +60,8 @@ interface ResumeOptions extends CommonOptions, Omit<ResultOptions, keyof CommonO
 
 async function resumeBatches(id: string | undefined, options: ResumeOptions): Promise<number> {
   refuseBadResults(options);
-  await using context = CommandContext.open(options, { creates: id === undefined });
+  const suiteOf = (ledger: Ledger) => suiteToResume(ledger, id);
+  await using context = await CommandContext.openFor(options, suiteOf, { creates: id === undefined });
   const { dataFolder, env, clock, redact, out, err, runners } = context;
   using progress = await openProgress({ err, env, clock, plain: options.json === true });
   context.note = progress.note;
@@ -86,7 +94,13 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   await using revisions = new ConfigRevisions(revision);
   // Check all batches before the first one starts: trials without their model are void, even after retries.
   const check = (what: Resumable) =>
-    requirePlanned(nameOf(what), planOfAny(what, ledger), runners, revision, progress.note);
+    requirePlanned(
+      { what, finished: finishedIn(what, ledger).length },
+      planOfAny(what, ledger),
+      runners,
+      revision,
+      progress.note,
+    );
   const wanted = await passingCheck(others, check, progress.note);
   const older = await olderSidesOf(wanted, options, context, signal);
   const printing = { context, workshop, progress, options, signal };
@@ -219,8 +233,7 @@ async function olderSidesOf(
 
 /** `, of evals/suite.yaml at commit 1f2e3d4, begun 3 h ago`: the job may be of another suite or commit. */
 function originOf(what: Resumable, now: number): Printable {
-  const { suite, file = suite } =
-    what.kind === 'set' ? what.set : what.kind === 'batch' ? what.batch : what.start;
+  const { suite, file = suite } = storedOf(what);
   const commit = what.kind === 'batch' ? what.batch.commit : undefined;
   const at =
     what.kind === 'set'
