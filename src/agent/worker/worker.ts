@@ -55,23 +55,18 @@ export class Worker implements AsyncDisposable {
       resolve();
       parts.changed?.();
     };
-    const gate = new Gate({ ...parts, changed });
-    const observe = (event: CircuitEvent) => {
-      parts.observe(event);
-      // What is down here may work for another agent.
-      if (event.kind === 'waiting') trialClaims.giveBackWaiting();
-      changed();
-    };
     const all = enginesOf(parts);
-    const check = new MachineCheck(parts);
     const several = areSeveral(parts);
-    const engines = new Engines({ ...parts, engines: all, areSeveral: several, check, observe });
-    this.#joining = parts.lateEngines?.onJoin((engine) => {
-      engines.join(engine);
-      // The new engine may be able to run what no other engine can.
-      check.forget();
-      waiting.clear();
-      this.concurrency += revisions.current.trialsOn?.(engine) ?? 0;
+    const waiting = new WaitingRuns(clock);
+    const elsewhere = new TrialsElsewhere(clock);
+    const check = new MachineCheck(parts);
+    const gate = new Gate({ ...parts, changed });
+    const engines = new Engines({
+      ...parts,
+      engines: all,
+      areSeveral: several,
+      check,
+      observe: (event) => this.#observeCircuit(event),
     });
     const flight = new Flight((model) => engines.isModelOpen(model));
     const admission = new Admission({
@@ -83,32 +78,27 @@ export class Worker implements AsyncDisposable {
         await requireRoomForResults(ledger.dataFolder);
         await requireEngineRoom(enginesOf(parts));
       },
-      onWait: () => void trialClaims.claimNext(),
+      onWait: () => void this.#parts.trialClaims.claimNext(),
     });
     const trialClaims = new TrialClaims({ flight, gate, admission, claims: parts.claims ?? noClaims });
     const batches = new BatchContexts({
       ...parts,
       buildPermits: admission.builds,
-      onBuild: (run) => {
+      onBuild(run) {
         flight.markBuilding(run);
         changed();
       },
       observeBuild: (build) => this.#observeBuild(build),
       hasMore: (batch) => ledger.queue.count({ ...scope, batch }) > 0,
     });
-    const waiting = new WaitingRuns(clock);
-    const elsewhere = new TrialsElsewhere(clock);
-    const shared = {
-      gate,
-      engines,
-      flight,
-      trialClaims,
-      admission,
-      batches,
-      check,
-      waiting,
-      elsewhere,
-    };
+    this.#joining = parts.lateEngines?.onJoin((engine) => {
+      engines.join(engine);
+      // The new engine may be able to run what no other engine can.
+      check.forget();
+      waiting.clear();
+      this.concurrency += revisions.current.trialsOn?.(engine) ?? 0;
+    });
+    const shared = { gate, engines, flight, trialClaims, admission, batches, check, waiting, elsewhere };
     this.#parts = { ...parts, ...shared, changed };
   }
 
@@ -334,6 +324,14 @@ export class Worker implements AsyncDisposable {
     const { flight, waiting, elsewhere } = this.#parts;
     const { trials, runs, variants } = flight.leftOut();
     return { trials: [...trials, ...elsewhere.keys()], runs: [...runs, ...waiting.keys()], variants };
+  }
+
+  #observeCircuit(event: CircuitEvent): void {
+    const { observe, trialClaims, changed } = this.#parts;
+    observe(event);
+    // What is down here may work for another agent.
+    if (event.kind === 'waiting') trialClaims.giveBackWaiting();
+    changed();
   }
 
   #observeBuild(build: BuildEvent): void {
