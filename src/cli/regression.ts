@@ -78,11 +78,12 @@ export function notComparedLine(whyNot: string, gates: RegressionGates): Printab
 
 /** The tables of a comparison are not in the summary of a step, nor in the log of a command with --json. */
 function ratesLine({ comparisons }: ComparedBatches, before: string): Printable {
+  // Two lone variants are compared whatever their names: the rate of another one is no trend of this one.
   const rates = comparisons.map(
     ({ a, b }) =>
-      text`${b.variant} ${ours(percent(a.passRate?.rate))}, now ${ours(percent(b.passRate?.rate))}`,
+      text`${b.variant} ${ours(percent(b.passRate?.rate))}, ${a.variant} in ${before} ${ours(percent(a.passRate?.rate))}`,
   );
-  return text`pass rates in ${before}: ${joined(rates, '; ')}`;
+  return text`pass rates: ${joined(rates, '; ')}`;
 }
 
 function regressionLine(compared: ComparedBatches, before: string, hasCaseGate: boolean): Printable {
@@ -148,7 +149,9 @@ function redefinedIn({ comparisons }: ComparedBatches): string[] {
 }
 
 function worseIn({ comparisons }: ComparedBatches): string[] {
-  return comparisons.filter(({ difference }) => difference.finding === 'worse').map(({ b }) => b.variant);
+  return comparisons
+    .filter(({ difference }) => difference.finding === 'worse')
+    .map(({ a, b }) => (a.variant === b.variant ? b.variant : `${b.variant} (there ${a.variant})`));
 }
 
 /** The cases of which all scored trials passed before, and none passes now. */

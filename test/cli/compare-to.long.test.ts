@@ -237,9 +237,12 @@ describe('a suite of few cases', () => {
       variants: [{ name: 'real', model: 'none', harness: 'command', profile: 'worker' }],
       cases: [{ id: 'a', prepare: 'true', verify: 'test -f done' }],
     });
-    const { stderr } = await offsite(own, ['run', real, '--compare-to', 'last', '--json']);
+    const gate = ['--compare-to', 'last', '--fail-on-regression'];
+    const { stderr } = await offsite(own, ['run', real, '--json', ...gate]);
     expect(stderr).toContain(`not compared with ${voided.batchId}, which is newer: it has no verdict\n`);
     expect(stderr).toContain(`compared with ${before.batchId}: its variant worker with real here\n`);
+    // It is no trend of one variant.
+    expect(stderr).toContain(`\npass rates: real 0 %, worker in ${before.batchId} 100 %\n`);
     const resumed = await offsite(own, ['resume', 'evals/suite.yaml']);
     expect(resumed.stderr).toContain('Name a batch, not a file of a suite.');
   });
@@ -259,7 +262,7 @@ describe('a suite of few cases', () => {
       stderr.split('service: ')[1],
     ]) {
       expect(log).toContain('fails for worker only if about 4 of 4 cases fall to 0 %');
-      expect(log).toMatch(/pass rates in batch_\S+: worker 100 %, now 100 %/);
+      expect(log).toMatch(/pass rates: worker 100 %, worker in batch_\S+ 100 %/);
     }
     expect(stderr.split('service: ')[0]).toMatch(
       /^--fail-on-regression fails for worker only if about 4 of 4 cases fall to 0 %: compared with batch_/m,

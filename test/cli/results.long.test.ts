@@ -64,6 +64,18 @@ test('of several batches, resume compares each and reports each in files of its 
   const others = await stopped('another', 'SIGTERM');
 
   const files = ['--junit', 'resumed.xml', '--html', 'resumed.html'];
+  const again = start(place, ['resume', ...files], { env: { SLOW: '600' } });
+  await again.printed(/resuming batch/);
+  again.kill('SIGTERM');
+  const { stdout, stderr } = await again.ended;
+  const ends = stdout.split('\n').filter((line) => line.includes('interrupted by SIGTERM'));
+  expect(ends.toSorted()).toEqual(
+    [killed, canceled, others]
+      .map((batch) => `${batch}: interrupted by SIGTERM: 0 trials finished, 1 left`)
+      .toSorted(),
+  );
+  expect(stderr.match(/^resumed-2\.xml: batch_\S+$/gm), stderr).toHaveLength(1);
+
   const gate = ['--compare-to', batchId, '--fail-on-case-regression'];
   const resumed = await offsite(place, ['resume', ...files, ...gate], { env });
   for (const batch of [killed, canceled])

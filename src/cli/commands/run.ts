@@ -10,13 +10,13 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import { unsoundText } from '../../check/kept-checks.ts';
 import { limits } from '../../contract/definition.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
-import { embeddedService } from '../../ledger/platform.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { percent, plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { rate, wholeNumber, withAllowOutside, withService } from '../options.ts';
+import { keptText } from '../output/kept.ts';
 import { openProgress } from '../output/progress.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
 import { mergedSummary } from '../output/summary.ts';
@@ -149,10 +149,7 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
     finished = await ready.work(observe);
   } catch (error) {
     const kept = ledger.outbox.pending().filter((report) => report.service === service).length;
-    // The embedded service is in the data folder, too.
-    const left =
-      service === embeddedService ? '' : ` ${kept === 1 ? 'waits' : 'wait'} to be reported to ${service}`;
-    const waiting = kept > 0 ? `${plural(kept, 'result')} kept in ${dataFolder}${left}; ` : '';
+    const waiting = kept > 0 ? `${keptText(kept, dataFolder, service)}; ` : '';
     if (!options.dryRun && (kept > 0 || resumable(ledger, service).length > 0))
       progress.note(`${waiting}\`offsite resume\` continues what is not finished`);
     progress[Symbol.dispose]();

@@ -4,6 +4,7 @@ import { markdownCell } from '../../text/markdown.ts';
 import { type Content, type Output, plainText } from '../../text/output.ts';
 import { type Annotation, lines, type Printable, type Redact, stack, text } from '../../text/printable.ts';
 import { cost, duration, percent, plural } from '../../text/quantities.ts';
+import { keptText } from './kept.ts';
 import { type BatchSummary, type RunSummary, sumsOfVariants } from './summary.ts';
 import { replayedLines, timeOf } from './summary-table.ts';
 
@@ -85,7 +86,7 @@ function markdown({ summary, concluded }: ConcludedBatch, redact: Redact): strin
   const unreported =
     summary.unreported > 0
       ? [
-          `${plural(summary.unreported, 'result')} kept on the runner wait to be delivered: \`offsite resume\` delivers them.`,
+          `${keptText(summary.unreported, 'the data folder of the runner', summary.service, cell(summary.service))}: \`offsite resume\` continues.`,
           '',
         ]
       : [];

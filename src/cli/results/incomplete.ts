@@ -41,7 +41,9 @@ export function saveWhenInterrupted(unfinished: Unfinished, signal: AbortSignal)
   const save = (reason: unknown) => {
     if (options.junit === undefined && options.ctrf === undefined) return;
     const summaries = summariesOf(unfinished, reason);
-    if (summaries.length > 0) writeReports(summaries, options, context);
+    // They are written again, and named, once the command has ended.
+    const silent = { redact: context.redact, clock: context.clock, note: () => undefined };
+    if (summaries.length > 0) writeReports(summaries, options, silent);
   };
   const onAbort = () => {
     try {
@@ -64,7 +66,7 @@ export async function printIncompleteResults(unfinished: Unfinished, thrown: unk
     const summaries = summariesOf(unfinished, thrown);
     if (summaries.length === 0) return;
     if (options.json) context.out.json(isList ? summaries : summaries[0]);
-    else for (const summary of summaries) printSummary(summary, context.out);
+    else for (const summary of summaries) printSummary(summary, context.out, summaries.length > 1);
     if (older) progress.note(notComparedText(older));
     writeReports(summaries, options, context);
     // The first signal was for the trials; a second one ends the process at once.
@@ -83,10 +85,11 @@ function summariesOf(unfinished: Unfinished, thrown: unknown): AnySummary[] {
   return [...finished(), ...begun];
 }
 
-function printSummary(summary: AnySummary, out: PrintParts['context']['out']): void {
+function printSummary(summary: AnySummary, out: PrintParts['context']['out'], isOneOfSeveral: boolean): void {
   const finished = summary.passed + summary.failed + summary.void;
   const results = finished > 0 ? [summaryTable(summary)] : [];
-  out.print(text`\n${stack([...results, incompleteLine(summary)])}\n`);
+  const which = isOneOfSeveral ? text`${summary.batchId}: ` : '';
+  out.print(text`\n${stack([...results, text`${which}${incompleteLine(summary)}`])}\n`);
 }
 
 /** Trials that are missing would look like a difference, so the results so far are not compared. */

@@ -136,6 +136,20 @@ describe('in GitHub Actions', () => {
     expect(known.map(({ kind }) => kind)).toEqual(['notice', 'warning']);
   });
 
+  test.each([
+    ['embedded', '2 results kept in the data folder of the runner: `offsite resume` continues.'],
+    ['http://h', '2 results kept in the data folder of the runner wait to be reported to <code>http'],
+  ])('with the service %s the step summary says where results are that it does not show', (service, said) => {
+    const folder = mkdtempSync(join(tmpdir(), 'offsite-github-'));
+    const summaryFile = join(folder, 'summary.md');
+    const output = new Output({ write: () => undefined });
+    const means = { output, warn: () => undefined, redact: (plain: string) => plain };
+    const summary = { ...batch([trial(0, {})]), service, unreported: 2 };
+    writeGithubResults({ summaryFile }, { summary, concluded: [] }, means);
+    expect(readFileSync(summaryFile, 'utf8')).toContain(said);
+    rmSync(folder, { recursive: true });
+  });
+
   test('the step summary is added to what is there, and one that cannot be written is only said', () => {
     const folder = mkdtempSync(join(tmpdir(), 'offsite-github-'));
     try {
