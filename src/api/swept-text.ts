@@ -9,7 +9,8 @@ export function sweptText(removed: readonly OwnedObject[], on: string): string |
     removed.filter(({ kind }) => (kind !== 'image') === isLeft),
   );
   const parts = [
-    ...(left?.length ? [`${countsOf(left)} ${ofEnded}`] : []),
+    // An engine has no data folder: who removes them may have run nothing.
+    ...(left?.length ? [`${countsOf(left)}, of this or another data folder, ${ofEnded}`] : []),
     ...(replaced?.length ? [`${plural(replaced.length, 'snapshot')} that newer ones replaced`] : []),
   ];
   return parts.length === 0 ? undefined : `removed from ${on}: ${parts.join(', and ')}`;

@@ -171,6 +171,7 @@ function syntaxProblem(text: string, document: Document, broken: YAMLError): Yam
     return { offset, message: `${said.startsWith('Flow map') ? '{' : '['} is not closed before this line` };
   const own = said
     .replace(/^Nested mappings are not allowed in compact mappings$/, nested)
+    .replace(/^Sequence item without - indicator$/, '$& (check the indentation)')
     .replace(/^Tabs are not allowed as indentation$/, 'a tab cannot indent a line: use spaces');
   return { offset, message: own };
 }

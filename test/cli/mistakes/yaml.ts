@@ -11,6 +11,19 @@ export const inYaml: readonly Mistake[] = [
     printed: ['suite.yaml:2:1: a tab cannot indent a line: use spaces'],
   },
   {
+    mistake: 'a key of a list item that begins one space too far left',
+    files: {
+      'suite.yaml': `suite:
+  id: s
+  prompt: p
+cases:
+  - id: a
+   verify: "true"
+`,
+    },
+    printed: ['suite.yaml:6:1: Sequence item without - indicator (check the indentation)'],
+  },
+  {
     mistake: 'braces without quotes',
     files: changed('suite.yaml', '"Do it."', '{{task}}'),
     printed: ['suite.yaml:1:25: quote a text that begins with braces: "{{task}}"'],
