@@ -249,7 +249,7 @@ function expectationOf(issue: z.core.$ZodIssue): string {
     return `expected ${issue.values.map(String).join(', ')}`.replace(/, ([^,]*)$/, ' or $1');
   if (issue.code === 'invalid_format')
     return issue.format === 'url'
-      ? 'expected a URL, such as https://api.example/v1'
+      ? 'expected a URL that begins with https:// or http://'
       : 'is not in the expected form';
   return expectation(issue);
 }

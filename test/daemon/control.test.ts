@@ -134,7 +134,7 @@ test('a run that is canceled ends, is not run again, and frees its place', async
   const again = await at.command('daemon', 'cancel', run);
   expect(again).toMatchObject({ exitCode: 2 });
   expect(again.stderr).toContain('no open trial');
-  expect((await at.command('daemon', 'cancel', 'batch_x')).stderr).toContain('run or suite batch_x');
+  expect((await at.command('daemon', 'cancel', 'batch_x')).stderr).toContain('a batch or run batch_x');
 });
 
 test('a queued run is canceled by its id, which the status lists', async () => {
@@ -171,14 +171,14 @@ describe('a batch of a daemon that works', () => {
     const back = await at.command('resume', batch);
     expect(back).toMatchObject({ exitCode: 0, stdout: '' });
     expect(back.stderr).toContain(
-      `batch ${batch}: the daemon of this data folder continues it, 4 trials queued, 0 running\n`,
+      `batch ${batch}: the daemon of this data folder has it and is paused: \`offsite daemon resume\` lets it continue, 4 trials queued, 0 running\n`,
     );
     expect(back.stderr).not.toMatch(/resuming|another process/);
     await at.once((status) => status.queued === 4);
     const short = await at.command('daemon', 'cancel', batch.slice(0, 12));
     expect(short.stdout, short.stderr).toContain(`canceled 4 trials of batch ${batch} here`);
     const one = await at.command('resume', runs[0] ?? '');
-    expect(one.stderr).toContain('continues it, 2 trials queued');
+    expect(one.stderr).toContain('lets it continue, 2 trials queued');
     await at.once((status) => status.queued === 2);
 
     const ended = await at.command('data', 'abandon', batch);

@@ -29,7 +29,7 @@ export function namedRuns(ledger: Ledger, service: string, name: string): NamedR
     if (one)
       return `${name} means ${[one, ...others].map(({ kind, id }) => `${kind} ${id}`).join(', ')}: name one`;
   }
-  return `this daemon has no open trial of a batch, run or suite ${name}: \`offsite daemon status\` lists them`;
+  return `this daemon has no open trial of a batch or run ${name}, or of a suite with this name: \`offsite daemon status\` lists them`;
 }
 
 function bare(id: string): string {

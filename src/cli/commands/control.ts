@@ -35,7 +35,10 @@ export function drainCommand() {
 export function cancelCommand() {
   return withConfigAndData(new Command('cancel'))
     .description("remove the trials of a batch or run from this daemon's queue, and end those that run")
-    .argument('<batch>', 'an id of a batch or of a run, its beginning, or the suite of one open batch')
+    .argument(
+      '<batch>',
+      'an id of a batch or of a run, its beginning, or the name of the suite of one open batch',
+    )
     .action((name, options) => sendCommand(options, `/cancel/${encodeURIComponent(name)}`));
 }
 

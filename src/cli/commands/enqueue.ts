@@ -1,11 +1,10 @@
 import { Command } from '@commander-js/extra-typings';
-import type { DaemonStatus } from '../../agent/daemon/status.ts';
 import { writeTicket } from '../../agent/daemon/ticket.ts';
 import { sourcesOf, suiteOptions } from '../../api/plan-suite.ts';
 import { ciRun } from '../../api/types.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
 import { CommandContext } from '../context.ts';
-import { askDaemon, daemonListens } from '../daemon/ask-daemon.ts';
+import { daemonListens, daemonMode } from '../daemon/ask-daemon.ts';
 import { withAllowOutside, withConfigAndData } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
 
@@ -31,9 +30,7 @@ export function enqueueCommand() {
 
 /** What happens to the suite while a daemon runs: one that ends takes up nothing more. */
 async function nextStep(dataFolder: string): Promise<string> {
-  const asked = askDaemon(dataFolder, 'GET', '/status') as Promise<Pick<DaemonStatus, 'mode'>>;
-  // The suite is queued, whatever the daemon says.
-  const { mode } = await asked.catch(() => ({ mode: 'working' }));
+  const mode = await daemonMode(dataFolder);
   if (mode === 'paused') return 'the daemon is paused: `offsite daemon resume` lets it start the trials';
   if (mode === 'working') return "`offsite daemon status` shows the daemon's progress";
   return `the daemon is ${mode} and takes up nothing more: the next one runs the suite`;

@@ -23,7 +23,7 @@ import { commitText } from '../../record/suite-commit.ts';
 import { lines, ours, type Printable, text } from '../../text/printable.ts';
 import { duration, plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
-import { daemonListens } from '../daemon/ask-daemon.ts';
+import { daemonListens, daemonMode } from '../daemon/ask-daemon.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { wholeNumber, withService } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
@@ -166,11 +166,15 @@ async function othersThanDaemons(
   const ledger = context.ledger();
   const isDaemons = (what: Resumable) => lockOf(what) === daemonLock && !isFree(what, ledger);
   if (!chosen.some(isDaemons) || !(await daemonListens(context.dataFolder))) return [...chosen];
+  const isPaused = (await daemonMode(context.dataFolder)) === 'paused';
+  const continues = isPaused
+    ? 'the daemon of this data folder has it and is paused: `offsite daemon resume` lets it continue'
+    : 'the daemon of this data folder continues it';
   for (const what of chosen.filter(isDaemons)) {
     const open = batchesOf(what, ledger).flatMap(({ key }) => ledger.queue.ofBatch(key));
     const count = (wanted: string) => open.filter(({ state }) => state === wanted).length;
     const trials = `${plural(count('queued'), 'trial')} queued, ${count('running')} running`;
-    note(text`${nameOf(what)}: the daemon of this data folder continues it, ${ours(trials)}`);
+    note(text`${nameOf(what)}: ${ours(continues)}, ${ours(trials)}`);
   }
   return chosen.filter((what) => !isDaemons(what));
 }

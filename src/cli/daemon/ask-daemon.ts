@@ -3,6 +3,7 @@ import { statSync } from 'node:fs';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { controlSocketOf, type SocketOwner } from '../../agent/daemon/control-socket-path.ts';
+import type { DaemonStatus } from '../../agent/daemon/status.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { parseForeignJson } from '../../base/parse-json.ts';
 
@@ -28,6 +29,13 @@ export async function askDaemon(
     code: 'DAEMON_REFUSED',
     kind: 'input',
   });
+}
+
+/** The mode of a data folder's daemon; `working` if it does not say. */
+export async function daemonMode(dataFolder: string): Promise<DaemonStatus['mode']> {
+  const asked = askDaemon(dataFolder, 'GET', '/status') as Promise<Pick<DaemonStatus, 'mode'>>;
+  const { mode } = await asked.catch(() => ({ mode: 'working' as const }));
+  return mode;
 }
 
 /** Whether a data folder's daemon listens: a killed one leaves its socket. */

@@ -114,7 +114,12 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   const end = await daemon.run({ once: options.once === true });
   await systemd.notify('STOPPING=1');
   const missing = options.once ? notDone(end) : [];
-  const why = missing.length === 0 ? '' : `: ${missing.join(', ')}`;
+  const left =
+    end.unreported > 0
+      ? [`${plural(end.unreported, 'result')} not reported: the next start reports them`]
+      : [];
+  const said = options.once ? missing : left;
+  const why = said.length === 0 ? '' : `: ${said.join(', ')}`;
   log.info(end, `the daemon has ended${why}`);
   if (crashed) return exitCodes.infrastructure;
   if (interrupted) return exitCodes.interrupted;

@@ -63,7 +63,7 @@ export const inConfigurations: readonly Mistake[] = [
   {
     mistake: 'an address without its protocol',
     files: changed('offsite.yaml', 'scripted: script.yaml', 'wire: openai-chat, baseUrl: "127.0.0.1:9/v1"'),
-    printed: ['offsite.yaml:2:27: models.m.baseUrl: expected a URL, such as https://api.example/v1'],
+    printed: ['offsite.yaml:2:27: models.m.baseUrl: expected a URL that begins with https:// or http://'],
   },
   {
     mistake: 'memory without a unit',
