@@ -74,9 +74,10 @@ type Found = [name: string, content: Buffer | string | undefined, parts?: Answer
 export function answersOfSuite(cases: readonly PlannedCase[]): Answer[] {
   if (cases.length < 2) return [];
   const all = new Map<string, Answer>();
-  // That of another case may be a test of the project that this case is about, too.
+  // That of another case may be a test of the project that this case is about, too. Only whole files count: a
+  // later commit of a project has the lines of earlier fixes and their tests.
   for (const { request, local } of cases)
-    for (const { name, ...answer } of local.answers ?? [])
+    for (const { name, parts: _, ...answer } of local.answers ?? [])
       if (!answer.ofSuite && name !== verifyName && !all.has(answer.sha256))
         all.set(answer.sha256, { ...answer, name: `${name} of case ${request.id}`, ofSuite: true });
   return [...all.values()].slice(0, visibleAnswers.count.answers);

@@ -192,6 +192,32 @@ describe('an agent must not find what grades or solves its case', () => {
     expect(states[1].cause).toContain('could read the solution of case one at /workspace/old');
   });
 
+  test('a case of a later commit may have the fix of an earlier case in its files', async () => {
+    const added = [
+      "  if (!Array.isArray(items)) throw new TypeError('no list: ' + typeof items);",
+      '  if (items.length === 0) return undefined;',
+      '  const index = Math.max(0, items.length - 1);',
+      '  return items[index] ?? items.findLast((item) => item !== null);',
+    ];
+    const before = ['export function lastOf(items) {', '  return items[items.length];', '}'];
+    const after = [before[0], ...added, before[2]];
+    const hunk = [` ${before[0]}`, `-${before[1]}`, ...added.map((line) => `+${line}`), ` ${before[2]}`];
+    place.write('fix.patch', ['--- a/last.js', '+++ b/last.js', '@@ -1,3 +1,6 @@', ...hunk, ''].join('\n'));
+    const write = (lines: (string | undefined)[]) => `cat > last.js <<'END'\n${lines.join('\n')}\nEND\n`;
+    const solution = {
+      command: ['git', 'apply', '/solution/fix.patch'],
+      files: { '/solution/fix.patch': 'fix.patch' },
+    };
+    const suite = place.suite({
+      cases: [
+        { id: 'earlier', prepare: write(before), solution, verify: 'grep -q Math.max last.js' },
+        { id: 'later', prepare: write(after), solution: 'touch other', verify: 'test -f other' },
+      ],
+    });
+    const { exitCode, stdout } = await offsite(place, ['check', suite]);
+    expect(exitCode, stdout).toBe(0);
+  });
+
   test('an archive that cannot be opened there is named in the result', async () => {
     const file = String.raw`printf '7z\274\257\047\034 nothing that is read' > /app/old.7z`;
     const suite = suiteWith(`RUN ${file}\n`, { variables: { act: 'touch ran' } });
