@@ -40,6 +40,10 @@ export interface CheckOptions {
   /** How long all gradings of a case may take together, in milliseconds. Default: no limit. */
   caseTimeoutMs?: number | undefined;
   signal: AbortSignal;
+  /** Called when the first grading of a state begins. */
+  onBegin(id: string, state: CheckedState['state']): void;
+  /** Called when a state has its result. */
+  onState(id: string, checked: CheckedState): void;
   /** Called after each case. */
   onCase(checked: CheckedCase): void;
   /** Called when gradings begin, change their phase, and end. The verdict `passed` means "as expected". */
@@ -80,7 +84,13 @@ export async function checkCases(
         using time = new CaseTime(parts.clock, options.caseTimeoutMs ?? Number.POSITIVE_INFINITY, signal);
         const checked = {
           id,
-          states: await Promise.all(states.map((one) => outcomeOf(one, checking, options, time))),
+          states: await Promise.all(
+            states.map(async (one) => {
+              const state = await outcomeOf(one, checking, options, time);
+              options.onState(id, state);
+              return state;
+            }),
+          ),
           ...(mapped.length > 0 && { mappedImages: mapped }),
         };
         options.onCase(checked);
@@ -125,7 +135,7 @@ async function outcomeOf(
 async function checkState(
   { id, state, spec }: StateToCheck,
   parts: Parts,
-  { repeat, signal, observe }: CheckOptions,
+  { repeat, signal, observe, onBegin }: CheckOptions,
   time: CaseTime,
 ): Promise<CheckedState> {
   const check = async (ordinal: number): Promise<Grading> => {
@@ -133,6 +143,7 @@ async function checkState(
     let phase: PhaseName | undefined;
     try {
       const limited = time.begin();
+      onBegin(id, state);
       const result = await runTrial({ ...spec, ordinal }, parts, limited, (begun) => {
         phase = begun;
         observe({ kind: 'phase', trial, phase });

@@ -67,6 +67,8 @@ export function soundnessOf({ states }: Pick<CheckedCase, 'states'>): Soundness 
 export interface CheckedCase {
   id: string;
   states: CheckedState[];
+  /** The states without a result, if the check was stopped. */
+  unfinished?: { state: CheckedState['state']; why: string }[];
   /** The images that the configuration uses in place of those that the case names. */
   mappedImages?: TrialRecord['mappedImages'];
 }

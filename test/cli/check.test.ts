@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { eachPlace, place } from './each-place.ts';
-import { offsite } from './offsite.ts';
+import { offsite, start } from './offsite.ts';
 
 eachPlace();
 
@@ -99,6 +101,25 @@ test.each(['5', '0s', '25h', 'soon'])('%s is no time for a case', async (time) =
   const { exitCode, stderr } = await offsite(place, ['check', 'suite.yaml', '--case-timeout', time]);
   expect(exitCode).toBe(2);
   expect(stderr).toContain('expected a duration such as 90s, 10m or 2h, up to 24h.');
+});
+
+test('a check that is stopped writes what it has found, and what has no result', async () => {
+  const quick = { id: 'quick', solution: 'touch done', verify: 'test -e done' };
+  const suite = place.suite({ cases: [quick, { ...quick, id: 'slow', verify: 'sleep 600' }] });
+  const junit = join(place.folder, 'check.xml');
+  const running = start(place, ['check', suite, '-c', '1', '--junit', junit]);
+  await running.printed(/quick: ok/);
+  running.kill('SIGTERM');
+  const { exitCode, stderr } = await running.ended;
+  expect(exitCode, stderr).toBe(130);
+  const xml = readFileSync(junit, 'utf8');
+  expect(xml).toContain('<testsuite name="quick" tests="2" failures="0" errors="0" skipped="0">');
+  expect(xml).toContain('<testsuite name="slow" tests="2" failures="0" errors="0" skipped="2">');
+  const skipped = [...xml.matchAll(/name="(\w+)">\s*<skipped message="([^"]*)"\/>/g)];
+  expect(skipped.map(([, state, why]) => [state, why])).toEqual([
+    ['untouched', 'has no result: interrupted by SIGTERM'],
+    ['solved', 'did not begin: interrupted by SIGTERM'],
+  ]);
 });
 
 test('a file for results that cannot be written is refused before any grading', async () => {

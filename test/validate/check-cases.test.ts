@@ -70,7 +70,7 @@ async function check(
     if (event.kind === 'finished') gradings.finished++;
     onEvent(event);
   };
-  const followed = { onCase, observe };
+  const followed = { onBegin: () => undefined, onState: () => undefined, onCase, observe };
   const options = { repeat, concurrency: 2, caseTimeoutMs, signal, ...followed };
   const checked = await checkCases(plan, parts, options);
   await sandboxes.removalsEnded();

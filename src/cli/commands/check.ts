@@ -10,6 +10,7 @@ import {
   isUndecided,
   namesText,
   soundnessOf,
+  statesOf,
   summedUp,
 } from '../../check/checked-state.ts';
 import { keptChecks } from '../../check/kept-checks.ts';
@@ -28,6 +29,7 @@ import { exitCodes } from '../exit-codes.ts';
 import { duration, wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
 import { mappedLines } from '../output/summary-table.ts';
+import { endedBy, saveIfPossible, whenInterrupted } from '../results/incomplete.ts';
 import type { CommonOptions } from '../settings.ts';
 import { withTasks } from '../task-options.ts';
 import { requireWritable, writeText } from '../write-text.ts';
@@ -85,6 +87,9 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
   if (left) progress.note(left);
 
   const writeJunit = await junitWriter(options.junit, redact);
+  const soFar = new CheckedSoFar(plan);
+  const saveSoFar = (thrown: unknown) => writeJunit(soFar.cases(thrown));
+  using _saving = whenInterrupted(saveSoFar, signal, progress);
   const { sandbox } = plan.variants[0] ?? {};
   if (!sandbox) throw new Error('a suite has at least one variant');
   const observeBuild: ObserveBuild = (build) => progress.event({ kind: 'build', build });
@@ -118,9 +123,15 @@ async function check(file: string | undefined, options: CheckCommandOptions): Pr
       caseTimeoutMs: options.caseTimeout,
       signal,
       observe: progress.update,
+      onBegin: soFar.begin,
+      onState: soFar.add,
       onCase: (one) => progress.note(text`${one.id}: ${standingOf(one)}`),
     },
-  );
+  ).catch((error: unknown) => {
+    // More may have been found since the signal.
+    saveIfPossible(() => saveSoFar(error), progress);
+    throw error;
+  });
   progress[Symbol.dispose]();
   const states = checked.flatMap((one) => one.states);
   const before = states.filter((state) => state.kept).length;
@@ -164,6 +175,49 @@ function exitCodeOf(checked: readonly CheckedCase[]): number {
   const states = checked.flatMap((one) => one.states);
   if (states.some(isUndecided)) return exitCodes.infrastructure;
   return states.every(({ asExpected }) => asExpected) ? exitCodes.done : exitCodes.belowThreshold;
+}
+
+type Name = CheckedState['state'];
+
+/** Collects what a check has found so far, in case the check is stopped. */
+export class CheckedSoFar {
+  readonly #planned: { id: string; names: Name[] }[];
+  readonly #begun = new Set<string>();
+  readonly #found = new Map<string, CheckedState>();
+
+  constructor(plan: SuitePlan) {
+    this.#planned = plan.cases.map((planned) => ({
+      id: planned.request.id,
+      names: statesOf(plan, planned).map(({ state }) => state),
+    }));
+  }
+
+  readonly begin = (id: string, state: Name): void => {
+    this.#begun.add(keyOf(id, state));
+  };
+
+  readonly add = (id: string, state: CheckedState): void => {
+    this.#found.set(keyOf(id, state.state), state);
+  };
+
+  /** All planned cases. For each state without a result, `why` names what ended the command. */
+  cases(thrown: unknown): CheckedCase[] {
+    const { why } = endedBy(thrown);
+    return this.#planned.map(({ id, names }) => ({
+      id,
+      states: names.flatMap((name) => this.#found.get(keyOf(id, name)) ?? []),
+      unfinished: names
+        .filter((name) => !this.#found.has(keyOf(id, name)))
+        .map((state) => {
+          const hasBegun = this.#begun.has(keyOf(id, state));
+          return { state, why: `${hasBegun ? 'has no result' : 'did not begin'}: ${why}` };
+        }),
+    }));
+  }
+}
+
+function keyOf(id: string, state: Name): string {
+  return JSON.stringify([id, state]);
 }
 
 /**

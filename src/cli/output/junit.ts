@@ -103,7 +103,8 @@ function seconds(ms: number): string {
 
 /**
  * Checked cases as JUnit XML: a test suite for each case, a test case for each state of its workspace. A
- * state is an error if it has no verdict, although it should have one.
+ * state is an error if it has no verdict, although it should have one. It is skipped if the check was stopped
+ * before it had a result.
  */
 export function checkJunitXml(
   checked: readonly CheckedCase[],
@@ -120,17 +121,24 @@ export function checkJunitXml(
     };
     return state.verdicts.includes('void') ? { error: problem } : { failure: problem };
   };
-  const suites = checked.map(({ id, states }) => ({
+  const suites = checked.map(({ id, states, unfinished = [] }) => ({
     '@name': plain(text`${id}`),
-    '@tests': states.length,
+    '@tests': states.length + unfinished.length,
     '@failures': states.filter((state) => 'failure' in problemOf(state)).length,
     '@errors': states.filter((state) => 'error' in problemOf(state)).length,
-    '@skipped': 0,
-    testcase: states.map((state) => ({
-      '@classname': plain(text`${id}`),
-      '@name': state.state,
-      ...problemOf(state),
-    })),
+    '@skipped': unfinished.length,
+    testcase: [
+      ...states.map((state) => ({
+        '@classname': plain(text`${id}`),
+        '@name': state.state,
+        ...problemOf(state),
+      })),
+      ...unfinished.map(({ state, why }) => ({
+        '@classname': plain(text`${id}`),
+        '@name': state,
+        skipped: { '@message': plain(text`${why}`) },
+      })),
+    ],
   }));
   return xmlText({ testsuites: { '@name': 'offsite check', testsuite: suites } });
 }

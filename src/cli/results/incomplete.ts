@@ -8,6 +8,7 @@ import type { SuitePlan } from '../../suite/plan.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { Interrupted } from '../interruption.ts';
+import type { Progress } from '../output/progress.ts';
 import { storedSummary } from '../output/stored-batch.ts';
 import {
   type BatchSummary,
@@ -32,10 +33,7 @@ interface Unfinished extends Omit<PrintParts, 'signal'> {
   isList?: boolean;
 }
 
-/**
- * Writes the test reports as soon as the signal aborts: a CI system that ends a job may kill this process
- * before its sandboxes are removed. Disposing ends that.
- */
+/** Writes the test reports as soon as the signal aborts. Disposing ends that. */
 export function saveWhenInterrupted(unfinished: Unfinished, signal: AbortSignal): Disposable {
   const { options, progress, context } = unfinished;
   const save = (reason: unknown) => {
@@ -45,15 +43,7 @@ export function saveWhenInterrupted(unfinished: Unfinished, signal: AbortSignal)
     const silent = { redact: context.redact, clock: context.clock, note: () => undefined };
     if (summaries.length > 0) writeReports(summaries, options, silent);
   };
-  const onAbort = () => {
-    try {
-      save(signal.reason);
-    } catch (error) {
-      progress.note(text`cannot save the results so far: ${messageOf(error)}`);
-    }
-  };
-  signal.addEventListener('abort', onAbort, { once: true });
-  return { [Symbol.dispose]: () => signal.removeEventListener('abort', onAbort) };
+  return whenInterrupted(save, signal, progress);
 }
 
 /**
@@ -190,4 +180,29 @@ function plannedRuns(plan: SuitePlan | undefined): RunSummary[] {
       trials: [],
     })),
   );
+}
+
+/**
+ * Saves results as soon as the signal aborts: a CI system that ends a job may kill this process before its
+ * sandboxes are removed. Disposing ends that.
+ *
+ * @param save gets the signal's reason
+ */
+export function whenInterrupted(
+  save: (reason: unknown) => void,
+  signal: AbortSignal,
+  progress: Pick<Progress, 'note'>,
+): Disposable {
+  const onAbort = () => saveIfPossible(() => save(signal.reason), progress);
+  signal.addEventListener('abort', onAbort, { once: true });
+  return { [Symbol.dispose]: () => signal.removeEventListener('abort', onAbort) };
+}
+
+/** Saves the results of a command that is ending. Never throws: the first error decides the exit code. */
+export function saveIfPossible(save: () => void, { note }: Pick<Progress, 'note'>): void {
+  try {
+    save();
+  } catch (error) {
+    note(text`cannot save the results so far: ${messageOf(error)}`);
+  }
 }
