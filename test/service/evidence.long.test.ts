@@ -95,7 +95,7 @@ test('evidence that differs from what the service has marks nothing', async () =
   const contradicted = await forged((f) =>
     f.database.exec("UPDATE trials SET verdict = 'passed' WHERE verdict = 'failed'"),
   );
-  expect(contradicted.bad).toMatch(/says passed, and its record failed/);
+  expect(contradicted.bad).toMatch(/expected failed, found passed/);
   // A definition that is not there leaves nothing to compare the record with.
   const undefinedBatch = await forged((f) => f.database.exec('UPDATE batches SET plan = NULL'));
   expect(undefinedBatch.bad).toMatch(/definition/);
