@@ -7,6 +7,7 @@ import {
   type RecordedTrial,
   recordedExchange,
 } from '../gateway/replay/cassette.ts';
+import { repacked } from '../gateway/replay/cassette-lines.ts';
 import { listTrials } from '../ledger/find.ts';
 import { refuseForeign } from '../ledger/foreign-batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -95,26 +96,13 @@ function recordedTrial(
 }
 
 /** Each request repeats the conversation so far, so equal texts are kept in memory only once. */
-function shared({ context, turns, tools, options }: CanonicalRequest, intern: Map<string, string>) {
+function shared(request: CanonicalRequest, intern: Map<string, string>) {
   const one = (text: string): string => {
     const known = intern.get(text);
     if (known === undefined) intern.set(text, text);
     return known ?? text;
   };
-  return {
-    context: context.map(one),
-    turns: turns.map((turn) =>
-      turn.by === 'user'
-        ? { ...turn, said: one(turn.said), results: turn.results.map(one) }
-        : {
-            ...turn,
-            text: one(turn.text),
-            calls: turn.calls.map((call) => ({ ...call, arguments: one(call.arguments) })),
-          },
-    ),
-    tools: tools.map(({ name, definition }) => ({ name, definition: one(definition) })),
-    options: one(options),
-  };
+  return repacked(request, one);
 }
 
 /** Throws `NOT_RECORDED` if trials of a batch asked models, and no exchange was kept that can be replayed. */
