@@ -117,14 +117,14 @@ export function variantChangesText(changes: readonly ChangedPart[]): string {
 }
 
 /** Parts that people know by another name than that of the request. */
-const names: Readonly<Record<string, string>> = {
-  modelAddress: 'address or script of the model',
+const names: ReadonlyMap<string, string> = new Map([
+  ['modelAddress', 'address or script of the model'],
   // Checks and judges of a case are validations, too.
-  validator: 'validations',
-};
+  ['validator', 'validations'],
+]);
 
 function nameOf(part: string): string {
-  return names[part] ?? part;
+  return names.get(part) ?? part;
 }
 
 /** The parts whose values people know. The others are hashes. */

@@ -35,6 +35,9 @@ test('a case whose validator changed is neither fixed nor counted', () => {
   ]);
   expect(compared.rates.cases).toHaveLength(1);
   expect(fingerprintChanges([], after)).toBeUndefined();
+  // A stranger's record names its parts as it likes.
+  const odd = fingerprintChanges([of('a', { constructor: '1' })], [of('a', { constructor: '2' })]);
+  expect(odd?.cases).toEqual({ a: ['constructor'] });
   // Two definitions on one side are two things, even if the other side has one of them.
   const twice = [...before, of('b', { prompt: '2' })];
   expect(fingerprintChanges(twice, after)?.cases).toMatchObject({ b: ['prompt'] });
