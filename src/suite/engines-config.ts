@@ -9,7 +9,7 @@ const Name = z
 const addresses = 'ssh://user@host, tcp://host:2376 or unix:///path';
 
 /** An address as `engine/connection/connect.ts` takes it. */
-const form = /^(?:unix|npipe):\/\/.|^(?:ssh|tcp|https?):\/\/[^/]/;
+const form = /^unix:\/\/.|^(?:ssh|tcp|https?):\/\/[^/]/;
 
 export const EngineAddress = z.string().regex(form, `expected an address: ${addresses}`);
 
@@ -91,7 +91,7 @@ export function configuredEngines({ engines = [], labels }: EngineSettings): Con
 
 /** `gpu-1` for `ssh://me@gpu-1`, `podman` for `unix:///run/podman/podman.sock`. */
 function nameOf(host: string): string {
-  const path = /^(?:unix|npipe):\/\/(.+)$/.exec(host)?.[1];
+  const path = /^unix:\/\/(.+)$/.exec(host)?.[1];
   if (path !== undefined) return basename(path, '.sock');
   const url = URL.canParse(host) ? new URL(host) : undefined;
   return url?.hostname || host;

@@ -19,6 +19,7 @@ test('engines are called by the host or the socket of their addresses, unless th
 
 test.each([
   ['engines: [local, ftp://gpu-1]', '1:18: engines[1]: expected local, ssh://'],
+  ['engines: ["npipe:////./pipe/docker_engine"]', '1:11: engines[0]: expected local, ssh://'],
   ['engines: [gpu-1]', '1:11: engines[0]: expected local, ssh://'],
   ['engines: [3]', '1:11: engines[0]: expected an address or {name, host, labels, …}'],
   [
