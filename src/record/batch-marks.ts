@@ -93,10 +93,11 @@ function auditedText(audited: Audited): string {
   return `audited: ${counts.join(', ')}`;
 }
 
-/** `3 graded again: 20 % → 30 %`: the pass rate of the whole batch before and after. */
+/** `3 graded again: 20 % → 30 % in the batch`: its pass rate before and after, whatever variant is looked at. */
 function regradedText({ passed, failed }: BatchFacts, { trials, was, now }: Regraded): string {
   const after = { passed: passed - was.passed + now.passed, failed: failed - was.failed + now.failed };
-  return `${trials} graded again: ${rate({ passed, failed })} → ${rate(after)}`;
+  const [before, last] = [rate({ passed, failed }), rate(after)];
+  return `${trials} graded again: ${before === last ? `still ${last}` : `${before} → ${last}`} in the batch`;
 }
 
 function rate({ passed, failed }: { passed: number; failed: number }): string {

@@ -86,7 +86,7 @@ describe('two batches of one suite', () => {
   test('what was graded again says so wherever the batch is shown', async () => {
     suite(loose);
     await offsite(place, ['trial', 'regrade', first]);
-    const mark = '2 graded again: 50 % → 100 %';
+    const mark = '2 graded again: 50 % → 100 % in the batch';
     expect((await marks())[first]).toEqual([mark]);
     expect((await offsite(place, ['data', 'batches'])).stdout).toContain(mark);
     expect((await offsite(place, ['show', first])).stdout).toContain(mark);

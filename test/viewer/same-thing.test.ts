@@ -36,13 +36,13 @@ test('the headline of a comparison says what else differs', async () => {
   await finding.waitFor();
   expect(await finding.textContent()).toContain('ask or check something else: 1 case.');
   expect(await finding.textContent()).toContain('B also has another harness (codex 1 → codex 2), profile.');
-  expect(await page.locator('.sides').textContent()).toContain('1 graded again: 50 % → 75 %');
+  expect(await page.locator('.sides').textContent()).toContain('1 graded again: 50 % → 75 % in the batch');
   expect(await page.getByRole('row', { name: 'redefined' }).textContent()).toContain('greet verify');
   opened.calm();
 });
 
 test.each(['/', 'batch'])('a batch that was graded again is marked at %s', async (at) => {
   const page = await opened.open(at === 'batch' ? `/batch/${keys[0]}` : at);
-  await page.getByText('1 graded again: 50 % → 75 %').waitFor();
+  await page.getByText('1 graded again: 50 % → 75 % in the batch').waitFor();
   opened.calm();
 });
