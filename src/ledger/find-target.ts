@@ -210,6 +210,8 @@ function unknown(what: string, records: Records, { key }: StoredBatch, name: str
     code: 'REFERENCE_UNKNOWN',
     kind: 'input',
     hint:
-      hintOfFile(name) ?? '`offsite data batches` lists batches, and `offsite show BATCH` the runs of one.',
+      hintOfFile(name) ??
+      (/\s/.test(name) ? 'Write it as CASE/VARIANT, a trial as CASE/VARIANT#ORDINAL. ' : '') +
+        '`offsite data batches` lists batches, and `offsite show BATCH` the runs of one.',
   });
 }

@@ -113,7 +113,7 @@ function refuseSecond(
   if (same)
     throw refused(
       `${file} has a case of this change: ${same.id}`,
-      'For a second one, name it: --id NAME. To start again, remove the case first.',
+      `For a second one, name it: --id NAME. To start again, remove the case from ${file}, and add --force.`,
     );
 }
 

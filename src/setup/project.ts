@@ -1,8 +1,9 @@
-import { basename, resolve } from 'node:path';
+import { basename, posix, resolve } from 'node:path';
 import { z } from 'zod';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { projectFiles } from '../bounds/anyone.ts';
 import { repositoryAbove } from '../suite/find-config.ts';
+import { shellWord } from '../text/escape.ts';
 
 /** The files that show what a project in Python is. */
 const ofPython: readonly string[] = [
@@ -23,8 +24,10 @@ export interface ProjectFiles {
   has(name: string): boolean;
   /** The text of a file in its root. A file that is missing, too large or unreadable has none. */
   text(name: string): string | undefined;
-  /** The texts of some of its tests in Python. */
-  pythonTests(): string[];
+  /** Some of its tests in Python: paths and texts. */
+  pythonTests: ReadonlyMap<string, string>;
+  /** Folders of these, without a slash at the end, that are packages of Python. */
+  packages: ReadonlySet<string>;
 }
 
 interface Trees {
@@ -52,10 +55,13 @@ export async function projectFilesAt(
       ? await textsOf(git, after, await listed(git, after, python))
       : new Map<string, string>();
   const names = new Set(root.map(({ path }) => path));
+  const inits = [...ofTests.keys()].map((path) => posix.join(posix.dirname(path), '__init__.py'));
+  const packages = inits.length > 0 ? await listed(git, after, inits) : [];
   return {
     has: (name) => names.has(name),
     text: (name) => texts.get(name),
-    pythonTests: () => [...ofTests.values()],
+    pythonTests: ofTests,
+    packages: new Set(packages.map(({ path }) => posix.dirname(path))),
   };
 }
 
@@ -173,8 +179,8 @@ function nodeProject(files: ProjectFiles): FoundTools | undefined {
 
 function pythonProject(files: ProjectFiles): FoundTools | undefined {
   const texts = new Map(ofPython.map((name) => [name, files.text(name)]));
-  const tests = files.pythonTests();
-  if (tests.length === 0 && [...texts.values()].every((text) => text === undefined)) return undefined;
+  const tests = files.pythonTests;
+  if (tests.size === 0 && [...texts.values()].every((text) => text === undefined)) return undefined;
   const isPackage = /^\[(project|build-system)\]/m.test(texts.get('pyproject.toml') ?? '');
   // Without the option, Debian's pip refuses to install outside of a virtual environment.
   const pip = 'python3 -m pip install --break-system-packages';
@@ -187,11 +193,19 @@ function pythonProject(files: ProjectFiles): FoundTools | undefined {
   const usesPytest =
     files.has('conftest.py') ||
     [...texts.values()].some((text) => text?.includes('pytest')) ||
-    tests.some((text) => ofPytest.test(text));
+    [...tests.values()].some((text) => ofPytest.test(text));
   return {
     ...(install && { install }),
-    test: usesPytest ? 'python3 -m pytest' : 'python3 -m unittest',
+    test: usesPytest ? 'python3 -m pytest' : unittest(files),
   };
+}
+
+/** From the root, unittest looks only into packages, and what it does not find passes. */
+function unittest({ pythonTests, packages }: ProjectFiles): string {
+  const folders = new Set([...pythonTests.keys()].map((path) => posix.dirname(path)));
+  const outside = [...folders].filter((folder) => folder !== '.' && !packages.has(folder));
+  const commands = outside.map((folder) => `python3 -m unittest discover ${shellWord(folder)}`);
+  return commands.length > 0 ? commands.join(' && ') : 'python3 -m unittest';
 }
 
 /** Marks a test for pytest: unittest finds no functions outside of classes, and exits with 0. */

@@ -172,9 +172,14 @@ function syntaxProblem(text: string, document: Document, broken: YAMLError): Yam
   const own = said
     .replace(/^Nested mappings are not allowed in compact mappings$/, nested)
     .replace(/^Sequence item without - indicator$/, '$& (check the indentation)')
-    .replace(/^Tabs are not allowed as indentation$/, 'a tab cannot indent a line: use spaces');
+    .replace(/^Tabs are not allowed as indentation$/, tab)
+    .replace(/^Block scalar lines must not be less indented.*/, (words) =>
+      /^ *\t/.test(text.slice(text.lastIndexOf('\n', offset - 1) + 1)) ? tab : words,
+    );
   return { offset, message: own };
 }
+
+const tab = 'a tab cannot indent a line: use spaces';
 
 const nested = 'this line is indented too far, or its value has a colon: quote such a text';
 

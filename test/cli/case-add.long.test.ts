@@ -75,6 +75,24 @@ test('tests in functions are run with pytest, which unittest would not find', as
   expect(added.stdout).toContain('graded by `python3 -m pytest`');
 });
 
+test('tests of unittest in a folder that is no package are found there', async () => {
+  const tests = (sum: number) =>
+    'import unittest\nfrom sum import add\n\n\nclass Adds(unittest.TestCase):\n' +
+    `    def test_adds(self):\n        self.assertEqual(add(1, ${sum}), ${1 + sum})\n`;
+  repository.commit({
+    '.gitignore': 'evals\noffsite.yaml\ndata\n',
+    'sum.py': 'def add(a, b):\n    return a - b\n',
+    'tests/test_sum.py': tests(0),
+  });
+  repository.commit({ 'sum.py': 'def add(a, b):\n    return a + b\n', 'tests/test_sum.py': tests(2) });
+  expect(await bare('init', '--yes', '--model-ports', '9')).toMatchObject({ exitCode: 0 });
+  const added = await bare('case', 'add', '--id', 'adds');
+  expect(added.exitCode, added.stderr).toBe(0);
+  expect(added.stdout).toContain('graded by `python3 -m unittest discover tests`');
+  const checked = await offsite(place, ['check', 'evals/suite.yaml', '--include', 'adds']);
+  expect(checked.stdout).toContain('1 of 1 case is sound');
+});
+
 test('the last commit becomes a case that is sound, and that runs when its prompt is written', async () => {
   const { before } = addDefectAndRepair();
   await bare('init', '--yes', '--model-ports', '9');

@@ -11,6 +11,18 @@ export const inYaml: readonly Mistake[] = [
     printed: ['suite.yaml:2:1: a tab cannot indent a line: use spaces'],
   },
   {
+    mistake: 'a tab after the first line of a text',
+    files: {
+      'suite.yaml': `suite:
+  id: s
+  prompt: |
+    Do it.
+	Now.
+`,
+    },
+    printed: ['suite.yaml:5:1: a tab cannot indent a line: use spaces'],
+  },
+  {
     mistake: 'a key of a list item that begins one space too far left',
     files: {
       'suite.yaml': `suite:

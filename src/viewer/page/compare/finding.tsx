@@ -40,8 +40,8 @@ export function Finding({ compared, confidence, inCommon, variantChanges, unknow
       ))}
       {rates.cases.length > 0 && (
         <p>
-          By majority of trials, {plural(worse, 'case')} got worse and {better} better; McNemar's test:{' '}
-          {shownP(midP)}.
+          By majority of trials, {plural(worse, 'case')} got worse and {better} better; McNemar's test of
+          these (the interval decides): {shownP(midP)}.
         </p>
       )}
       {noise.a.repeated + noise.b.repeated > 0 ? (
