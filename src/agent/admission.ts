@@ -45,8 +45,8 @@ export interface Applicant {
   /** Set if this number adapts: then `maxParallel` is the most that it may become. */
   adapting?: AdaptingLimit | undefined;
   size: TrialSize;
-  /** The permits of its engine, if the agent has several. */
-  enginePermits?: { acquire(signal: AbortSignal, size: TrialSize): Promise<Disposable> };
+  /** Resolves when its engine has room for it; disposing gives the room back. */
+  engineRoom?: (signal: AbortSignal) => Promise<Disposable>;
 }
 
 /**
@@ -84,12 +84,12 @@ export class Admission {
    * room, and if the signal aborts.
    */
   async enter(applicant: Applicant, signal: AbortSignal): Promise<Disposable> {
-    const { maxParallel, size, enginePermits } = applicant;
+    const { maxParallel, engineRoom } = applicant;
     using permits = new DisposableStack();
     // The model's permit comes first, so that a trial that waits for its model takes no permit from others.
     if (maxParallel !== undefined)
       permits.use(await this.#acquire(this.#permitsOf({ ...applicant, maxParallel }), applicant, signal));
-    if (enginePermits) permits.use(await enginePermits.acquire(signal, size));
+    if (engineRoom) permits.use(await engineRoom(signal));
     permits.use(await this.#acquire(this.trials, applicant, signal));
     await this.#parts.requireRoom();
     await this.#pace(signal);

@@ -15,15 +15,15 @@ import { finishedTrial } from '../trial/report.ts';
 import { runTrial } from '../trial/run-trial.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import type { Admission } from './admission.ts';
-import type { Circuits } from './circuits.ts';
 import { type Lease, NotClaimed, noLease } from './claims.ts';
+import type { Seat } from './engines/engines.ts';
 import type { AttemptEvent, WorkerParts } from './worker/worker-parts.ts';
 
 /** What the attempts of a trial need: what it works with, of its worker, and its way to a permit. */
 export type AttemptParts = TrialParts &
   Pick<WorkerParts, 'ledger' | 'random' | 'attempts' | 'patienceMs'> & {
     admission: Admission;
-    circuits: Pick<Circuits, 'enter'>;
+    seat: Pick<Seat, 'enter'>;
     /**
      * Claims the trial for an attempt that has its permit. Rejects with `NotClaimed` if the trial must not
      * run now. If not given, nobody else can run the trial.
@@ -83,9 +83,9 @@ async function attemptTrial(
   observe: (event: AttemptEvent) => void,
   begun: () => void,
 ): Promise<Attempted> {
-  const { ledger, circuits, claim } = parts;
+  const { ledger, seat, claim } = parts;
   // A trial that does not run needs neither engine nor model.
-  const enter = () => circuits.enter(spec, parts.admission, admitted, parts.gateway.limitOf(spec.model));
+  const enter = () => seat.enter(parts.admission, admitted, parts.gateway.limitOf(spec.model));
   using passage = isStopped(ledger, key) ? undefined : await enter();
   const stopped = isStopped(ledger, key);
   const given = stopped

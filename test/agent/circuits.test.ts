@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Admission } from '../../src/agent/admission.ts';
-import { Circuits } from '../../src/agent/circuits.ts';
+import { Engines } from '../../src/agent/engines/engines.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Engine } from '../../src/engine/engine.ts';
@@ -16,7 +16,17 @@ afterAll(() => engine?.[Symbol.asyncDispose]());
 
 async function secondTrial(modelFailure: string | undefined) {
   const clock = systemClock;
-  const circuits = new Circuits({ engine, clock, random: () => 0, patienceMs: 0, observe: () => undefined });
+  using engines = new Engines({
+    engines: [engine],
+    areSeveral: false,
+    check: { fits: async () => true },
+    clock,
+    random: () => 0,
+    patienceMs: 0,
+    observe: () => undefined,
+  });
+  using one = await engines.seat(specOf(''), never);
+  using other = await engines.seat(specOf(''), never);
   const admission = new Admission({
     clock,
     concurrency: 2,
@@ -31,9 +41,9 @@ async function secondTrial(modelFailure: string | undefined) {
     failure: undefined,
     agent: { acted: true, modelFailure },
   };
-  using first = await circuits.enter(specOf(''), admission, never);
+  using first = await one.enter(admission, never);
   await first.failed({ kind: 'model', phase: 'harness', message: '529 overloaded' }, models, never);
-  using second = await circuits.enter(specOf(''), admission, never);
+  using second = await other.enter(admission, never);
   return second;
 }
 

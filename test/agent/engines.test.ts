@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Admission } from '../../src/agent/admission.ts';
-import { Engines } from '../../src/agent/engines/engines.ts';
-import { Moved, type Seat } from '../../src/agent/engines/seat.ts';
+import { Engines, Moved, type Seat } from '../../src/agent/engines/engines.ts';
 import { MachineCheck } from '../../src/agent/specify.ts';
 import { systemClock as clock } from '../../src/base/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
@@ -38,7 +37,7 @@ function place() {
     room: noLimit,
     requireRoom: async () => undefined,
   });
-  return { engines, enter: (seat: Seat) => seat.enter(specOf(''), admission, never) };
+  return { engines, enter: (seat: Seat) => seat.enter(admission, never) };
 }
 
 const nameOf = (seat: Seat) => seat.pooled.engine.name;
@@ -61,14 +60,14 @@ test('a trial that waits moves to the engine that has room first, and one that r
   using second = await engines.seat(specOf(''), never);
   using running = await enter(first);
   const ending = await enter(second);
-  using third = await engines.seat(specOf(''), never, first.pooled);
+  using third = await engines.seat(specOf(''), never);
+  expect(third.pooled).toBe(first.pooled);
   const waits = enter(third);
   ending[Symbol.dispose]();
   const moved: unknown = await waits.catch((error: unknown) => error);
   expect(moved).toBeInstanceOf(Moved);
-  expect((moved as Moved).to).toBe(second.pooled);
+  expect(third.pooled).toBe(second.pooled);
   expect(running).toBeDefined();
-  using there = await engines.seat(specOf(''), never, (moved as Moved).to);
-  using _permit = await enter(there);
-  expect(nameOf(there)).toBe('other');
+  using _permit = await enter(third);
+  expect(nameOf(third)).toBe('other');
 });

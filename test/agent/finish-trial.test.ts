@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
 import { Admission } from '../../src/agent/admission.ts';
-import { Circuits } from '../../src/agent/circuits.ts';
 import { NotClaimed, ServiceClaims } from '../../src/agent/claims.ts';
+import { Engines } from '../../src/agent/engines/engines.ts';
 import { type AttemptParts, finishTrial } from '../../src/agent/finish-trial.ts';
 import type { AttemptEvent } from '../../src/agent/worker/worker-parts.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
@@ -99,8 +99,10 @@ async function finish(
   const broken = breaking(engine, failures);
   const all = [...runners, fixtureCli];
   await using sandboxes = new Sandboxes(broken, undefined, { runners: all });
-  const circuits = new Circuits({
-    engine: broken,
+  using engines = new Engines({
+    engines: [broken],
+    areSeveral: false,
+    check: { fits: async () => true },
     clock: hasty,
     // The shortest waits, which pass at once.
     random: () => 0,
@@ -122,7 +124,7 @@ async function finish(
     gateway,
     budgets: { trial: {}, batch: undefined },
     admission,
-    circuits,
+    seat: await engines.seat(spec, AbortSignal.abort()),
     random: Math.random,
     attempts,
     patienceMs: 600_000,

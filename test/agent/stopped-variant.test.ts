@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runners } from '../../runners/index.ts';
 import { Admission } from '../../src/agent/admission.ts';
-import { Circuits } from '../../src/agent/circuits.ts';
+import { Engines } from '../../src/agent/engines/engines.ts';
 import { type AttemptParts, finishTrial } from '../../src/agent/finish-trial.ts';
 import type { AttemptEvent } from '../../src/agent/worker/worker-parts.ts';
 import { systemClock } from '../../src/base/clock.ts';
@@ -56,7 +56,18 @@ async function openBench(concurrency: number, batch?: BudgetAccount): Promise<Be
   );
   const observed: AttemptEvent[] = [];
   let begun = 0;
-  const parts: AttemptParts = {
+  const engines = stack.use(
+    new Engines({
+      engines: [engine],
+      areSeveral: false,
+      check: { fits: async () => true },
+      clock: systemClock,
+      random: () => 0,
+      patienceMs: 60_000,
+      observe: () => undefined,
+    }),
+  );
+  const parts: Omit<AttemptParts, 'seat'> = {
     sandboxes,
     runners: all,
     clock: systemClock,
@@ -72,13 +83,6 @@ async function openBench(concurrency: number, batch?: BudgetAccount): Promise<Be
       concurrency,
       room: { cpus: 4, memory: 8e9 },
       requireRoom: async () => undefined,
-    }),
-    circuits: new Circuits({
-      engine,
-      clock: systemClock,
-      random: () => 0,
-      patienceMs: 60_000,
-      observe: () => undefined,
     }),
   };
   const { signal } = new AbortController();
@@ -96,12 +100,21 @@ async function openBench(concurrency: number, batch?: BudgetAccount): Promise<Be
     begun: () => begun,
     finish: (trials) =>
       Promise.all(
-        trials.map(({ key, run }) => {
+        trials.map(async ({ key, run }) => {
           const observe = (event: AttemptEvent) => void observed.push(event);
           const count = () => {
             begun += 1;
           };
-          return finishTrial(spec(run), key, parts, { signal, admitted: signal }, observe, count);
+          const wanted = spec(run);
+          using seat = await engines.seat(wanted, signal);
+          return await finishTrial(
+            wanted,
+            key,
+            { ...parts, seat },
+            { signal, admitted: signal },
+            observe,
+            count,
+          );
         }),
       ),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),

@@ -6,7 +6,7 @@ import type { TrialSpec } from '../../trial/spec.ts';
 import type { EngineContext } from '../batch-contexts.ts';
 import { maxParallelOf } from '../circuits.ts';
 import type { Lease } from '../claims.ts';
-import type { PooledEngine } from '../engines/seat.ts';
+import type { PooledEngine } from '../engines/engines.ts';
 
 /** A trial that runs, or soon will, with what the worker needs to run it. */
 export interface WorkedTrial {

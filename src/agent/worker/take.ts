@@ -6,8 +6,7 @@ import type { Admission } from '../admission.ts';
 import type { BatchContext, BatchContexts, EngineContext } from '../batch-contexts.ts';
 import { NotClaimed } from '../claims.ts';
 import type { ConfigRevision } from '../config-revision.ts';
-import type { Engines } from '../engines/engines.ts';
-import { Moved, type PooledEngine, type Seat } from '../engines/seat.ts';
+import { type Engines, Moved, type Seat } from '../engines/engines.ts';
 import { type AttemptSignals, finishTrial } from '../finish-trial.ts';
 import { plannedCassette } from '../ledger-cassette.ts';
 import { type MachineCheck, specify } from '../specify.ts';
@@ -84,11 +83,10 @@ async function run(
   const signal = AbortSignal.any([gate.stopped, canceling.signal]);
   const admitted = AbortSignal.any([signal, gate.admitted]);
   try {
-    for (let wanted: PooledEngine | undefined; ; ) {
-      using seat = await engines.seat(spec, admitted, wanted);
+    using seat = await engines.seat(spec, admitted);
+    for (let isEnded = false; !isEnded; ) {
       one.at = { pooled: seat.pooled, context: context.on(seat.pooled.engine) };
-      wanted = await runAt(seat, one, one.at.context, { signal, admitted }, revision, parts);
-      if (!wanted) break;
+      isEnded = await runAt(seat, one, one.at.context, { signal, admitted }, revision, parts);
     }
   } catch (error) {
     if (error instanceof NotClaimed) leave(one, error, parts);
@@ -97,8 +95,8 @@ async function run(
 }
 
 /**
- * Runs a trial at an engine. Resolves with another engine if the trial must wait there. Rejects as
- * `finishTrial` does.
+ * Runs a trial at the engine of its seat. Resolves with false if its seat has moved to another engine. Rejects
+ * as `finishTrial` does.
  */
 async function runAt(
   seat: Seat,
@@ -107,7 +105,7 @@ async function runAt(
   signals: AttemptSignals,
   revision: ConfigRevision,
   parts: TakeParts,
-): Promise<PooledEngine | undefined> {
+): Promise<boolean> {
   const { trialClaims, batches, check, ledger } = parts;
   const { trial, spec } = one;
   const { gateway, config } = revision;
@@ -118,7 +116,7 @@ async function runAt(
     gateway,
     sandboxes,
     budgets: { ...config.budgets, batch },
-    circuits: seat,
+    seat,
     cassette: (replay: PlannedReplay) => plannedCassette(ledger, replay),
     blobs: ledger.blobs,
     keep: budget > 0 ? { store: ledger.workspaces, budget } : undefined,
@@ -145,9 +143,9 @@ async function runAt(
     if (one.state === 'building') parts.changed();
     one.state = 'ready';
     await finishTrial(spec, trial.key, attemptParts, signals, observe, begun);
-    return undefined;
+    return true;
   } catch (error) {
-    if (error instanceof Moved) return error.to;
+    if (error instanceof Moved) return false;
     throw error;
   } finally {
     // A trial that moves or was put back gets another sandbox, or another spec, which does not find this
@@ -202,7 +200,7 @@ function putBack(one: WorkedTrial, failure: { error: unknown } | undefined, part
   if (one.running) observe({ kind: 'left', trial: one.trial });
   if (failure && isOutage(failure.error)) {
     // Other engines may still run other trials of the model.
-    const isEngine = one.at?.pooled.circuits.isEngineOpen === true && !engines.isModelOpen(one.spec.model);
+    const isEngine = one.at?.pooled.isDown === true && !engines.isModelOpen(one.spec.model);
     if (isEngine && !engines.areAllDown) flight.giveUpRun(one.trial.run, failure.error);
     else flight.giveUp(one.spec.model, failure.error);
     if (engines.areAllDown) gate.hold();

@@ -290,7 +290,7 @@ export class Worker implements AsyncDisposable {
     const connected = this.#parts.engines.pool.map((pooled) => {
       const { name = '', address, trials } = pooled.engine;
       const here = running.filter((one) => one === pooled).length;
-      return { name, address, works: !pooled.circuits.isEngineOpen, running: here, trials };
+      return { name, address, works: !pooled.isDown, running: here, trials };
     });
     return [...connected, ...away];
   }
