@@ -18,7 +18,7 @@ import { Metrics } from './metrics.ts';
 import { type NamedRuns, namedRuns } from './named-runs.ts';
 import { poll } from './poll.ts';
 import { PollTargets } from './poll-targets.ts';
-import { type DaemonStatus, type Mode, nothingListed, workOf } from './status.ts';
+import { type DaemonStatus, type Mode, nothingListed } from './status.ts';
 import { refusedTickets, watchQueue } from './ticket.ts';
 
 /** How long the daemon waits for the last reports: milliseconds, and failed deliveries in a row. */
@@ -348,7 +348,7 @@ function statusOf(
     concurrency: worker.concurrency,
     queued: ledger.queue.count({ service, lock: daemonLock }),
     queuedRuns: ledger.queue.runs({ service, lock: daemonLock }, 100),
-    ...workOf(worker, clock.monotonic()),
+    ...worker.status(),
     refused: refusedTickets(ledger.dataFolder),
     finished: { ...metrics.counts },
     limits: revisions.current.gateway

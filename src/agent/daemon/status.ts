@@ -3,7 +3,6 @@ import type { PhaseName } from '../../record/cause.ts';
 import type { OpenBuildState } from '../../trial/prepare/obtain-image.ts';
 import type { EngineStatus } from '../engines/engines.ts';
 import type { WaitingRun } from '../worker/waiting-runs.ts';
-import type { Worker } from '../worker/worker.ts';
 import type { RefusedTicket } from './ticket.ts';
 
 /**
@@ -48,7 +47,16 @@ export interface RunningBuild {
   forMs: number;
 }
 
-export interface DaemonStatus {
+/** What a worker does, and what it waits for. */
+export interface WorkStatus {
+  running: RunningTrial[];
+  building: RunningBuild[];
+  waiting: WaitingRun[];
+  parked: WaitingRun[];
+  claimedElsewhere: ClaimedElsewhere[];
+}
+
+export interface DaemonStatus extends WorkStatus {
   pid: number;
   mode: Mode;
   /** Why no trial starts although some are queued: a full disk. */
@@ -66,11 +74,6 @@ export interface DaemonStatus {
   queued: number;
   /** The first 100 runs that have queued trials, and how many: what can be canceled. */
   queuedRuns: QueuedRun[];
-  running: RunningTrial[];
-  building: RunningBuild[];
-  waiting: WaitingRun[];
-  parked: WaitingRun[];
-  claimedElsewhere: ClaimedElsewhere[];
   /** Files of the queue folder that could not be started, until somebody removes them. */
   refused: RefusedTicket[];
   /** Trials since the start. */
@@ -96,28 +99,3 @@ export function isReady({ mode, blocked }: DaemonStatus): boolean {
 /** Why a suite of the configuration brings no runs. It may also be started later. */
 export const nothingListed =
   'the service lists no case of it: no batch of it was started there yet, or its id in daemon.suites is wrong';
-
-/**
- * What a worker does, and what it waits for.
- *
- * @param now monotonic milliseconds
- */
-export function workOf(
-  worker: Worker,
-  now: number,
-): Pick<DaemonStatus, 'running' | 'building' | 'waiting' | 'parked' | 'claimedElsewhere'> {
-  const runs = worker.waitingRuns();
-  return {
-    running: worker.running().map(({ trial, running: { phase, at }, engine }) => {
-      const { batchId: batch, suite, runId: run, caseId, ordinal } = trial;
-      const forMs = Math.round(now - at);
-      return { batch, suite, run, case: caseId, ordinal, phase, ...(engine && { engine }), forMs };
-    }),
-    building: worker.building().map(({ what, state, at }) => ({ what, state, forMs: Math.round(now - at) })),
-    waiting: runs.filter(({ kind }) => kind === 'waiting'),
-    parked: runs.filter(({ kind }) => kind === 'parked'),
-    claimedElsewhere: worker.claimedElsewhere().map(({ trial: { runId, caseId, ordinal }, until }) => {
-      return { run: runId, case: caseId, ordinal, askedAgainInMs: Math.round(until - now) };
-    }),
-  };
-}

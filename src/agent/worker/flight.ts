@@ -29,7 +29,7 @@ export interface WorkedTrial {
 }
 
 /** Where a running trial is. */
-export interface Running {
+interface Running {
   phase: PhaseName;
   /** When it got its permit, in monotonic milliseconds. */
   at: number;

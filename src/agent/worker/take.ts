@@ -95,8 +95,8 @@ async function run(
 }
 
 /**
- * Runs a trial at the engine of its seat. Resolves with false if its seat has moved to another engine. Rejects
- * as `finishTrial` does.
+ * Runs a trial at the engine of its seat. Resolves with false if its seat has moved to another engine.
+ * Rejects as `finishTrial` does.
  */
 async function runAt(
   seat: Seat,

@@ -1,6 +1,43 @@
 import type { Clock } from '../../base/clock.ts';
-import type { RunKey, TrialKey } from '../../ledger/batches.ts';
 import type { StoredTrial } from '../../ledger/trial-rows.ts';
+
+/**
+ * What a worker leaves alone for some time, by its key in the ledger. It is not stored on disk: all of it is
+ * tried again after a restart.
+ */
+class LeftAlone<Value> {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #left = new Map<number, { value: Value; until: number }>();
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
+  }
+
+  protected put(key: number, value: Value, ms: number): void {
+    this.#left.set(key, { value, until: this.#clock.monotonic() + ms });
+  }
+
+  protected remove(isMeant: (value: Value, until: number) => boolean): void {
+    for (const [key, { value, until }] of this.#left) if (isMeant(value, until)) this.#left.delete(key);
+  }
+
+  /** All that must still be left alone, with the milliseconds until it is tried again. */
+  protected get current(): { key: number; value: Value; inMs: number }[] {
+    const now = this.#clock.monotonic();
+    this.remove((_, until) => until <= now);
+    return [...this.#left].map(([key, { value, until }]) => ({ key, value, inMs: until - now }));
+  }
+
+  keys(): number[] {
+    return this.current.map(({ key }) => key);
+  }
+
+  /** Milliseconds until the next one is tried again; undefined if none is. */
+  get nextMs(): number | undefined {
+    const next = this.current.reduce((least, { inMs }) => Math.min(least, inMs), Number.POSITIVE_INFINITY);
+    return Number.isFinite(next) ? next : undefined;
+  }
+}
 
 /** A run whose trials do not start now, and why. */
 export interface WaitingRun {
@@ -16,107 +53,58 @@ export interface WaitingRun {
 /** Milliseconds until a run that waits for the machine, not for the configuration, is tried again. */
 export const retryMs = 60_000;
 
-/**
- * The runs that cannot start now. They are not stored on disk: all are tried again after a restart, and
- * whenever the configuration is read again.
- */
-export class WaitingRuns {
-  readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #runs = new Map<RunKey, WaitingRun & { retryAt: number }>();
+/** The runs that cannot start now. All are tried again whenever the configuration is read again. */
+export class WaitingRuns extends LeftAlone<WaitingRun> {
   readonly #knownReasons = new Set<string>();
-
-  constructor(clock: Pick<Clock, 'monotonic'>) {
-    this.#clock = clock;
-  }
 
   /**
    * Keeps a run from starting for some milliseconds, or until the configuration changes. Returns whether the
    * reason is new: a reason that many runs share is logged once.
    */
-  add(key: RunKey, run: WaitingRun, ms = Number.POSITIVE_INFINITY): boolean {
-    const retryAt = this.#clock.monotonic() + ms;
-    this.#runs.set(key, { ...run, retryAt });
+  add(key: number, run: WaitingRun, ms = Number.POSITIVE_INFINITY): boolean {
+    this.put(key, run, ms);
     const isNews = !this.#knownReasons.has(run.reason);
     this.#knownReasons.add(run.reason);
     return isNews;
   }
 
-  /** The keys of the runs that must not start now. */
-  keys(): RunKey[] {
-    const now = this.#clock.monotonic();
-    for (const [key, { retryAt }] of this.#runs) if (retryAt <= now) this.#runs.delete(key);
-    return [...this.#runs.keys()];
-  }
-
   /** Lets the runs that wait for the machine start again at once, because the machine may have changed. */
   retry(): void {
-    for (const [key, { retryAt }] of this.#runs) if (Number.isFinite(retryAt)) this.#runs.delete(key);
+    this.remove((_, until) => Number.isFinite(until));
   }
 
   /** Lets every run start again, and makes every reason count as new again. */
   clear(): void {
-    this.#runs.clear();
+    this.remove(() => true);
     this.#knownReasons.clear();
   }
 
   /** @param runId the service's id */
   forget(runId: string): void {
-    for (const [key, { run }] of this.#runs) if (run === runId) this.#runs.delete(key);
+    this.remove(({ run }) => run === runId);
   }
 
   all(): WaitingRun[] {
-    const now = this.#clock.monotonic();
-    return [...this.#runs.values()].map(({ retryAt, ...run }) =>
-      Number.isFinite(retryAt) ? { ...run, askedAgainInMs: Math.max(0, Math.round(retryAt - now)) } : run,
+    return this.current.map(({ value, inMs }) =>
+      Number.isFinite(inMs) ? { ...value, askedAgainInMs: Math.round(inMs) } : value,
     );
   }
-
-  /** Milliseconds until the next of them is tried again; undefined if none is. */
-  get nextMs(): number | undefined {
-    const due = this.all().flatMap(({ askedAgainInMs }) => askedAgainInMs ?? []);
-    return due.length === 0 ? undefined : due.reduce((least, ms) => Math.min(least, ms));
-  }
 }
 
-/** What a person is shown of a trial. */
-type NamedTrial = Pick<StoredTrial, 'key' | 'runId' | 'caseId' | 'ordinal'>;
-
-/** A queued trial that another agent has claimed. */
-export interface TrialElsewhere {
-  trial: NamedTrial;
-  /** When its claim ends unless it is renewed, in monotonic milliseconds. */
-  until: number;
-}
-
-/** The trials that other agents have, until each may be free. They are not stored on disk. */
-export class TrialsElsewhere {
-  readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #trials = new Map<TrialKey, TrialElsewhere>();
-
-  constructor(clock: Pick<Clock, 'monotonic'>) {
-    this.#clock = clock;
+/** The queued trials that other agents have claimed, until each may be free. */
+export class TrialsElsewhere extends LeftAlone<Pick<StoredTrial, 'runId' | 'caseId' | 'ordinal'>> {
+  add(
+    { key, runId, caseId, ordinal }: Pick<StoredTrial, 'key' | 'runId' | 'caseId' | 'ordinal'>,
+    ms: number,
+  ) {
+    this.put(key, { runId, caseId, ordinal }, ms);
   }
 
-  /** Leaves a trial to another agent for some milliseconds. */
-  add({ key, runId, caseId, ordinal }: NamedTrial, ms: number): void {
-    this.#trials.set(key, { trial: { key, runId, caseId, ordinal }, until: this.#clock.monotonic() + ms });
-  }
-
-  /** The trials that another agent has now. */
-  all(): TrialElsewhere[] {
-    const now = this.#clock.monotonic();
-    for (const [key, { until }] of this.#trials) if (until <= now) this.#trials.delete(key);
-    return [...this.#trials.values()];
-  }
-
-  keys(): TrialKey[] {
-    return this.all().map(({ trial }) => trial.key);
-  }
-
-  /** Milliseconds until the next of them may be free; undefined if there are none. */
-  get nextMs(): number | undefined {
-    const all = this.all();
-    const first = all.reduce((least, { until }) => Math.min(least, until), Number.POSITIVE_INFINITY);
-    return all.length === 0 ? undefined : first - this.#clock.monotonic();
+  /** Those of some trials, by their keys, for people. */
+  shown(keys: ReadonlySet<number>): { run: string; case: string; ordinal: number; askedAgainInMs: number }[] {
+    const wanted = this.current.filter(({ key }) => keys.has(key));
+    return wanted.map(({ value: { runId, caseId, ordinal }, inMs }) => {
+      return { run: runId, case: caseId, ordinal, askedAgainInMs: Math.round(inMs) };
+    });
   }
 }

@@ -4,20 +4,20 @@ import { requireEngineRoom } from '../../engine/container/disk-space.ts';
 import type { Spent } from '../../gateway/budget.ts';
 import type { BatchKey, TrialKey } from '../../ledger/batches.ts';
 import type { ExcludedTrials } from '../../ledger/queue.ts';
-import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/prepare/obtain-image.ts';
 import { Admission, requireRoomForResults, roomOf } from '../admission.ts';
 import { BatchContexts } from '../batch-contexts.ts';
 import type { CircuitEvent } from '../circuits.ts';
 import { type NotClaimed, noClaims } from '../claims.ts';
+import type { WorkStatus } from '../daemon/status.ts';
 import { areSeveral, enginesOf } from '../engines/check.ts';
 import { type EngineStatus, Engines } from '../engines/engines.ts';
 import { MachineCheck } from '../specify.ts';
-import { Flight, type Running } from './flight.ts';
+import { Flight, type WorkedTrial } from './flight.ts';
 import { Gate } from './gate.ts';
 import { type TakeParts, take } from './take.ts';
 import { TrialClaims } from './trial-claims.ts';
-import { type TrialElsewhere, TrialsElsewhere, type WaitingRun, WaitingRuns } from './waiting-runs.ts';
+import { TrialsElsewhere, WaitingRuns } from './waiting-runs.ts';
 import type { WorkerParts } from './worker-parts.ts';
 
 /**
@@ -28,21 +28,14 @@ const idleMs = 10_000;
 
 const noLimit = { cpus: Number.POSITIVE_INFINITY, memory: Number.POSITIVE_INFINITY };
 
-/** An install or a prepare that is not built yet. */
-export interface OpenBuild {
-  what: string;
-  state: OpenBuildState;
-  /** When this state began, in monotonic milliseconds. */
-  at: number;
-}
-
 /**
  * Runs the trials of its part of the queue, oldest first. The caller either calls `workOff` once, or `fill`
  * repeatedly until it stops the worker.
  */
 export class Worker implements AsyncDisposable {
   readonly #parts: TakeParts;
-  readonly #builds = new Map<string, OpenBuild>();
+  /** The installs and prepares that are not built yet, with the monotonic time of their state. */
+  readonly #builds = new Map<string, { what: string; state: OpenBuildState; at: number }>();
   readonly #joining: Disposable | undefined;
   /** Resolved and replaced whenever the worker may take more trials. */
   #change = Promise.withResolvers<void>();
@@ -242,40 +235,40 @@ export class Worker implements AsyncDisposable {
     return this.#parts.waiting;
   }
 
-  /** Runs with open trials that cannot start now. */
-  waitingRuns(): WaitingRun[] {
-    const { ledger, scope, waiting } = this.#parts;
-    const all = waiting.all();
-    if (all.length === 0) return all;
-    // Other agents may have ended the trials of some since.
-    const open = new Set(ledger.queue.openRuns(scope).map(({ runId }) => runId));
-    return all.filter(({ run }) => open.has(run));
-  }
-
-  /** Queued trials that other agents have claimed. */
-  claimedElsewhere(): TrialElsewhere[] {
-    const { ledger, scope, elsewhere } = this.#parts;
-    // Some may have left the queue since: their run was canceled, or the other agent has ended them.
-    const queued = new Set(ledger.queue.stillQueued(scope, elsewhere.keys()));
-    return elsewhere.all().filter(({ trial }) => queued.has(trial.key));
-  }
-
   /** What the models of a batch have used since this process first saw the batch. */
   spentBy(batch: BatchKey): Spent {
     return this.#parts.batches.spentBy(batch);
   }
 
-  /** The installs and prepares that are built, or wait to be. */
-  building(): OpenBuild[] {
-    return [...this.#builds.values()];
+  /** The trials that run. */
+  running(): WorkedTrial[] {
+    return this.#parts.flight.trials.filter(({ running }) => running);
   }
 
-  /** The trials that run, with the name of their engine if there are several. */
-  running(): { trial: StoredTrial; running: Running; engine: string | undefined }[] {
-    const { trials } = this.#parts.flight;
-    return trials.flatMap(({ trial, running, at }) =>
-      running ? [{ trial, running, engine: at?.pooled.engine.name }] : [],
-    );
+  /** What it does, and what it waits for. */
+  status(): WorkStatus {
+    const { ledger, scope, waiting, elsewhere, clock } = this.#parts;
+    const now = clock.monotonic();
+    // Other agents may have ended the trials of some runs since, and a trial may have left the queue.
+    const open = new Set(ledger.queue.openRuns(scope).map(({ runId }) => runId));
+    const runs = waiting.all().filter(({ run }) => open.has(run));
+    return {
+      running: this.running().flatMap(({ trial, running, at }) => {
+        const { batchId: batch, suite, runId: run, caseId, ordinal } = trial;
+        const engine = at?.pooled.engine.name;
+        if (!running) return [];
+        const { phase, at: since } = running;
+        const forMs = Math.round(now - since);
+        return { batch, suite, run, case: caseId, ordinal, phase, ...(engine && { engine }), forMs };
+      }),
+      building: [...this.#builds.values()].map(({ at, ...build }) => ({
+        ...build,
+        forMs: Math.round(now - at),
+      })),
+      waiting: runs.filter(({ kind }) => kind === 'waiting'),
+      parked: runs.filter(({ kind }) => kind === 'parked'),
+      claimedElsewhere: elsewhere.shown(new Set(ledger.queue.stillQueued(scope, elsewhere.keys()))),
+    };
   }
 
   /** The engines, with what runs there. Those that have been away since the start come last. */
@@ -284,9 +277,7 @@ export class Worker implements AsyncDisposable {
     const away = (lateEngines?.away ?? []).map(({ name, address, trials }) => {
       return { name, address, works: false, running: 0, trials };
     });
-    const running = this.#parts.flight.trials.flatMap(({ running, at }) =>
-      running && at ? [at.pooled] : [],
-    );
+    const running = this.running().map(({ at }) => at?.pooled);
     const connected = this.#parts.engines.pool.map((pooled) => {
       const { name = '', address, trials } = pooled.engine;
       const here = running.filter((one) => one === pooled).length;
