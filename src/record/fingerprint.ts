@@ -95,13 +95,16 @@ function partsOf(a: readonly KnownFingerprint[], b: readonly KnownFingerprint[])
 }
 
 /**
- * What differs between trials of the same case and variant in one batch, a line for each variant: a batch can
- * be resumed with another model, script or version behind the same name.
+ * What differs between trials of one variant in one batch, a line for each variant: a batch can be resumed
+ * with another model, script or version behind the same name. Images have harnesses of different versions,
+ * so all but the model is compared within a case.
  */
 export function mixedTexts(known: readonly KnownFingerprint[]): string[] {
   return [...Map.groupBy(known, ({ variant }) => variant)].flatMap(([variant, all]) => {
     const { cases = {}, variant: ofVariant = [] } = fingerprintChanges(all, all) ?? {};
-    const parts = new Set([...Object.values(cases).flat(), ...ofVariant.map(({ part }) => part)]);
+    const valuesOf = (part: string) => new Set(all.flatMap(({ parts }) => parts[part] ?? []));
+    const ofModel = ['modelId', 'modelAddress'].filter((part) => valuesOf(part).size > 1);
+    const parts = new Set([...Object.values(cases).flat(), ...ofVariant.map(({ part }) => part), ...ofModel]);
     if (parts.size === 0) return [];
     return [`not all trials of ${variant} had the same ${[...parts].map(nameOf).join(', ')}`];
   });

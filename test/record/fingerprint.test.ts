@@ -35,3 +35,13 @@ test('a batch says what its trials of one case and variant do not have in common
   const other = [{ caseId: 'b', variant: 'v', parts: { verify: '2', modelId: 'small' } }];
   expect(mixedTexts([...one, ...trial({}), ...other])).toEqual([]);
 });
+
+test('so it does of a model that other cases asked before the batch was resumed', () => {
+  const one = trial({ modelAddress: 'here', harness: 'codex 1' });
+  const other = { caseId: 'b', variant: 'v', parts: { modelAddress: 'there', harness: 'codex 2' } };
+  // Each image has its own version of a harness.
+  expect(mixedTexts([...one, other])).toEqual([
+    'not all trials of v had the same address or script of the model',
+  ]);
+  expect(mixedTexts([...one, { ...other, variant: 'w' }])).toEqual([]);
+});
