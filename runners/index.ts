@@ -21,12 +21,12 @@ import { qwenCode } from './qwen-code/runner.ts';
  * 1. `versions.ts`: the package, its version and its program; `script` only if the CLI does not work without
  *    its install script. For PyPI also the Debian release whose Python it needs, and its lock, which `node
  *    scripts/lock-python.ts NAME` writes.
- * 2. `NAME/stream.ts`: a function from a `TurnRecord` to a `LineTaker`, which puts each line of the CLI's
- *    stream into the record. Parse each known type of line with zod: throw at an unknown shape, skip an
- *    unknown type. Leave out what the CLI does not report; never guess an exit code. A CLI in Python that
- *    prints no stream gets a `driver.py` that calls it and prints lines for `src/harness/driver-lines.ts`.
- * 3. `NAME/runner.ts`: a `Runner`, and below it what `Cli` in `src/harness/cli-session.ts` needs. Its
- *    `install` writes only to /offsite/cli. Then a line below, and in `streams.ts` if it has a stream.
+ * 2. `NAME/runner.ts`: `cliRunner`, which says how the CLI is started, and below it a function from a
+ *    `TurnRecord` to a `LineTaker`, which puts each line of the CLI's stream into the record. Parse each
+ *    known type of line with zod: throw at an unknown shape, skip an unknown type. Leave out what the CLI
+ *    does not report; never guess an exit code. A CLI in Python that prints no stream gets a `driver.py` that
+ *    calls it and prints lines for `src/harness/driver-lines.ts`. Its install writes only to /offsite/cli.
+ * 3. A line below, and in `streams.ts` if it has a stream.
  * 4. `test/runners/NAME.long.test.ts` runs the real CLI in sealed sandboxes with `conformance(runner, …)`;
  *    `test/runners/fixtures/NAME/` has streams that it printed, which `recorded-streams.ts` names. Then
  *    `WRITE_MATRIX=1 npm test -- test/runners/matrix.long.test.ts` writes docs/reference/harnesses.md.

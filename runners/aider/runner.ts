@@ -1,4 +1,3 @@
-import { type Cli, cliSession } from '../../src/harness/cli-session.ts';
 import { driverLines } from '../../src/harness/driver-lines.ts';
 import {
   accessOfLiteLlm,
@@ -6,68 +5,55 @@ import {
   driverFiles,
   liteLlmDefaults,
   liteLlmModel,
-  pythonInstall,
-  pythonVersionFile,
 } from '../../src/harness/python-cli.ts';
-import {
-  type HarnessContext,
-  type ModelAccess,
-  type Runner,
-  requireModel,
-} from '../../src/harness/runner.ts';
+import { cliRunner, jsonFile } from '../cli-runner.ts';
 import { pythonVersions } from '../versions.ts';
 
 /** aider. Its model calls no tools: it writes edits into its answers. */
-export const aider: Runner = {
+export const aider = cliRunner({
   name: 'aider',
   label: 'aider',
   cli: pythonVersions.aider,
   wires: ['openai-chat', 'anthropic-messages'],
-  reportsCommands: true,
   continues: true,
   mcp: [],
   limits: [],
-  install: (profile) => pythonInstall(pythonVersions.aider, profile.version),
-  open: (context) => cliSession(context, aiderCli(context, requireModel('aider', context))),
-};
-
-function aiderCli({ profile, home }: HarnessContext, model: ModelAccess): Cli {
-  const settingsFile = `${home}/aider-settings.yml`;
-  const metadataFile = `${home}/aider-metadata.json`;
-  const name = liteLlmModel(model);
-  return {
-    label: 'aider',
-    argv: (sessionId) => [
-      ...driverCommand(home, sessionId),
-      '--model',
-      name,
-      // By default these are other models of the same provider.
-      '--weak-model',
-      name,
-      '--editor-model',
-      name,
-      '--model-settings-file',
-      settingsFile,
-      '--model-metadata-file',
-      metadataFile,
-      '--yes-always',
-      ...off.map((option) => `--no-${option}`),
-      '--analytics-disable',
-      '--disable-playwright',
-      ...profile.args,
-    ],
-    defaults: liteLlmDefaults,
-    access: accessOfLiteLlm(model),
-    files: [
-      ...driverFiles(home, new URL('./driver.py', import.meta.url)),
-      { path: settingsFile, content: JSON.stringify(settings(model)) },
-      { path: metadataFile, content: JSON.stringify({ [name]: metadata(model) }) },
-    ],
-    versionFile: pythonVersionFile(pythonVersions.aider),
-    takerFor: driverLines,
-    usageIsCumulative: false,
-  };
-}
+  stream: { takerFor: driverLines },
+  launch({ home, profile }, model) {
+    const { wire, contextWindow, maxOutputTokens } = model;
+    const name = liteLlmModel(model);
+    const settingsFile = `${home}/aider-settings.yml`;
+    const metadataFile = `${home}/aider-metadata.json`;
+    // For all models: the gateway retries.
+    const limits = { max_retries: 0, max_tokens: maxOutputTokens };
+    const metadata = {
+      litellm_provider: wire === 'anthropic-messages' ? 'anthropic' : 'openai',
+      mode: 'chat',
+      max_input_tokens: contextWindow,
+      max_output_tokens: maxOutputTokens,
+    };
+    return {
+      argv: (sessionId) => [
+        ...driverCommand(home, sessionId),
+        // By default the others are other models of the same provider.
+        ...['--model', name, '--weak-model', name, '--editor-model', name],
+        ...['--model-settings-file', settingsFile, '--model-metadata-file', metadataFile],
+        '--yes-always',
+        ...off.map((option) => `--no-${option}`),
+        '--analytics-disable',
+        '--disable-playwright',
+        ...profile.args,
+      ],
+      defaults: liteLlmDefaults,
+      access: accessOfLiteLlm(model),
+      files: [
+        ...driverFiles(home, new URL('./driver.py', import.meta.url)),
+        jsonFile(settingsFile, [{ name: 'aider/extra_params', extra_params: limits }]),
+        jsonFile(metadataFile, { [name]: metadata }),
+      ],
+    };
+  },
+});
 
 /** What aider does not do in a trial. A profile's `args` switch it on again. */
 const off = [
@@ -86,18 +72,3 @@ const off = [
   // With `--yes-always` it declines all of them.
   'suggest-shell-commands',
 ];
-
-/** For all models: the gateway retries. */
-function settings({ maxOutputTokens }: ModelAccess): unknown {
-  const limits = { max_retries: 0, ...(maxOutputTokens !== undefined && { max_tokens: maxOutputTokens }) };
-  return [{ name: 'aider/extra_params', extra_params: limits }];
-}
-
-function metadata({ wire, contextWindow, maxOutputTokens }: ModelAccess): unknown {
-  return {
-    litellm_provider: wire === 'anthropic-messages' ? 'anthropic' : 'openai',
-    mode: 'chat',
-    ...(contextWindow !== undefined && { max_input_tokens: contextWindow }),
-    ...(maxOutputTokens !== undefined && { max_output_tokens: maxOutputTokens }),
-  };
-}

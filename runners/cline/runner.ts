@@ -1,83 +1,60 @@
 import { z } from 'zod';
 import { commandOutput } from '../../src/bounds/sandbox.ts';
 import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
-import { type Cli, cliSession } from '../../src/harness/cli-session.ts';
-import type { LineTaker, StreamReader } from '../../src/harness/cli-stream.ts';
+import type { LineTaker } from '../../src/harness/cli-stream.ts';
 import type { CommandOutcome } from '../../src/harness/message-lines.ts';
-import { npmInstall, programPath, versionFile } from '../../src/harness/npm-cli.ts';
-import {
-  type HarnessContext,
-  type ModelAccess,
-  type Runner,
-  requireModel,
-} from '../../src/harness/runner.ts';
+import { programPath } from '../../src/harness/npm-cli.ts';
+import type { ModelAccess } from '../../src/harness/runner.ts';
 import { modelFailure, type TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 import { type McpServer, transportOf } from '../../src/suite/mcp-server.ts';
+import { cliRunner, jsonFile, mcpServers, type When } from '../cli-runner.ts';
 import { versions } from '../versions.ts';
 
 /** Cline. With `--json`, it takes no second message. */
-export const cline: Runner = {
+export const cline = cliRunner({
   name: 'cline',
   label: 'Cline',
   cli: versions.cline,
   // On other wires, it asks for tools that the model's provider would run, which the gateway refuses.
   wires: ['openai-chat'],
-  reportsCommands: true,
   continues: false,
   mcp: ['stdio', 'http', 'sse'],
   skillsFolder: '~/.agents/skills',
   limits: [],
-  install: (profile) => npmInstall(versions.cline, profile.version),
-  open: (context) => cliSession(context, clineCli(context, requireModel('Cline', context))),
-};
-
-function clineCli({ profile, home }: HarnessContext, model: ModelAccess): Cli {
-  const [providers, settings, servers] = ['providers', 'settings', 'mcp'].map(
-    (name) => `${home}/cline-${name}.json`,
-  ) as [string, string, string];
-  return {
-    label: 'Cline',
-    argv: () => [
-      programPath(versions.cline),
-      '--json',
-      '--auto-approve',
-      'true',
-      ...profile.args,
-      // Cline reads the prompt from stdin only if it also has an argument. It joins the two and trims the
-      // result.
-      ' ',
-    ],
-    defaults: {
-      CLINE_GLOBAL_SETTINGS_PATH: settings,
-      CLINE_MCP_SETTINGS_PATH: servers,
-      // Without it, a daemon runs the session.
-      CLINE_SESSION_BACKEND_MODE: 'local',
-    },
-    access: {
-      OPENAI_API_KEY: model.token,
-      CLINE_PROVIDER_SETTINGS_PATH: providers,
-    },
-    files: [
-      { path: providers, content: JSON.stringify(providerSettings(model)) },
-      { path: settings, content: JSON.stringify({ telemetryOptOut: true, autoUpdateEnabled: false }) },
-      { path: servers, content: JSON.stringify(serverSettings(profile.mcpServers)) },
-    ],
-    versionFile: versionFile(versions.cline),
-    ...clineStream,
-    usageIsCumulative: false,
-  };
-}
+  stream: { takerFor: clineLines },
+  launch(context, model) {
+    const pathOf = (name: string) => `${context.home}/cline-${name}.json`;
+    return {
+      argv: () => [
+        programPath(versions.cline),
+        '--json',
+        '--auto-approve',
+        'true',
+        ...context.profile.args,
+        // Cline reads the prompt from stdin only if it also has an argument. It joins the two and trims the
+        // result.
+        ' ',
+      ],
+      defaults: {
+        CLINE_GLOBAL_SETTINGS_PATH: pathOf('settings'),
+        CLINE_MCP_SETTINGS_PATH: pathOf('mcp'),
+        // Without it, a daemon runs the session.
+        CLINE_SESSION_BACKEND_MODE: 'local',
+      },
+      access: { OPENAI_API_KEY: model.token, CLINE_PROVIDER_SETTINGS_PATH: pathOf('providers') },
+      files: [
+        jsonFile(pathOf('providers'), providerSettings(model)),
+        jsonFile(pathOf('settings'), { telemetryOptOut: true, autoUpdateEnabled: false }),
+        jsonFile(pathOf('mcp'), { mcpServers: mcpServers(context, serverEntry) }),
+      ],
+    };
+  },
+});
 
 const provider = 'openai-compatible';
 
-function providerSettings({ name, origin, contextWindow, maxOutputTokens }: ModelAccess): unknown {
-  const settings = {
-    provider,
-    model: name,
-    baseUrl: `${origin}/v1`,
-    ...(contextWindow !== undefined && { contextWindow }),
-    ...(maxOutputTokens !== undefined && { maxTokens: maxOutputTokens }),
-  };
+function providerSettings({ name, origin, contextWindow, maxOutputTokens: maxTokens }: ModelAccess): unknown {
+  const settings = { provider, model: name, baseUrl: `${origin}/v1`, contextWindow, maxTokens };
   return {
     version: 1,
     lastUsedProvider: provider,
@@ -86,16 +63,10 @@ function providerSettings({ name, origin, contextWindow, maxOutputTokens }: Mode
   };
 }
 
-function serverSettings(servers: Record<string, McpServer>): unknown {
-  const entries = Object.entries(servers).map(([name, server]) => [name, serverEntry(server)]);
-  return { mcpServers: Object.fromEntries(entries) };
-}
-
 function serverEntry(server: McpServer): unknown {
   if (!('url' in server)) return server;
   const { url, headers } = server;
-  const type = transportOf(server) === 'sse' ? 'sse' : 'streamableHttp';
-  return { type, url, ...(headers && { headers }) };
+  return { type: transportOf(server) === 'sse' ? 'sse' : 'streamableHttp', url, headers };
 }
 
 const Hook = z.object({ hookEventName: z.string(), taskId: z.string() });
@@ -131,12 +102,6 @@ const Result = z.object({
   }),
 });
 
-/** When a line arrived, and when it was written by Cline's clock. Epoch milliseconds. */
-interface When {
-  at: number;
-  own: number;
-}
-
 /** The commands of one call that are still running: what each has printed so far. */
 type Running = { printed: OutputCapture; isWhole: boolean }[];
 
@@ -166,8 +131,6 @@ function clineLines(record: TurnRecord): LineTaker {
     }
   };
 }
-
-export const clineStream: StreamReader = { takerFor: clineLines };
 
 function takeEvent(
   record: TurnRecord,

@@ -1,89 +1,69 @@
 import { z } from 'zod';
-import { type Cli, cliSession } from '../../src/harness/cli-session.ts';
 import type { LineTaker } from '../../src/harness/cli-stream.ts';
-import { npmInstall, programPath, versionFile } from '../../src/harness/npm-cli.ts';
-import {
-  type HarnessContext,
-  type ModelAccess,
-  type Runner,
-  requireModel,
-} from '../../src/harness/runner.ts';
+import { programPath } from '../../src/harness/npm-cli.ts';
 import { modelFailure, type TurnRecord } from '../../src/harness/turn-record.ts';
 import type { McpServer } from '../../src/suite/mcp-server.ts';
+import { cliRunner } from '../cli-runner.ts';
 import { versions } from '../versions.ts';
-
-/** OpenAI's Codex CLI. */
-export const codex: Runner = {
-  name: 'codex',
-  label: 'Codex CLI',
-  cli: versions.codex,
-  wires: ['openai-responses'],
-  reportsCommands: true,
-  continues: true,
-  mcp: ['stdio', 'http'],
-  skillsFolder: '~/.agents/skills',
-  limits: [],
-  install: (profile) => npmInstall(versions.codex, profile.version),
-  open: (context) => cliSession(context, codexCli(context, requireModel('Codex', context))),
-};
 
 /** Not OPENAI_API_KEY: with that variable, Codex would also look for an account. */
 const keyVariable = 'OFFSITE_MODEL_KEY';
 
-/** Settings are arguments, so that a `~/.codex/config.toml` of the profile keeps its other settings. */
-function codexCli({ profile }: HarnessContext, model: ModelAccess): Cli {
-  const settings: Record<string, string | number | boolean | undefined> = {
-    model: model.name,
-    model_provider: 'offsite',
-    'model_providers.offsite.name': 'offsite',
-    'model_providers.offsite.base_url': `${model.origin}/v1`,
-    'model_providers.offsite.env_key': keyVariable,
-    'model_providers.offsite.wire_api': 'responses',
-    // The gateway retries, and it knows better when.
-    'model_providers.offsite.request_max_retries': 0,
-    'model_providers.offsite.stream_max_retries': 0,
-    // The search runs at the model's provider, outside the sandbox.
-    web_search: 'disabled',
-    check_for_update_on_startup: false,
-    'analytics.enabled': false,
-    model_context_window: model.contextWindow,
-  };
-  const given = Object.entries(settings).filter(([, value]) => value !== undefined);
-  const servers = Object.entries(profile.mcpServers);
-  return {
-    label: 'Codex',
-    argv: (sessionId) => [
-      programPath(versions.codex),
-      'exec',
-      '--json',
-      '--skip-git-repo-check',
-      '--dangerously-bypass-approvals-and-sandbox',
-      // Codex looks for plugins on the network.
-      '--disable',
-      'plugins',
-      ...given.flatMap(([name, value]) => ['-c', `${name}=${JSON.stringify(value)}`]),
-      ...profile.args,
-      ...(sessionId === undefined ? [] : ['resume', sessionId]),
-      // Read the prompt from stdin.
-      '-',
-    ],
-    defaults: {},
-    access: { [keyVariable]: model.token },
-    files:
-      servers.length === 0
-        ? []
-        : [
-            {
-              path: '~/.codex/config.toml',
-              content: servers.map(([name, server]) => serverTable(name, server)).join('\n'),
-              existing: 'appended-to',
-            },
-          ],
-    versionFile: versionFile(versions.codex),
-    takerFor: codexLines,
-    usageIsCumulative: true,
-  };
-}
+/**
+ * OpenAI's Codex CLI. Settings are arguments, so that a `~/.codex/config.toml` of the profile keeps its other
+ * settings.
+ */
+export const codex = cliRunner({
+  name: 'codex',
+  label: 'Codex CLI',
+  cli: versions.codex,
+  wires: ['openai-responses'],
+  continues: true,
+  mcp: ['stdio', 'http'],
+  skillsFolder: '~/.agents/skills',
+  limits: [],
+  stream: { takerFor: codexLines },
+  usageIsCumulative: true,
+  launch({ profile }, { name, origin, token, contextWindow }) {
+    const settings = {
+      model: name,
+      model_provider: 'offsite',
+      'model_providers.offsite.name': 'offsite',
+      'model_providers.offsite.base_url': `${origin}/v1`,
+      'model_providers.offsite.env_key': keyVariable,
+      'model_providers.offsite.wire_api': 'responses',
+      // The gateway retries, and it knows better when.
+      'model_providers.offsite.request_max_retries': 0,
+      'model_providers.offsite.stream_max_retries': 0,
+      // The search runs at the model's provider, outside the sandbox.
+      web_search: 'disabled',
+      check_for_update_on_startup: false,
+      'analytics.enabled': false,
+      ...(contextWindow !== undefined && { model_context_window: contextWindow }),
+    };
+    const tables = Object.entries(profile.mcpServers).map(([name, server]) => serverTable(name, server));
+    const path = '~/.codex/config.toml';
+    return {
+      argv: (sessionId) => [
+        programPath(versions.codex),
+        'exec',
+        '--json',
+        '--skip-git-repo-check',
+        '--dangerously-bypass-approvals-and-sandbox',
+        // Codex looks for plugins on the network.
+        '--disable',
+        'plugins',
+        ...Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${JSON.stringify(value)}`]),
+        ...profile.args,
+        ...(sessionId === undefined ? [] : ['resume', sessionId]),
+        // Read the prompt from stdin.
+        '-',
+      ],
+      access: { [keyVariable]: token },
+      files: tables.length === 0 ? [] : [{ path, content: tables.join('\n'), existing: 'appended-to' }],
+    };
+  },
+});
 
 /** The server as a TOML table. TOML strings and arrays of strings are written as in JSON. */
 function serverTable(name: string, server: McpServer): string {
@@ -131,7 +111,7 @@ const Failed = z.object({ error: z.object({ message: z.string() }) });
  * Reads `codex exec --json`: `thread.started`, `turn.started`, `item.started` and `item.completed`,
  * `turn.completed` or `turn.failed`. It reports exit codes but no times.
  */
-export function codexLines(record: TurnRecord): LineTaker {
+function codexLines(record: TurnRecord): LineTaker {
   return (line, at) => {
     switch (line.type) {
       case 'thread.started':

@@ -1,33 +1,14 @@
 import { z } from 'zod';
 import { commandOutput } from '../../src/bounds/sandbox.ts';
 import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
-import { type Cli, cliSession } from '../../src/harness/cli-session.ts';
-import type { LineTaker, StreamReader } from '../../src/harness/cli-stream.ts';
-import { harnessFolder, npmInstall, programPath, versionFile } from '../../src/harness/npm-cli.ts';
-import {
-  type HarnessContext,
-  type ModelAccess,
-  type Runner,
-  requireModel,
-} from '../../src/harness/runner.ts';
+import { mcpEntry } from '../../src/harness/cli-launch.ts';
+import type { LineTaker } from '../../src/harness/cli-stream.ts';
+import { harnessFolder, programPath, versionFile } from '../../src/harness/npm-cli.ts';
+import type { ModelAccess } from '../../src/harness/runner.ts';
 import { modelFailure, type TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
-import { type McpServer, transportOf } from '../../src/suite/mcp-server.ts';
+import type { McpServer } from '../../src/suite/mcp-server.ts';
+import { cliRunner, jsonFile, mcpServers, variables } from '../cli-runner.ts';
 import { versions } from '../versions.ts';
-
-/** GitHub's Copilot CLI, with a model that the user chooses. */
-export const copilot: Runner = {
-  name: 'copilot',
-  label: 'Copilot CLI',
-  cli: versions.copilot,
-  wires: ['openai-chat', 'openai-responses', 'anthropic-messages'],
-  reportsCommands: true,
-  continues: true,
-  mcp: ['stdio', 'http', 'sse'],
-  skillsFolder: '~/.copilot/skills',
-  limits: [],
-  install: (profile) => copilotInstall(profile.version),
-  open: (context) => cliSession(context, copilotCli(context, requireModel('Copilot CLI', context))),
-};
 
 /** The folder into which its program is unpacked. */
 const unpacked = `${harnessFolder}/copilot-unpacked`;
@@ -35,12 +16,30 @@ const unpacked = `${harnessFolder}/copilot-unpacked`;
 /** Copilot CLI does not start without certificates, even if it does not use TLS. Some images have none. */
 const certificates = `${harnessFolder}/certificates.pem`;
 
-/**
- * The script that installs it. Its program is an archive of 235 MB, which it unpacks when it first runs. The
- * script unpacks it, so that no trial has to.
- */
-function copilotInstall(version: string | undefined): string {
-  return `${npmInstall(versions.copilot, version)}
+/** GitHub's Copilot CLI, with a model that the user chooses. */
+export const copilot = cliRunner({
+  name: 'copilot',
+  label: 'Copilot CLI',
+  cli: versions.copilot,
+  wires: ['openai-chat', 'openai-responses', 'anthropic-messages'],
+  continues: true,
+  mcp: ['stdio', 'http', 'sse'],
+  skillsFolder: '~/.copilot/skills',
+  limits: [],
+  stream: {
+    takerFor: copilotLines,
+    // Pieces of messages and calls, of which the whole follows, and lines that repeat the whole output.
+    skips: [
+      '{"type":"session.background_tasks_changed"',
+      '{"type":"assistant.message_delta"',
+      '{"type":"assistant.reasoning_delta"',
+      '{"type":"assistant.tool_call_delta"',
+      '{"type":"tool.execution_partial_result"',
+    ],
+  },
+  resume: '--resume',
+  // Its program is an archive of 235 MB, which it unpacks when it first runs. No trial has to.
+  afterInstall: `
 home=$(mktemp -d)
 HOME="$home" ${programPath(versions.copilot)} --version > /dev/null 2>&1 < /dev/null
 mv "$home"/.cache/copilot/pkg/*/* ${unpacked}
@@ -48,56 +47,40 @@ rm -rf "$home"
 [ ! -e /etc/ssl/certs/ca-certificates.crt ] || cp -L /etc/ssl/certs/ca-certificates.crt ${certificates}
 # It ends the line that has its version with a full stop.
 sed -i 's/[.]$//' ${versionFile(versions.copilot)}
-`;
-}
-
-function copilotCli({ profile, home }: HarnessContext, model: ModelAccess): Cli {
-  const servers = Object.entries(profile.mcpServers);
-  const serverFile = `${home}/copilot-mcp.json`;
-  return {
-    label: 'Copilot CLI',
-    argv: (sessionId) => [
-      programPath(versions.copilot),
+`,
+  launch(context, model) {
+    const servers = mcpServers(context, serverEntry);
+    const hasServers = Object.keys(servers).length > 0;
+    const serverFile = `${context.home}/copilot-mcp.json`;
+    const options = [
       '--output-format',
       'json',
       '--yolo',
       '--no-ask-user',
       '--disable-client-telemetry',
-      ...(servers.length === 0 ? [] : ['--additional-mcp-config', `@${serverFile}`]),
-      ...(sessionId === undefined ? [] : ['--resume', sessionId]),
-      ...profile.args,
-    ],
-    defaults: {
-      // No account, no telemetry, no tools of GitHub.
-      COPILOT_OFFLINE: 'true',
-      COPILOT_AUTO_UPDATE: 'false',
-      // Exactly this value also makes it use the workspace's own instructions and skills.
-      COPILOT_ALLOW_ALL: 'true',
-      COPILOT_CLI_DIST_DIR: unpacked,
-      SSL_CERT_FILE: certificates,
-      ...limitsOf(model),
-    },
-    access: {
-      ...addressOf(model),
-      COPILOT_PROVIDER_API_KEY: model.token,
-      COPILOT_MODEL: model.name,
-    },
-    files:
-      servers.length === 0
-        ? []
-        : [
-            {
-              path: serverFile,
-              content: JSON.stringify({
-                mcpServers: Object.fromEntries(servers.map(([name, server]) => [name, serverEntry(server)])),
-              }),
-            },
-          ],
-    versionFile: versionFile(versions.copilot),
-    ...copilotStream,
-    usageIsCumulative: false,
-  };
-}
+      ...(hasServers ? ['--additional-mcp-config', `@${serverFile}`] : []),
+    ];
+    return {
+      argv: { options },
+      defaults: {
+        // No account, no telemetry, no tools of GitHub.
+        COPILOT_OFFLINE: 'true',
+        COPILOT_AUTO_UPDATE: 'false',
+        // Exactly this value also makes it use the workspace's own instructions and skills.
+        COPILOT_ALLOW_ALL: 'true',
+        COPILOT_CLI_DIST_DIR: unpacked,
+        SSL_CERT_FILE: certificates,
+        ...limitsOf(model),
+      },
+      access: {
+        ...addressOf(model),
+        COPILOT_PROVIDER_API_KEY: model.token,
+        COPILOT_MODEL: model.name,
+      },
+      files: hasServers ? [jsonFile(serverFile, { mcpServers: servers })] : [],
+    };
+  },
+});
 
 function addressOf({ wire, origin }: ModelAccess): Record<string, string> {
   if (wire === 'anthropic-messages') {
@@ -111,19 +94,14 @@ function addressOf({ wire, origin }: ModelAccess): Record<string, string> {
 }
 
 function limitsOf({ contextWindow, maxOutputTokens }: ModelAccess): Record<string, string> {
-  return {
-    ...(maxOutputTokens !== undefined && { COPILOT_PROVIDER_MAX_OUTPUT_TOKENS: String(maxOutputTokens) }),
-    ...(contextWindow !== undefined && {
-      COPILOT_PROVIDER_MAX_PROMPT_TOKENS: String(contextWindow - (maxOutputTokens ?? 0)),
-    }),
-  };
+  return variables({
+    COPILOT_PROVIDER_MAX_OUTPUT_TOKENS: maxOutputTokens,
+    COPILOT_PROVIDER_MAX_PROMPT_TOKENS: contextWindow && contextWindow - (maxOutputTokens ?? 0),
+  });
 }
 
 function serverEntry(server: McpServer): unknown {
-  const tools = ['*'];
-  if (!('url' in server)) return { type: 'local', ...server, tools };
-  const { url, headers } = server;
-  return { type: transportOf(server), url, ...(headers && { headers }), tools };
+  return { type: 'local', ...(mcpEntry(server) as object), tools: ['*'] };
 }
 
 const Line = z.object({
@@ -205,18 +183,6 @@ function copilotLines(record: TurnRecord): LineTaker {
     }
   };
 }
-
-export const copilotStream: StreamReader = {
-  takerFor: copilotLines,
-  // Pieces of messages and calls, of which the whole follows, and lines that repeat the whole output.
-  skips: [
-    '{"type":"session.background_tasks_changed"',
-    '{"type":"assistant.message_delta"',
-    '{"type":"assistant.reasoning_delta"',
-    '{"type":"assistant.tool_call_delta"',
-    '{"type":"tool.execution_partial_result"',
-  ],
-};
 
 function endTool(
   record: TurnRecord,

@@ -1,32 +1,57 @@
 import { z } from 'zod';
-import { type Cli, cliSession } from '../../src/harness/cli-session.ts';
-import type { LineTaker, StreamReader } from '../../src/harness/cli-stream.ts';
+import type { LineTaker } from '../../src/harness/cli-stream.ts';
 import type { CommandOutcome } from '../../src/harness/message-lines.ts';
-import { harnessNode, npmInstall, packagePath, versionFile } from '../../src/harness/npm-cli.ts';
-import {
-  type HarnessContext,
-  type ModelAccess,
-  type Runner,
-  requireModel,
-} from '../../src/harness/runner.ts';
+import { packagePath } from '../../src/harness/npm-cli.ts';
+import type { HarnessContext, ModelAccess } from '../../src/harness/runner.ts';
 import { modelFailure, type TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
-import { type McpServer, transportOf } from '../../src/suite/mcp-server.ts';
+import {
+  beginCall,
+  cliRunner,
+  endCall,
+  geminiMcpEntry,
+  jsonFile,
+  mcpServers,
+  nodeWithoutCompiler,
+} from '../cli-runner.ts';
 import { versions } from '../versions.ts';
 
+const cli = versions['gemini-cli'];
+
 /** Google's Gemini CLI. */
-export const gemini: Runner = {
+export const gemini = cliRunner({
   name: 'gemini-cli',
   label: 'Gemini CLI',
-  cli: versions['gemini-cli'],
+  cli,
   wires: ['gemini'],
-  reportsCommands: true,
   continues: true,
   mcp: ['stdio', 'http', 'sse'],
   skillsFolder: '~/.gemini/skills',
   limits: ['turns'],
-  install: (profile) => npmInstall(versions['gemini-cli'], profile.version),
-  open: (context) => cliSession(context, geminiCli(context, requireModel('Gemini CLI', context))),
-};
+  stream: { takerFor: geminiLines, logsToStderr: true },
+  resume: '--resume',
+  launch(context, model) {
+    const settingsFile = `${context.home}/gemini-settings.json`;
+    return {
+      argv: {
+        program: [...nodeWithoutCompiler, packagePath(cli, 'bundle/gemini.js')],
+        // It shows the exit code of a command only with `--debug`.
+        options: ['--output-format', 'stream-json', '--debug', '--yolo', '--model', model.name],
+      },
+      defaults: {
+        // Without this, it would start itself again, without the flags of its Node.
+        GEMINI_CLI_NO_RELAUNCH: 'true',
+        GEMINI_CLI_TRUST_WORKSPACE: 'true',
+      },
+      access: {
+        GOOGLE_GEMINI_BASE_URL: model.origin,
+        GEMINI_API_KEY: model.token,
+        GEMINI_CLI_SYSTEM_SETTINGS_PATH: settingsFile,
+      },
+      // The system's settings override the user's and are merged with them.
+      files: [jsonFile(settingsFile, settings(context, model))],
+    };
+  },
+});
 
 /** The context window, in tokens, that it assumes for a model that it does not know. */
 const assumedWindow = 1_048_576;
@@ -37,46 +62,7 @@ const compressedAt = 0.5;
 /** Its own sub-agents. Each names a model of its own, and so do its utilities, in the scope `core`. */
 const scopes = ['core', 'codebase_investigator', 'cli_help', 'generalist'];
 
-function geminiCli({ profile, home }: HarnessContext, model: ModelAccess): Cli {
-  const settingsFile = `${home}/gemini-settings.json`;
-  return {
-    label: 'Gemini CLI',
-    argv: (sessionId) => [
-      harnessNode,
-      // Without these flags, it compiles a large parser after a command, which takes 600 MB of memory.
-      '--no-wasm-tier-up',
-      '--no-wasm-dynamic-tiering',
-      '--liftoff-only',
-      packagePath(versions['gemini-cli'], 'bundle/gemini.js'),
-      '--output-format',
-      'stream-json',
-      // It shows the exit code of a command only in this mode.
-      '--debug',
-      '--yolo',
-      '--model',
-      model.name,
-      ...(sessionId === undefined ? [] : ['--resume', sessionId]),
-      ...profile.args,
-    ],
-    defaults: {
-      // Without this, it would start itself again, without the flags above.
-      GEMINI_CLI_NO_RELAUNCH: 'true',
-      GEMINI_CLI_TRUST_WORKSPACE: 'true',
-    },
-    access: {
-      GOOGLE_GEMINI_BASE_URL: model.origin,
-      GEMINI_API_KEY: model.token,
-      GEMINI_CLI_SYSTEM_SETTINGS_PATH: settingsFile,
-    },
-    // The system's settings override the user's and are merged with them.
-    files: [{ path: settingsFile, content: JSON.stringify(settings(profile, model)) }],
-    versionFile: versionFile(versions['gemini-cli']),
-    ...geminiStream,
-    usageIsCumulative: false,
-  };
-}
-
-function settings({ maxTurns, mcpServers }: HarnessContext['profile'], model: ModelAccess): unknown {
+function settings(context: HarnessContext, model: ModelAccess): unknown {
   const { name, contextWindow, maxOutputTokens } = model;
   return {
     general: {
@@ -90,10 +76,8 @@ function settings({ maxTurns, mcpServers }: HarnessContext['profile'], model: Mo
     telemetry: { enabled: false },
     security: { auth: { selectedType: 'gemini-api-key' }, folderTrust: { enabled: false } },
     model: {
-      ...(maxTurns !== undefined && { maxSessionTurns: maxTurns }),
-      ...(contextWindow !== undefined && {
-        compressionThreshold: (compressedAt * contextWindow) / assumedWindow,
-      }),
+      maxSessionTurns: context.profile.maxTurns,
+      compressionThreshold: contextWindow && (compressedAt * contextWindow) / assumedWindow,
     },
     modelConfigs: {
       customOverrides: scopes.map((overrideScope) => ({
@@ -101,16 +85,8 @@ function settings({ maxTurns, mcpServers }: HarnessContext['profile'], model: Mo
         modelConfig: { model: name, generateContentConfig: { maxOutputTokens } },
       })),
     },
-    mcpServers: Object.fromEntries(
-      Object.entries(mcpServers).map(([name, server]) => [name, serverEntry(server)]),
-    ),
+    mcpServers: mcpServers(context, geminiMcpEntry),
   };
-}
-
-function serverEntry(server: McpServer): unknown {
-  if (!('url' in server)) return server;
-  const { url, headers } = server;
-  return { ...(transportOf(server) === 'sse' ? { url } : { httpUrl: url }), ...(headers && { headers }) };
 }
 
 const time = z.iso.datetime().transform((text) => Date.parse(text));
@@ -164,11 +140,16 @@ function geminiLines(record: TurnRecord): LineTaker {
         spoken.text += content;
         return;
       }
-      case 'tool_use':
+      case 'tool_use': {
         problem = undefined;
-        return begin(record, Use.parse(line), at);
-      case 'tool_result':
-        return end(record, Result.parse(line), at);
+        const { tool_id: id, tool_name: name, parameters: input, timestamp } = Use.parse(line);
+        return beginCall(record, 'run_shell_command', { id, name, input }, at, timestamp);
+      }
+      case 'tool_result': {
+        const { tool_id: id, status, output = '', timestamp: own } = Result.parse(line);
+        const failed = status === 'error';
+        return endCall(record, { id, output, failed }, { at, own }, () => outcomeOf(output));
+      }
       case 'error': {
         const { severity, message, timestamp } = Trouble.parse(line);
         if (severity === 'error') problem = message;
@@ -183,8 +164,6 @@ function geminiLines(record: TurnRecord): LineTaker {
   };
 }
 
-export const geminiStream: StreamReader = { takerFor: geminiLines, logsToStderr: true };
-
 /** The beginning of a message about a failure of the model's API. Nothing else distinguishes it. */
 const apiErrorPrefix = '[API Error';
 
@@ -192,29 +171,6 @@ function statusOf(status: string, problem: string | undefined): TurnStatus {
   if (status === 'success' && problem === undefined) return { kind: 'done' };
   const message = problem ?? `Gemini CLI ended with the status ${status}`;
   return message.startsWith(apiErrorPrefix) ? modelFailure(message) : { kind: 'agent-failed', message };
-}
-
-function begin(
-  record: TurnRecord,
-  { tool_id, tool_name, parameters, timestamp }: z.infer<typeof Use>,
-  at: number,
-): void {
-  const { command } = parameters;
-  if (tool_name === 'run_shell_command' && typeof command === 'string') {
-    record.beginCommand(tool_id, command, at, timestamp);
-  } else {
-    record.beginTool(tool_id, tool_name, parameters, at, timestamp);
-  }
-}
-
-function end(
-  record: TurnRecord,
-  { tool_id, status, output = '', timestamp: own }: z.infer<typeof Result>,
-  at: number,
-): void {
-  const failed = status === 'error';
-  if (record.openCommand(tool_id) === undefined) record.endTool(tool_id, { at, own, output, failed });
-  else record.endCommand(tool_id, { at, own, ...outcomeOf(output) });
 }
 
 /** A shell's exit code for a killed program is 128 plus the signal. */

@@ -1,32 +1,42 @@
 import { z } from 'zod';
-import { type Cli, cliSession } from '../../src/harness/cli-session.ts';
 import type { LineTaker } from '../../src/harness/cli-stream.ts';
-import { npmInstall, programPath, versionFile } from '../../src/harness/npm-cli.ts';
-import {
-  type HarnessContext,
-  type ModelAccess,
-  type Runner,
-  requireModel,
-} from '../../src/harness/runner.ts';
+import type { ModelAccess } from '../../src/harness/runner.ts';
 import { modelFailure, type TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 import type { McpServer } from '../../src/suite/mcp-server.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
+import { beginCall, cliRunner, endCall, jsonFile, mcpServers } from '../cli-runner.ts';
 import { versions } from '../versions.ts';
 
 /** opencode. */
-export const opencode: Runner = {
+export const opencode = cliRunner({
   name: 'opencode',
   label: 'opencode',
   cli: versions.opencode,
   wires: ['openai-chat', 'openai-responses', 'anthropic-messages'],
-  reportsCommands: true,
   continues: true,
   mcp: ['stdio', 'http', 'sse'],
   skillsFolder: '~/.config/opencode/skills',
   limits: [],
-  install: (profile) => npmInstall(versions.opencode, profile.version),
-  open: (context) => cliSession(context, opencodeCli(context, requireModel('opencode', context))),
-};
+  stream: { takerFor: opencodeLines },
+  resume: '-s',
+  launch(context, model) {
+    const configFile = `${context.home}/opencode.json`;
+    // Without a title, it asks the model for one.
+    const title = ['--title', 'trial'];
+    return {
+      argv: { options: ['run', '--format', 'json', '--auto', ...title, '-m', `offsite/${model.name}`] },
+      defaults: {
+        OPENCODE_DISABLE_AUTOUPDATE: '1',
+        OPENCODE_DISABLE_MODELS_FETCH: '1',
+        OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+        OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+        OPENCODE_DISABLE_SHARE: '1',
+      },
+      access: { [keyVariable]: model.token, OPENCODE_CONFIG: configFile },
+      files: [jsonFile(configFile, configuration(mcpServers(context, serverEntry), model))],
+    };
+  },
+});
 
 const keyVariable = 'OFFSITE_MODEL_KEY';
 
@@ -40,43 +50,8 @@ const adapters: Partial<Record<Wire, string>> = {
   'anthropic-messages': '@ai-sdk/anthropic',
 };
 
-function opencodeCli({ profile, home }: HarnessContext, model: ModelAccess): Cli {
-  const configFile = `${home}/opencode.json`;
-  return {
-    label: 'opencode',
-    argv: (sessionId) => [
-      programPath(versions.opencode),
-      'run',
-      '--format',
-      'json',
-      '--auto',
-      // Without a title, it asks the model for one.
-      '--title',
-      'trial',
-      '-m',
-      `offsite/${model.name}`,
-      ...(sessionId === undefined ? [] : ['-s', sessionId]),
-      ...profile.args,
-    ],
-    defaults: {
-      OPENCODE_DISABLE_AUTOUPDATE: '1',
-      OPENCODE_DISABLE_MODELS_FETCH: '1',
-      OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
-      OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
-      OPENCODE_DISABLE_SHARE: '1',
-    },
-    access: { [keyVariable]: model.token, OPENCODE_CONFIG: configFile },
-    files: [{ path: configFile, content: JSON.stringify(configuration(profile.mcpServers, model)) }],
-    versionFile: versionFile(versions.opencode),
-    takerFor: opencodeLines,
-    usageIsCumulative: false,
-  };
-}
-
-function configuration(servers: Record<string, McpServer>, model: ModelAccess): unknown {
-  const limit = model.contextWindow !== undefined && {
-    limit: { context: model.contextWindow, output: model.maxOutputTokens ?? defaultOutput },
-  };
+function configuration(mcp: Record<string, unknown>, model: ModelAccess): unknown {
+  const { contextWindow: context, maxOutputTokens: output = defaultOutput } = model;
   return {
     autoupdate: false,
     share: 'disabled',
@@ -87,10 +62,10 @@ function configuration(servers: Record<string, McpServer>, model: ModelAccess): 
       offsite: {
         npm: adapters[model.wire],
         options: { baseURL: `${model.origin}/v1`, apiKey: `{env:${keyVariable}}` },
-        models: { [model.name]: { ...limit } },
+        models: { [model.name]: { limit: context && { context, output } } },
       },
     },
-    mcp: Object.fromEntries(Object.entries(servers).map(([name, server]) => [name, serverEntry(server)])),
+    mcp,
   };
 }
 
@@ -98,7 +73,7 @@ function serverEntry(server: McpServer): unknown {
   if ('url' in server) {
     const { url, headers } = server;
     // Without this, an answer 401 would make it ask for a login.
-    return { type: 'remote', url, enabled: true, oauth: false, ...(headers && { headers }) };
+    return { type: 'remote', url, enabled: true, oauth: false, headers };
   }
   const { command, args, env } = server;
   return { type: 'local', command: [command, ...args], environment: env, enabled: true };
@@ -166,25 +141,17 @@ export function opencodeLines(record: TurnRecord): LineTaker {
 
 function takeTool(
   record: TurnRecord,
-  { tool, callID, state }: z.infer<typeof Tool>['part'],
+  { tool, callID: id, state }: z.infer<typeof Tool>['part'],
   at: number,
 ): void {
+  const { output = state.error, metadata, input } = state;
   const { start, end: own } = state.time;
-  const { command } = state.input;
-  const { output = state.error, metadata } = state;
-  if (tool === 'bash' && typeof command === 'string') {
-    record.beginCommand(callID, command, undefined, start);
-    record.endCommand(callID, {
-      at,
-      own,
-      exitCode: metadata?.exit ?? undefined,
-      output: output === noOutput ? '' : output,
-      truncated: metadata?.truncated,
-    });
-  } else {
-    record.beginTool(callID, tool, state.input, undefined, start);
-    record.endTool(callID, { at, own, output, failed: state.status === 'error' });
-  }
+  beginCall(record, 'bash', { id, name: tool, input }, undefined, start);
+  endCall(record, { id, output, failed: state.status === 'error' }, { at, own }, () => ({
+    exitCode: metadata?.exit ?? undefined,
+    output: output === noOutput ? '' : output,
+    truncated: metadata?.truncated,
+  }));
 }
 
 /** Stands for no output. If a command really prints this text, a newline follows. */

@@ -1,31 +1,45 @@
 import { z } from 'zod';
-import { type Cli, cliSession } from '../../src/harness/cli-session.ts';
-import type { LineTaker, StreamReader } from '../../src/harness/cli-stream.ts';
-import { npmInstall, programPath, versionFile } from '../../src/harness/npm-cli.ts';
-import {
-  type HarnessContext,
-  type ModelAccess,
-  type Runner,
-  requireModel,
-} from '../../src/harness/runner.ts';
+import type { LineTaker } from '../../src/harness/cli-stream.ts';
+import type { CommandOutcome } from '../../src/harness/message-lines.ts';
+import type { ModelAccess } from '../../src/harness/runner.ts';
 import { modelFailure, type TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
+import { beginCall, cliRunner, endCall, jsonFile } from '../cli-runner.ts';
 import { versions } from '../versions.ts';
 
 /** The coding agent pi. */
-export const pi: Runner = {
+export const pi = cliRunner({
   name: 'pi',
   label: 'pi',
   cli: versions.pi,
   wires: ['openai-chat', 'openai-responses', 'anthropic-messages'],
-  reportsCommands: true,
   continues: true,
   mcp: [],
   skillsFolder: '~/.agents/skills',
   limits: [],
-  install: (profile) => npmInstall(versions.pi, profile.version),
-  open: (context) => cliSession(context, piCli(context, requireModel('pi', context))),
-};
+  stream: {
+    takerFor: piLines,
+    // These lines repeat the whole message or output for each new piece.
+    skips: ['{"type":"message_update"', '{"type":"tool_execution_update"'],
+  },
+  resume: '--session',
+  launch: (_, model) => ({
+    // `--approve`: use the workspace's own settings and skills.
+    argv: {
+      options: ['--mode', 'json', '-p', '--approve', '--provider', 'offsite', '--model', model.name],
+    },
+    defaults: { PI_OFFLINE: '1', PI_TELEMETRY: '0' },
+    access: { [keyVariable]: model.token },
+    files: [
+      jsonFile('~/.pi/agent/models.json', provider(model)),
+      {
+        // The gateway retries.
+        ...jsonFile('~/.pi/agent/settings.json', { retry: { enabled: false, provider: { maxRetries: 0 } } }),
+        existing: 'kept',
+      },
+    ],
+  }),
+});
 
 const keyVariable = 'OFFSITE_MODEL_KEY';
 
@@ -34,40 +48,6 @@ const apis: Partial<Record<Wire, string>> = {
   'openai-responses': 'openai-responses',
   'anthropic-messages': 'anthropic-messages',
 };
-
-function piCli({ profile }: HarnessContext, model: ModelAccess): Cli {
-  return {
-    label: 'pi',
-    argv: (sessionId) => [
-      programPath(versions.pi),
-      '--mode',
-      'json',
-      '-p',
-      // Use the workspace's own settings and skills.
-      '--approve',
-      '--provider',
-      'offsite',
-      '--model',
-      model.name,
-      ...(sessionId === undefined ? [] : ['--session', sessionId]),
-      ...profile.args,
-    ],
-    defaults: { PI_OFFLINE: '1', PI_TELEMETRY: '0' },
-    access: { [keyVariable]: model.token },
-    files: [
-      { path: '~/.pi/agent/models.json', content: JSON.stringify(provider(model)) },
-      {
-        path: '~/.pi/agent/settings.json',
-        // The gateway retries.
-        content: JSON.stringify({ retry: { enabled: false, provider: { maxRetries: 0 } } }),
-        existing: 'kept',
-      },
-    ],
-    versionFile: versionFile(versions.pi),
-    ...piStream,
-    usageIsCumulative: false,
-  };
-}
 
 function provider({ wire, origin, name, contextWindow, maxOutputTokens }: ModelAccess): unknown {
   return {
@@ -112,6 +92,7 @@ const ToolEnd = z.object({
   }),
   isError: z.boolean(),
 });
+type ToolEnd = z.infer<typeof ToolEnd>;
 const Retry = z.object({ errorMessage: z.string().optional() });
 
 /**
@@ -135,11 +116,8 @@ export function piLines(record: TurnRecord): LineTaker {
         return takeAnswer(record, last, at);
       }
       case 'tool_execution_start': {
-        const { toolCallId, toolName, args } = ToolStart.parse(line);
-        if (toolName === 'bash' && typeof args.command === 'string') {
-          return record.beginCommand(toolCallId, args.command, at);
-        }
-        return record.beginTool(toolCallId, toolName, args, at);
+        const { toolCallId: id, toolName: name, args: input } = ToolStart.parse(line);
+        return beginCall(record, 'bash', { id, name, input }, at);
       }
       case 'tool_execution_end':
         return endTool(record, ToolEnd.parse(line), at);
@@ -150,12 +128,6 @@ export function piLines(record: TurnRecord): LineTaker {
     }
   };
 }
-
-export const piStream: StreamReader = {
-  takerFor: piLines,
-  // These lines repeat the whole message or output for each new piece.
-  skips: ['{"type":"message_update"', '{"type":"tool_execution_update"'],
-};
 
 function takeAnswer(record: TurnRecord, { content, usage, stopReason }: Answer, at: number): void {
   for (const { type, text } of content) {
@@ -190,23 +162,19 @@ const cutMarker = /\n\n\[Showing [^\n]*Full output: [^\n]*\]$/;
 /** Stands for no output. If a command really prints this text, a newline follows. */
 const noOutput = '(no output)';
 
-function endTool(
-  record: TurnRecord,
-  { toolCallId, result, isError }: z.infer<typeof ToolEnd>,
-  at: number,
-): void {
+function endTool(record: TurnRecord, { toolCallId: id, result, isError }: ToolEnd, at: number): void {
   const text = result.content.map((block) => block.text ?? '').join('');
-  if (record.openCommand(toolCallId) === undefined) {
-    record.endTool(toolCallId, { at, output: text, failed: isError });
-    return;
-  }
-  const code = isError ? exitCodeSuffix.exec(text)?.[1] : '0';
-  const said = isError ? text.replace(exitCodeSuffix, '').replace(stoppedSuffix, '') : text;
+  const outcome = () => outcomeOf(text, isError, result.details?.truncation?.truncated === true);
+  endCall(record, { id, output: text, failed: isError }, { at }, outcome);
+}
+
+function outcomeOf(text: string, failed: boolean, isCut: boolean): CommandOutcome {
+  const code = failed ? exitCodeSuffix.exec(text)?.[1] : '0';
+  const said = failed ? text.replace(exitCodeSuffix, '').replace(stoppedSuffix, '') : text;
   const output = said.replace(cutMarker, '');
-  record.endCommand(toolCallId, {
-    at,
+  return {
     exitCode: code === undefined ? undefined : Number(code),
     output: output === noOutput ? '' : output,
-    truncated: output !== said || result.details?.truncation?.truncated === true,
-  });
+    truncated: output !== said || isCut,
+  };
 }

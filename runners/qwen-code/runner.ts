@@ -1,79 +1,78 @@
 import { z } from 'zod';
-import { type Cli, cliSession } from '../../src/harness/cli-session.ts';
-import type { LineTaker, StreamReader } from '../../src/harness/cli-stream.ts';
+import type { LineTaker } from '../../src/harness/cli-stream.ts';
 import { type CommandOutcome, type CommandResult, messageLines } from '../../src/harness/message-lines.ts';
-import { harnessNode, npmInstall, packagePath, versionFile } from '../../src/harness/npm-cli.ts';
-import {
-  type HarnessContext,
-  type ModelAccess,
-  type Runner,
-  requireModel,
-} from '../../src/harness/runner.ts';
+import { packagePath } from '../../src/harness/npm-cli.ts';
+import type { ModelAccess } from '../../src/harness/runner.ts';
 import { modelFailure, type TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
-import { type McpServer, transportOf } from '../../src/suite/mcp-server.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
+import {
+  cliRunner,
+  geminiMcpEntry,
+  jsonFile,
+  mcpServers,
+  nodeWithoutCompiler,
+  variables,
+} from '../cli-runner.ts';
 import { versions } from '../versions.ts';
 
+const cli = versions['qwen-code'];
+
+/** The exit code at its limit of turns. Qwen Code reports the limit only on stderr. */
+const turnLimitExit = 53;
+
 /** Qwen Code. */
-export const qwenCode: Runner = {
+export const qwenCode = cliRunner({
   name: 'qwen-code',
   label: 'Qwen Code',
-  cli: versions['qwen-code'],
+  cli,
   wires: ['openai-chat', 'openai-responses', 'anthropic-messages'],
-  reportsCommands: true,
   continues: true,
   mcp: ['stdio', 'http', 'sse'],
   skillsFolder: '~/.qwen/skills',
   limits: ['turns'],
-  install: (profile) => npmInstall(versions['qwen-code'], profile.version),
-  open: (context) => cliSession(context, qwenCodeCli(context, requireModel('Qwen Code', context))),
-};
+  stream: {
+    takerFor: qwenCodeLines,
+    // Deltas of messages. The whole messages follow.
+    skips: ['{"type":"stream_event"'],
+    statusOfExit(exitCode, stderr) {
+      if (exitCode !== turnLimitExit) return undefined;
+      const message = stderr.trim().split('\n').at(-1) ?? 'it reached its limit of turns';
+      return { kind: 'agent-failed', message };
+    },
+  },
+  resume: '--resume',
+  usageIsCumulative: true,
+  launch(context, model) {
+    const settingsFile = `${context.home}/qwen-settings.json`;
+    const { maxTurns } = context.profile;
+    const authType = authTypes[model.wire] ?? model.wire;
+    const turns = maxTurns === undefined ? [] : ['--max-session-turns', String(maxTurns)];
+    return {
+      argv: {
+        program: [...nodeWithoutCompiler, packagePath(cli, 'cli.js')],
+        options: [
+          ...['--output-format', 'stream-json', '--yolo', '--auth-type', authType, '-m', model.name],
+          ...turns,
+        ],
+      },
+      defaults: {
+        // Without this, it would start itself again, without the flags of its Node.
+        QWEN_CODE_NO_RELAUNCH: '1',
+        QWEN_CODE_SUPPRESS_YOLO_WARNING: '1',
+        ...variables({ QWEN_CODE_MAX_OUTPUT_TOKENS: model.maxOutputTokens }),
+      },
+      access: { ...accessOf(model), QWEN_CODE_SYSTEM_SETTINGS_PATH: settingsFile },
+      // The system's settings override the user's and are merged with them.
+      files: [jsonFile(settingsFile, settings(mcpServers(context, geminiMcpEntry), model))],
+    };
+  },
+});
 
 const authTypes: Partial<Record<Wire, string>> = {
   'openai-chat': 'openai',
   'openai-responses': 'openai-responses',
   'anthropic-messages': 'anthropic',
 };
-
-function qwenCodeCli({ profile, home }: HarnessContext, model: ModelAccess): Cli {
-  const settingsFile = `${home}/qwen-settings.json`;
-  return {
-    label: 'Qwen Code',
-    argv: (sessionId) => [
-      harnessNode,
-      // Without these flags, it compiles a large parser when it exits after a command, which takes 2 GB of
-      // memory and 5 s.
-      '--no-wasm-tier-up',
-      '--no-wasm-dynamic-tiering',
-      '--liftoff-only',
-      packagePath(versions['qwen-code'], 'cli.js'),
-      '--output-format',
-      'stream-json',
-      '--yolo',
-      '--auth-type',
-      authTypes[model.wire] ?? model.wire,
-      '-m',
-      model.name,
-      ...(profile.maxTurns === undefined ? [] : ['--max-session-turns', String(profile.maxTurns)]),
-      ...(sessionId === undefined ? [] : ['--resume', sessionId]),
-      ...profile.args,
-    ],
-    defaults: {
-      // Without this, it would start itself again, without the flags above.
-      QWEN_CODE_NO_RELAUNCH: '1',
-      QWEN_CODE_SUPPRESS_YOLO_WARNING: '1',
-      ...(model.maxOutputTokens !== undefined && {
-        QWEN_CODE_MAX_OUTPUT_TOKENS: String(model.maxOutputTokens),
-      }),
-    },
-    access: { ...accessOf(model), QWEN_CODE_SYSTEM_SETTINGS_PATH: settingsFile },
-    // The system's settings override the user's and are merged with them.
-    files: [{ path: settingsFile, content: JSON.stringify(settings(profile.mcpServers, model)) }],
-    versionFile: versionFile(versions['qwen-code']),
-    ...qwenCodeStream,
-    usageIsCumulative: true,
-  };
-}
 
 function accessOf({ wire, origin, token, name }: ModelAccess): Record<string, string> {
   if (wire === 'anthropic-messages') {
@@ -82,30 +81,17 @@ function accessOf({ wire, origin, token, name }: ModelAccess): Record<string, st
   return { OPENAI_BASE_URL: `${origin}/v1`, OPENAI_API_KEY: token, OPENAI_MODEL: name };
 }
 
-function settings(servers: Record<string, McpServer>, model: ModelAccess): unknown {
+function settings(servers: Record<string, unknown>, { contextWindow }: ModelAccess): unknown {
   return {
     general: { enableAutoUpdate: false },
     privacy: { usageStatisticsEnabled: false },
     telemetry: { enabled: false },
     // This feature is a second agent that reads along and runs its own commands.
     memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
-    model: {
-      generationConfig: {
-        // The gateway retries.
-        maxRetries: 0,
-        ...(model.contextWindow !== undefined && { contextWindowSize: model.contextWindow }),
-      },
-    },
-    mcpServers: Object.fromEntries(
-      Object.entries(servers).map(([name, server]) => [name, serverEntry(server)]),
-    ),
+    // The gateway retries.
+    model: { generationConfig: { maxRetries: 0, contextWindowSize: contextWindow } },
+    mcpServers: servers,
   };
-}
-
-function serverEntry(server: McpServer): unknown {
-  if (!('url' in server)) return server;
-  const { url, headers } = server;
-  return { ...(transportOf(server) === 'sse' ? { url } : { httpUrl: url }), ...(headers && { headers }) };
 }
 
 const System = z.looseObject({ subtype: z.string() });
@@ -147,22 +133,6 @@ function qwenCodeLines(record: TurnRecord): LineTaker {
     }
   };
 }
-
-/** The exit code at its limit of turns. Qwen Code reports the limit only on stderr. */
-const turnLimitExit = 53;
-
-export const qwenCodeStream: StreamReader = {
-  takerFor: qwenCodeLines,
-  // Deltas of messages. The whole messages follow.
-  skips: ['{"type":"stream_event"'],
-  statusOfExit: (exitCode, stderr) =>
-    exitCode === turnLimitExit
-      ? {
-          kind: 'agent-failed',
-          message: stderr.trim().split('\n').at(-1) ?? 'it reached its limit of turns',
-        }
-      : undefined,
-};
 
 /** The beginning of a message about a failure of the model's API. Nothing else distinguishes it. */
 const apiErrorPrefix = '[API Error';
