@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { OncePerImage } from '../../src/trial/prepare/sandboxes.ts';
+import { OncePerImage } from '../../src/trial/prepare/started-sandbox.ts';
 
 const never = new AbortController().signal;
 

@@ -17,7 +17,13 @@ import { trustVariables } from '../prepare/environment.ts';
 import { relayImage, relayImageOf } from '../prepare/model-port.ts';
 import { requireImage, usedImage } from '../prepare/obtain-image.ts';
 import type { TrialSpec } from '../spec.ts';
-import { type ImageParts, type PreparationOptions, type Prepared, sharedStep } from './image-parts.ts';
+import {
+  type ImageParts,
+  noteFailure,
+  type PreparationOptions,
+  type Prepared,
+  sharedStep,
+} from './image-parts.ts';
 
 /** Arguments that every builder knows, and keeps neither in an image nor in its history. */
 const proxyNames = ['http_proxy', 'https_proxy', 'ftp_proxy', 'no_proxy', 'all_proxy'];
@@ -43,19 +49,13 @@ export async function builtImage(
 ): Promise<BuiltImage | undefined> {
   const { build } = spec.environment;
   if (!build) return undefined;
-  const { engine, known, buildLogs } = parts;
+  const { engine, buildLogs } = parts;
   const bases = await baseImages(parts, build, signal);
   if (spec.sandbox.remoteAdd !== 'allow') refuseRemoteAdds(build, bases);
   const key = keyOf(build, bases, engine);
   const hash = createHash('sha256').update(key).digest('hex');
   const description = `build of ${build.name}`;
-  const stepWith = (image: string): BuiltImage => ({
-    step: { phase: 'build', description, image, ...buildLogs?.of(hash) },
-    bases: bases.map(({ name, image }) => usedImage(name, image)),
-  });
-  const knownId = known.get(hash);
-  if (knownId !== undefined) return stepWith(knownId);
-  return sharedStep(parts, { hash, description, building }, async ({ waits, run }) => {
+  const image = await sharedStep(parts, { hash, description, building }, async ({ waits, run }) => {
     const request = {
       key,
       description,
@@ -67,10 +67,12 @@ export async function builtImage(
           runBuild(await engine.builder(signal), { parts, spec, build, passed, image, signal }),
         ),
     };
-    const { imageId } = await engine.image(request, signal);
-    known.set(hash, imageId);
-    return stepWith(imageId);
+    return (await engine.image(request, signal)).imageId;
   });
+  return {
+    step: { phase: 'build', description, image, ...buildLogs?.of(hash) },
+    bases: bases.map(({ name, image }) => usedImage(name, image)),
+  };
 }
 
 interface BaseImage {
@@ -87,7 +89,8 @@ async function baseImages(parts: ImageParts, build: PlannedBuild, signal: AbortS
       try {
         return { name: used, image: await requireImage(parts, named, signal) };
       } catch (error) {
-        if (error instanceof TrialFailure) reportMissing(parts, name, error);
+        // Reported once, however many Dockerfiles begin with it.
+        noteFailure(parts, { key: `missing ${name}`, what: `image ${name}`, image: name }, error);
         throw error;
       }
     }),
@@ -106,14 +109,6 @@ function refuseRemoteAdds({ file, dockerfile }: PlannedBuild, bases: readonly Ba
       'what listens on localhost answers. Use COPY, or RUN with curl or git; or allow it: `remoteAdd: allow` in ' +
       'the sandbox in offsite.yaml.',
   );
-}
-
-/** Reports a missing image once, however many Dockerfiles begin with it. */
-function reportMissing({ failures, observeBuild }: ImageParts, image: string, failure: TrialFailure): void {
-  const id = `reported missing ${image}`;
-  if (failures.has(id)) return;
-  failures.set(id, failure);
-  observeBuild({ id, what: `image ${image}`, image, state: { kind: 'failed', cause: failure.failure } });
 }
 
 /** All that goes into the image. */

@@ -18,6 +18,7 @@ import type { StartImage } from '../prepare/start-image.ts';
 import type { TrialSpec } from '../spec.ts';
 import {
   type ImageParts,
+  onceForBatch,
   type Preparation,
   type PreparationOptions,
   prepareContainer,
@@ -76,7 +77,7 @@ export async function installedVolume(
   signal: AbortSignal,
   { building }: PreparationOptions,
 ): Promise<InstalledVolume> {
-  const { engine, known, extraCertificates, buildLogs } = parts;
+  const { engine, extraCertificates, buildLogs } = parts;
   const image = await installImage(parts, sandbox, signal);
   const { security } = sandbox;
   const user = security === 'strict' ? strictUser : undefined;
@@ -93,14 +94,7 @@ export async function installedVolume(
   const certificates = extraCertificates?.toString('latin1');
   const key = JSON.stringify({ script, security, env: passed, certificates });
   const hash = createHash('sha256').update(`volume ${image.id} ${key}`).digest('hex');
-  const installed = (volume: string): InstalledVolume => ({
-    mount: { volume, path, readOnly: true },
-    imageId: image.id,
-    step: { phase: 'install', description, volume, ...buildLogs?.of(hash) },
-  });
-  const knownName = known.get(hash);
-  if (knownName !== undefined) return installed(knownName);
-  return sharedStep(parts, { hash, description, building }, async ({ waits, run }) => {
+  const volume = await sharedStep(parts, { hash, description, building }, async ({ waits, run }) => {
     const request = {
       key,
       description,
@@ -110,10 +104,13 @@ export async function installedVolume(
       container: installSpec(image, sandbox, engine.capabilities, { user, passed, batchId }),
       build: (container: Container) => run(() => prepareContainer(container, preparation, signal)),
     };
-    const { name } = await engine.volume(request, signal);
-    known.set(hash, name);
-    return installed(name);
+    return (await engine.volume(request, signal)).name;
   });
+  return {
+    mount: { volume, path, readOnly: true },
+    imageId: image.id,
+    step: { phase: 'install', description, volume, ...buildLogs?.of(hash) },
+  };
 }
 
 function installSpec(
@@ -141,32 +138,27 @@ function installSpec(
 /**
  * The image that harnesses are installed in: one with npm, and a C library like that of the sandbox's image.
  */
-async function installImage(
-  parts: ImageParts,
-  { name: sandbox, harnessImage = relayImage }: Sandbox,
-  signal: AbortSignal,
-): Promise<Image> {
-  const { known, images } = parts;
-  const cached = images.get(known.get(harnessImage) ?? '');
-  if (cached) return cached;
-  const obtained = await obtainImage(parts, harnessImage, signal);
-  if (obtained.kind === 'found') {
-    const { image } = obtained;
-    known.set(harnessImage, image.id);
-    images.set(image.id, image);
-    return image;
-  }
-  throw new OffsiteError(
-    `the engine has no image ${harnessImage}, in which the sandbox "${sandbox}" installs harnesses${whyMissing(obtained)}`,
-    {
-      code: 'IMAGE_MISSING',
-      kind: 'infrastructure',
-      hint:
-        harnessImage === relayImage
-          ? 'Build it: offsite engine base-image'
-          : `Pull it: docker pull ${harnessImage}`,
-    },
-  );
+function installImage(parts: ImageParts, sandbox: Sandbox, signal: AbortSignal): Promise<Image> {
+  const { name, harnessImage = relayImage } = sandbox;
+  const what = `image ${harnessImage}`;
+  return onceForBatch(parts, { key: `install in ${harnessImage}`, what }, async () => {
+    const obtained = await obtainImage(parts, harnessImage, signal);
+    if (obtained.kind === 'found') {
+      if (harnessImage === relayImage) parts.known.set(relayImage, obtained.image.id);
+      return obtained.image;
+    }
+    throw new OffsiteError(
+      `the engine has no ${what}, in which the sandbox "${name}" installs harnesses${whyMissing(obtained)}`,
+      {
+        code: 'IMAGE_MISSING',
+        kind: 'infrastructure',
+        hint:
+          harnessImage === relayImage
+            ? 'Build it: offsite engine base-image'
+            : `Pull it: docker pull ${harnessImage}`,
+      },
+    );
+  });
 }
 
 /** Only a program that hangs takes this long. */
@@ -187,42 +179,29 @@ interface InstalledProgram {
  * @param program default: the harness
  */
 export async function requireRunnable(
-  { engine, known, failures, observeBuild }: ImageParts,
+  parts: ImageParts,
   spec: TrialSpec,
   start: StartImage,
-  installed: InstalledVolume,
+  { imageId, mount }: InstalledVolume,
   signal: AbortSignal,
-  program: InstalledProgram = { name: spec.harness, node: harnessNode },
+  { name, node }: InstalledProgram = { name: spec.harness, node: harnessNode },
 ): Promise<void> {
-  if (start.id === installed.imageId) return;
-  const key = `${installed.mount.volume} runs in ${start.id}`;
-  const refuseKnown = () => {
-    const failure = failures.get(key);
-    if (failure) throw failure;
-  };
-  refuseKnown();
-  if (known.has(key)) return;
-  const { node } = program;
-  // An install without a Node of its own brings a program that needs none.
-  const argv = ['sh', '-c', `[ ! -e ${node} ] || exec ${node} --version`];
-  const result = await ranIn(engine, spec, start, { argv, mounts: [installed.mount] }, signal);
-  const obstacle = isSuccess(result) ? undefined : obstacleOf(result);
-  known.set(key, '');
-  if (obstacle === undefined) return;
-  // Another trial may have told it meanwhile.
-  refuseKnown();
-  const { place } = spec.environment.image ?? spec.environment.build ?? {};
-  const where = place ?? `sandbox ${spec.sandbox.name}`;
-  const { harnessImage = relayImage } = spec.sandbox;
-  const message =
-    `${where}: ${program.name} does not run in the image ${spec.sandbox.image}: ${obstacle}. ` +
-    `It is installed in ${harnessImage}; set harnessImage of the sandbox to an image with npm and the same ` +
-    'C library, or use another image';
-  const thrown = new TrialFailure({ kind: 'task', phase: 'sandbox', message });
-  failures.set(key, thrown);
-  const what = `${program.name} in the image of ${spec.caseName}`;
-  observeBuild({ id: key, what, state: { kind: 'failed', cause: thrown.failure } });
-  throw thrown;
+  if (start.id === imageId) return;
+  const key = `${mount.volume} runs in ${start.id}`;
+  await onceForBatch(parts, { key, what: `${name} in the image of ${spec.caseName}` }, async () => {
+    // An install without a Node of its own brings a program that needs none.
+    const argv = ['sh', '-c', `[ ! -e ${node} ] || exec ${node} --version`];
+    const result = await ranIn(parts.engine, spec, start, { argv, mounts: [mount] }, signal);
+    if (isSuccess(result)) return;
+    const { place } = spec.environment.image ?? spec.environment.build ?? {};
+    const where = place ?? `sandbox ${spec.sandbox.name}`;
+    const { harnessImage = relayImage } = spec.sandbox;
+    const message =
+      `${where}: ${name} does not run in the image ${spec.sandbox.image}: ${obstacleOf(result)}. ` +
+      `It is installed in ${harnessImage}; set harnessImage of the sandbox to an image with npm and the same ` +
+      'C library, or use another image';
+    throw new TrialFailure({ kind: 'task', phase: 'sandbox', message });
+  });
 }
 
 /** Runs a command in a container of the image, beside nothing else. */
@@ -299,16 +278,14 @@ export async function validatorNode(
 
 /** Whether an image has a Node that is new enough. Starts it, once for each image. */
 async function runsModules(
-  { engine, known }: ImageParts,
+  parts: ImageParts,
   spec: TrialSpec,
   start: StartImage,
   signal: AbortSignal,
 ): Promise<boolean> {
   if (!start.hasNode) return false;
   const key = `validators run in ${start.id}`;
-  const runs =
-    known.get(key) ??
-    String(isSuccess(await ranIn(engine, spec, start, { argv: ['node', '-e', isEnough] }, signal)));
-  known.set(key, runs);
-  return runs === 'true';
+  return onceForBatch(parts, { key, what: 'Node of validators' }, async () =>
+    isSuccess(await ranIn(parts.engine, spec, start, { argv: ['node', '-e', isEnough] }, signal)),
+  );
 }

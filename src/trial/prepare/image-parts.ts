@@ -6,7 +6,6 @@ import type { NewEntry } from '../../engine/archive/entries.ts';
 import type { Container } from '../../engine/container.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { howItEnded } from '../../engine/exec/exec-request.ts';
-import type { Image } from '../../engine/port/images.ts';
 import type { Runner } from '../../harness/runner.ts';
 import type { BuildLogs } from '../../ledger/build-logs.ts';
 import type { PlacedFile } from '../../suite/environment.ts';
@@ -16,7 +15,6 @@ import type { Variables } from '../../suite/variables.ts';
 import { TrialFailure } from '../failure.ts';
 import { preparationEnvironment, sandboxPaths } from '../prepare/environment.ts';
 import type { BuildState, ObserveBuild } from '../prepare/obtain-image.ts';
-import type { StartImage } from '../prepare/start-image.ts';
 
 /** What is needed to build the images of trials. All trials of a batch share it. */
 export interface ImageParts {
@@ -26,24 +24,66 @@ export interface ImageParts {
   runners: readonly Runner[];
   /** The host's environment, in which git is found. */
   env: Readonly<NodeJS.ProcessEnv>;
-  /** The images that environments begin with, keyed by what decides which one it is and how it is used. */
-  starts: Map<string, StartImage>;
   /**
-   * Image ids and names of volumes, keyed by the image's name or by the hash of a step's inputs. A batch
-   * looks up each image once, so it keeps using the same image even if its name is given to another one
+   * What was looked up or made for this batch, by what decides it: images, volumes, what runs in them. A
+   * batch looks up each image once, so it keeps using the same image even if its name is given to another one
    * meanwhile. Clear this map if one of the images was removed.
    */
-  known: Map<string, string>;
-  /** The images that harnesses are installed in, by id. */
-  images: Map<string, Image>;
+  known: Map<string, unknown>;
   /** What earlier steps printed, in this process or another. Undefined if nobody will look at it. */
   buildLogs: BuildLogs | undefined;
-  /**
-   * Failures, keyed by the hash of a step's inputs: a script that failed is not run again for the next trial,
-   * and an image that cannot be used is not looked at again.
-   */
+  /** Failures by the same keys: a script that failed is not run again for the next trial. */
   failures: Map<string, TrialFailure>;
   observeBuild: ObserveBuild;
+}
+
+type Memory = Pick<ImageParts, 'known' | 'failures' | 'observeBuild'>;
+
+/** What is looked up or tried once, for people too. */
+interface Attempted {
+  key: string;
+  what: string;
+  /** The image that cases name, if that is looked up. */
+  image?: string | undefined;
+}
+
+/** Looks something up, or tries it, once for a batch. What failed is not tried again: {@link noteFailure}. */
+export async function onceForBatch<Found>(
+  memory: Memory,
+  attempted: Attempted,
+  look: () => Promise<Found>,
+): Promise<Found> {
+  const { known, failures } = memory;
+  const { key } = attempted;
+  const failure = failures.get(key);
+  if (failure) throw failure;
+  if (known.has(key)) return known.get(key) as Found;
+  try {
+    const found = await look();
+    known.set(key, found);
+    return found;
+  } catch (error) {
+    noteFailure(memory, attempted, error);
+    throw error;
+  }
+}
+
+/**
+ * Keeps a failure that the case is to blame for, and reports it once. A registry that did not answer may do
+ * so later. A build reports its own failure, but not that its image is missing.
+ */
+export function noteFailure(
+  { failures, observeBuild }: Memory,
+  { key: id, what, image }: Attempted,
+  error: unknown,
+): void {
+  if (!(error instanceof TrialFailure)) return;
+  const { failure: cause } = error;
+  if (cause.kind === 'task') failures.set(id, error);
+  const reported = `reported ${id}`;
+  if ((cause.phase === 'build' && image === undefined) || failures.has(reported)) return;
+  failures.set(reported, error);
+  observeBuild({ id, what, image, state: { kind: 'failed', cause } });
 }
 
 export interface PreparationOptions {
@@ -59,16 +99,17 @@ interface StepHooks {
 }
 
 /**
- * Makes a step of an environment that trials share, and reports its progress. A step that failed is not
- * built again.
+ * Makes a step of an environment that trials share, once for a batch, and reports its progress. A step that
+ * failed is not built again.
  *
  * @param hash of all that the step's result depends on
  */
 export async function sharedStep<Made>(
-  { failures, buildLogs, observeBuild }: Pick<ImageParts, 'failures' | 'buildLogs' | 'observeBuild'>,
+  { known, failures, buildLogs, observeBuild }: Memory & Pick<ImageParts, 'buildLogs'>,
   { hash, description, building }: { hash: string; description: string } & PreparationOptions,
   make: (hooks: StepHooks) => Promise<Made>,
 ): Promise<Made> {
+  if (known.has(hash)) return known.get(hash) as Made;
   const failure = failures.get(hash);
   if (failure) throw failure;
   let isBuilt = false;
@@ -89,6 +130,7 @@ export async function sharedStep<Made>(
       },
     });
     if (isBuilt) report({ kind: 'built' });
+    known.set(hash, made);
     return made;
   } catch (error) {
     const isFinal = error instanceof TrialFailure;

@@ -1,8 +1,20 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
+import { unmetWishes } from '../../engine/capabilities.ts';
+import { type Kit, readKit } from '../../engine/changes/kit.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Container } from '../../engine/container.ts';
+import type { Mount } from '../../engine/port/containers.ts';
+import type { EnvironmentStep } from '../../record/environment.ts';
 import { type PlacedFile, startUpOf } from '../../suite/environment.ts';
+import { keepTexts, type TextPack } from '../collect/file-texts.ts';
+import {
+  readWorkspace,
+  smallWorkspace,
+  type WorkspaceState,
+  workspaceBytes,
+} from '../collect/read-workspace.ts';
 import { TrialFailure } from '../failure.ts';
 import { type TrialSpec, testsSpec } from '../spec.ts';
 import {
@@ -13,106 +25,133 @@ import {
   refuseKeys,
 } from './environment.ts';
 import { nodeOf } from './harness-volume.ts';
-import type { ImageParts, PreparationOptions } from './image-parts.ts';
+import { type ImageParts, noteFailure, onceForBatch, type PreparationOptions } from './image-parts.ts';
 import { type ModelPort, needsPort, openPort, relayImage, relayImageOf } from './model-port.ts';
 import { preparedImage } from './prepared-image.ts';
-import { type ServiceImage, type ServiceImages, serviceImages } from './service-image.ts';
-import { type JoinedNetwork, requireHealth, startProgram } from './started-sandbox.ts';
+import { type ServiceImages, serviceImages } from './service-image.ts';
+import type { StartImage } from './start-image.ts';
+import {
+  type JoinedNetwork,
+  OncePerImage,
+  type PreparedWorkspace,
+  removeSandbox,
+  requireHealth,
+  type StartedSandbox,
+  startProgram,
+} from './started-sandbox.ts';
 import { startServices, type TrialServices } from './trial-services.ts';
+import {
+  isNothing,
+  nothingVisible,
+  refuseVisible,
+  searchKey,
+  searchLacks,
+  searchOf,
+  searchVisible,
+  type Visible,
+} from './visible-answers.ts';
 
 /** What decides about a sandbox besides its trial. */
-export interface GivenParts {
+interface GivenParts {
   /** Whether no harness runs in it. */
   grades: boolean;
   /** Services that run already. Undefined for new ones, if the case has some. */
-  services: TrialServices | undefined;
+  services?: TrialServices | undefined;
 }
 
-/** Makes the containers of sandboxes, and the images that they start from. */
+/** A container to create. */
+interface OpenRequest {
+  start: StartImage;
+  imageId: string;
+  env: Readonly<Record<string, string>>;
+  mounts?: Mount[];
+  diskGrows: boolean;
+  /** The network that it has if it joins no other one. */
+  own: 'none' | 'open';
+  joined: JoinedNetwork | undefined;
+  /** Prepares it, with the network. */
+  prepare?: ((container: Container) => Promise<EnvironmentStep[]>) | undefined;
+}
+
+/**
+ * Makes the images of sandboxes, starts their containers, and reads what is in them. What is the same in all
+ * sandboxes of an image is read once.
+ */
 export class SandboxMaker {
   readonly #parts: ImageParts;
   readonly #host: HostEnvironment;
   readonly #clock: Clock;
-  readonly #services: CaseServices;
+  readonly #texts: TextPack;
+  readonly #preparedBytes = new OncePerImage<number>();
+  readonly #baselines = new OncePerImage<WorkspaceState>();
+  readonly #visible = new OncePerImage<Visible>();
+  /** Whether the engine's disk can be seen, with one key. */
+  readonly #seesDisk = new OncePerImage<boolean>();
+  /** Keyed by the first image: a kit works in all images that are made from it. */
+  readonly #kits = new OncePerImage<Kit | undefined>();
 
-  constructor(parts: ImageParts, host: HostEnvironment, clock: Clock) {
+  /** @param texts where the texts of prepared workspaces are kept */
+  constructor(parts: ImageParts, host: HostEnvironment, clock: Clock, texts: TextPack) {
     this.#parts = parts;
     this.#host = host;
     this.#clock = clock;
-    this.#services = new CaseServices(parts, clock);
+    this.#texts = texts;
   }
 
   /** Builds the images of a trial and of its tests if they do not exist yet. */
   async prepare(spec: TrialSpec, signal: AbortSignal, options?: PreparationOptions): Promise<void> {
     for (const each of new Set([spec, testsSpec(spec)])) {
       const env = this.#environment(each);
-      await this.#services.images(each, env, signal, options);
+      await this.#serviceImages(each, env, signal, options);
       await preparedImage(this.#parts, each, env, signal, options);
     }
   }
 
-  /** Creates and starts a trial's container, with its model port, and with its harness unless it grades. */
-  async make(spec: TrialSpec, signal: AbortSignal, given: GivenParts) {
-    const passed = this.#environment(spec);
-    const serviceImages = await this.#services.images(spec, passed, signal);
-    const prepared = await preparedImage(this.#parts, spec, passed, signal);
-    const { imageId, start, mount, node, prepare } = prepared;
-    if (start.used.name === relayImage) this.#parts.known.set(relayImage, start.id);
-    const images = [...prepared.images, ...serviceImages.images];
-    const hasHarness = !given.grades || prepare !== undefined;
-    const mounts = [...(mount && hasHarness ? [mount] : []), ...(node && given.grades ? [node] : [])];
-    const steps = [...serviceImages.steps, ...prepared.steps];
-    const env = { ...passed, ...spec.environment.env };
-    const own = engineNetwork(spec.sandbox);
-    const make = (network: ContainerSpec['network'], named?: ContainerSpec['hosts']) => {
-      const hosts = { ...spec.environment.hosts, ...named };
-      const made = containerSpec(spec.sandbox, start, { network, labels: labelsOf(spec) }, env);
-      return this.#parts.engine.createContainer(
-        { ...made, imageId, mounts, hosts, diskGrows: given.grades },
-        signal,
-      );
-    };
-    // In this order, because disposal is in reverse: the sandbox ends before its network.
-    await using around = new AsyncDisposableStack();
-    await using made = new AsyncDisposableStack();
-    let container: Container;
-    let port: ModelPort | undefined;
-    let services: TrialServices | undefined;
-    let joined: JoinedNetwork | undefined;
-    if (serviceImages.services.length > 0) {
-      if (prepare && prepared.preparesWithScript) throw preparesBesideServices(spec);
-      services =
-        given.services ?? around.use(await this.#startServices(serviceImages.services, spec, signal));
-      const access = around.use(await services.join(given.services ? 'grading' : 'agent', own, signal));
-      joined = { network: access.network, hosts: access.hosts };
-      container = made.use(await make(access.network, access.hosts));
-      await container.start(signal);
-      if (prepare) steps.push(...(await prepare(container)));
-      port = made.use(await this.#openPort(spec, access.network, signal));
-      await this.#services.ready(services, spec);
-    } else if (prepare) {
-      container = made.use(await make('open'));
-      await container.start(signal);
-      steps.push(...(await prepare(container)));
-      if (own === 'none') await container.disconnect(signal);
-      port = made.use(await this.#openPort(spec, { sharedWith: container.id }, signal));
-    } else {
-      port = made.use(await this.#openPort(spec, own, signal));
-      container = made.use(port ? await port.relay.startSandbox(make, signal) : await make(own));
-      if (!port) await container.start(signal);
+  /**
+   * Returns a started sandbox of the trial's prepared image.
+   *
+   * @param grader another one, whose workspace is read in place of this one's: the harness need not wait
+   */
+  async start(
+    spec: TrialSpec,
+    signal: AbortSignal,
+    given: GivenParts = { grades: false },
+    grader?: Promise<StartedSandbox>,
+  ): Promise<StartedSandbox> {
+    const { preparedHere, start, ...made } = await this.#make(spec, signal, given).catch((error) => {
+      const isGone = error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND';
+      if (!isGone || signal.aborted) throw error;
+      // Somebody removed an image after this batch last checked.
+      this.#parts.known.clear();
+      return this.#make(spec, signal, given);
+    });
+    const { container } = made;
+    try {
+      // What runs there may have written to the workspace.
+      const isItsOwn = preparedHere || made.startUp !== undefined;
+      const isDiskSeen = await this.#seesDisk.of('', signal, () => container.seesDisk(signal));
+      const elsewhere = isItsOwn ? undefined : grader?.then((other) => other.prepared());
+      const reading = elsewhere ?? this.#prepared(made, isItsOwn, signal);
+      // Whoever asks for it gets the error.
+      reading.catch(() => undefined);
+      const [unsearched] = await Promise.all([
+        given.grades ? [] : this.#refuseVisible(spec, made, { isItsOwn, user: start.user }, signal),
+        elsewhere ? undefined : reading,
+      ]);
+      const lacks = [
+        ...unmetWishes(spec.sandbox, this.#parts.engine.capabilities),
+        ...openTo(start),
+        ...unsearched,
+        ...(isDiskSeen ? [] : [uncountedDisk(container)]),
+      ];
+      const kit = await this.#kit(spec, start.id, container, signal);
+      const { user, closedEnv } = start;
+      const isCommittable = !preparedHere && !start.hasVolumes;
+      return { ...made, user, closedEnv, isCommittable, lacks, kit, prepared: () => reading };
+    } catch (error) {
+      await removeSandbox(made);
+      throw error;
     }
-    for (const path of spec.environment.volumes ?? [])
-      if ((await container.kindOf(path, signal)) === 'nothing')
-        await container.put([{ path, folder: true, mode: 0o777 }], '/', signal);
-    const startUp = startUpOf(spec.environment.startUp, start.program);
-    await startProgram(container, startUp, spec, signal);
-    await requireHealth(container, spec, this.#clock, signal);
-    made.move();
-    const besides = around.move();
-    const preparedHere = prepare !== undefined;
-    const started = { imageId, start, images, container, port, environment: steps };
-    const more = { services, joined, besides, startUp, validatorNode: node && nodeOf(node) };
-    return { ...started, ...more, preparedHere };
   }
 
   /**
@@ -121,43 +160,103 @@ export class SandboxMaker {
    *
    * @param joined the place of another sandbox on the network of its services
    */
-  async makeKept(
-    spec: TrialSpec,
+  async startKept(
+    { sandbox, ...trial }: TrialSpec,
     imageId: string,
     joined: JoinedNetwork | undefined,
     signal: AbortSignal,
   ): Promise<{ container: Container; port: ModelPort | undefined }> {
+    const spec = { ...trial, sandbox: { ...sandbox, network: 'none' as const } };
     const passed = this.#environment(spec);
     const { start } = await preparedImage(this.#parts, spec, passed, signal);
     const env = { ...passed, ...spec.environment.env };
-    const labels = labelsOf(spec);
-    const make = (network: ContainerSpec['network']) => {
-      const made = containerSpec(spec.sandbox, start, { network, labels }, env);
-      const all = { ...made, imageId, hosts: joined?.hosts, diskGrows: true };
-      return this.#parts.engine.createContainer(all, signal);
-    };
-    const graded = { ...spec, sandbox: { ...spec.sandbox, network: 'none' as const } };
-    await using made = new AsyncDisposableStack();
-    let container: Container;
-    let port: ModelPort | undefined;
-    if (joined) {
-      container = made.use(await make(joined.network));
-      await container.start(signal);
-      port = made.use(await this.#openPort(graded, joined.network, signal));
-    } else {
-      port = made.use(await this.#openPort(graded, 'none', signal));
-      container = made.use(port ? await port.relay.startSandbox(make, signal) : await make('none'));
-      if (!port) await container.start(signal);
-    }
-    made.move();
+    const { container, port } = await this.#open(
+      spec,
+      { start, imageId, env, diskGrows: true, own: 'none', joined },
+      signal,
+    );
     return { container, port };
   }
 
-  /** Looks all images up again. Call this if one was removed. */
-  forget(): void {
-    this.#parts.known.clear();
-    this.#parts.starts.clear();
-    this.#services.forget();
+  /** Creates and starts a trial's container, with its model port, and with its harness unless it grades. */
+  async #make(spec: TrialSpec, signal: AbortSignal, { grades, services: given }: GivenParts) {
+    const passed = this.#environment(spec);
+    const ofServices = await this.#serviceImages(spec, passed, signal);
+    const prepared = await preparedImage(this.#parts, spec, passed, signal);
+    const { imageId, start, mount, node, prepare } = prepared;
+    if (start.used.name === relayImage) this.#parts.known.set(relayImage, start.id);
+    const hasHarness = !grades || prepare !== undefined;
+    const mounts = [...(mount && hasHarness ? [mount] : []), ...(node && grades ? [node] : [])];
+    const env = { ...passed, ...spec.environment.env };
+    const own = engineNetwork(spec.sandbox);
+    // In this order, because disposal is in reverse: the sandbox ends before its network.
+    await using around = new AsyncDisposableStack();
+    await using made = new AsyncDisposableStack();
+    let services: TrialServices | undefined;
+    let joined: JoinedNetwork | undefined;
+    if (ofServices.services.length > 0) {
+      if (prepare && prepared.preparesWithScript) throw preparesBesideServices(spec);
+      services = given ?? around.use(await this.#startServices(ofServices, spec, signal));
+      const access = around.use(await services.join(given ? 'grading' : 'agent', own, signal));
+      joined = { network: access.network, hosts: access.hosts };
+    }
+    const request = { start, imageId, env, mounts, diskGrows: grades, own, joined, prepare };
+    const { container, port, preparing } = await this.#open(spec, request, signal);
+    made.use(port);
+    made.use(container);
+    if (services) await this.#ready(services, spec);
+    for (const path of spec.environment.volumes ?? [])
+      if ((await container.kindOf(path, signal)) === 'nothing')
+        await container.put([{ path, folder: true, mode: 0o777 }], '/', signal);
+    const startUp = startUpOf(spec.environment.startUp, start.program);
+    await startProgram(container, startUp, spec, signal);
+    await requireHealth(container, spec, this.#clock, signal);
+    made.move();
+    return {
+      imageId,
+      start,
+      images: [...prepared.images, ...ofServices.images],
+      container,
+      port,
+      environment: [...ofServices.steps, ...prepared.steps, ...preparing],
+      services,
+      joined,
+      besides: around.move(),
+      startUp,
+      validatorNode: node && nodeOf(node),
+      preparedHere: prepare !== undefined,
+    };
+  }
+
+  /** Creates and starts a container, with its model port. */
+  async #open(
+    spec: TrialSpec,
+    { start, imageId, env, mounts, diskGrows, own, joined, prepare }: OpenRequest,
+    signal: AbortSignal,
+  ) {
+    const labels = labelsOf(spec);
+    const create = (network: ContainerSpec['network'], named?: ContainerSpec['hosts']) => {
+      const hosts = { ...spec.environment.hosts, ...named };
+      const made = containerSpec(spec.sandbox, start, { network, labels }, env);
+      return this.#parts.engine.createContainer({ ...made, imageId, mounts, hosts, diskGrows }, signal);
+    };
+    await using made = new AsyncDisposableStack();
+    let container: Container;
+    let port: ModelPort | undefined;
+    let preparing: EnvironmentStep[] = [];
+    if (joined || prepare) {
+      container = made.use(await create(joined?.network ?? 'open', joined?.hosts));
+      await container.start(signal);
+      if (prepare) preparing = await prepare(container);
+      if (!joined && own === 'none') await container.disconnect(signal);
+      port = made.use(await this.#port(spec, joined?.network ?? { sharedWith: container.id }, signal));
+    } else {
+      port = made.use(await this.#port(spec, own, signal));
+      container = made.use(port ? await port.relay.startSandbox(create, signal) : await create(own));
+      if (!port) await container.start(signal);
+    }
+    made.move();
+    return { container, port, preparing };
   }
 
   /**
@@ -169,12 +268,45 @@ export class SandboxMaker {
     return passedEnvironment(spec.sandbox, this.#host);
   }
 
-  async #startServices(images: readonly ServiceImage[], spec: TrialSpec, signal: AbortSignal) {
-    const more = { baseImageId: await this.#relayImage(signal), labels: labelsOf(spec) };
-    return this.#services.start(images, spec, more, signal);
+  /** The images of a case's services. Those that cannot be used are found once for each case. */
+  #serviceImages(
+    spec: TrialSpec,
+    passed: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+    options?: PreparationOptions,
+  ): Promise<ServiceImages> {
+    return onceForBatch(this.#parts, servicesOf(spec, 'images'), () =>
+      serviceImages(this.#parts, spec, passed, signal, options),
+    );
   }
 
-  async #openPort(
+  /** Begins to start the services of a trial. */
+  async #startServices({ services: images }: ServiceImages, spec: TrialSpec, signal: AbortSignal) {
+    const baseImageId = await this.#relayImage(signal);
+    const failure = this.#parts.failures.get(servicesOf(spec, 'health').key);
+    if (failure) throw failure;
+    const { engine } = this.#parts;
+    const sandboxName = spec.environment.nameForServices;
+    const request = { engine, clock: this.#clock, images, sandboxName, baseImageId, labels: labelsOf(spec) };
+    return startServices(request, signal);
+  }
+
+  /**
+   * Waits for a trial's services. If they fail the first time, they are not started again for the next trial
+   * of their case. Services that worked once may fail for a reason that does not last.
+   */
+  async #ready(services: TrialServices, spec: TrialSpec): Promise<void> {
+    const attempted = servicesOf(spec, 'health');
+    try {
+      await services.ready;
+      this.#parts.known.set(attempted.key, true);
+    } catch (error) {
+      if (!this.#parts.known.has(attempted.key)) noteFailure(this.#parts, attempted, error);
+      throw error;
+    }
+  }
+
+  async #port(
     spec: TrialSpec,
     network: ContainerSpec['network'],
     signal: AbortSignal,
@@ -185,11 +317,63 @@ export class SandboxMaker {
     return openPort(this.#parts.engine, request, signal);
   }
 
-  async #relayImage(signal: AbortSignal): Promise<string> {
-    const { known, engine } = this.#parts;
-    const id = known.get(relayImage) ?? (await relayImageOf(engine, signal));
-    known.set(relayImage, id);
-    return id;
+  #relayImage(signal: AbortSignal): Promise<string> {
+    return onceForBatch(this.#parts, { key: relayImage, what: `image ${relayImage}` }, () =>
+      relayImageOf(this.#parts.engine, signal),
+    );
+  }
+
+  async #prepared(
+    { imageId, container }: Pick<StartedSandbox, 'imageId' | 'container'>,
+    isItsOwn: boolean,
+    signal: AbortSignal,
+  ): Promise<PreparedWorkspace> {
+    const read = () => readWorkspace(container, signal, keepTexts(this.#texts));
+    const state = isItsOwn ? await read() : await this.#baselines.of(imageId, signal, read);
+    const count = () => workspaceBytes(container, signal);
+    const bytes = state === 'large' ? await this.#preparedBytes.of(imageId, signal, count) : smallWorkspace;
+    return { state, bytes };
+  }
+
+  /**
+   * Throws a TrialFailure if an agent could find what grades or solves its case. Each image is searched once,
+   * and never again in this ledger if nothing was found: its id is the hash of its content. Resolves with
+   * what could not be searched or decided, and why.
+   */
+  async #refuseVisible(
+    spec: TrialSpec,
+    { imageId, container }: Pick<StartedSandbox, 'imageId' | 'container'>,
+    { isItsOwn, user }: { isItsOwn: boolean; user: string | undefined },
+    signal: AbortSignal,
+  ): Promise<string[]> {
+    const search = searchOf(spec);
+    if (!search) return [];
+    const key = searchKey(search, [imageId, container.workingDir, user ?? '']);
+    const { buildLogs, engine } = this.#parts;
+    const searches = isItsOwn ? undefined : buildLogs;
+    const visible = await this.#visible.of(key, signal, async () => {
+      if (searches?.of(key)) return nothingVisible;
+      const startedAt = engine.port.clock.now();
+      const found = await searchVisible(container, search, signal);
+      const durationMs = engine.port.clock.now() - startedAt;
+      if (isNothing(found)) await searches?.add(key, { startedAt, durationMs, output: '' });
+      return found;
+    });
+    refuseVisible(visible);
+    return searchLacks(visible);
+  }
+
+  async #kit(
+    spec: TrialSpec,
+    startId: string,
+    container: Container,
+    signal: AbortSignal,
+  ): Promise<Kit | undefined> {
+    if (spec.verify === undefined || !this.#parts.engine.capabilities.keepsImageTimes) return undefined;
+    return this.#kits.of(startId, signal, async () => {
+      const isReadable = (await container.layerPaths({ except: [], signal })) !== undefined;
+      return isReadable ? undefined : readKit(container, signal);
+    });
   }
 }
 
@@ -209,102 +393,32 @@ function labelsOf({ batchId, runId, caseName, ordinal }: TrialSpec): Record<stri
   };
 }
 
-/**
- * The services of a batch's cases. Services that cannot work are found once for each case, and not once for
- * each trial.
- */
-class CaseServices {
-  readonly #parts: ImageParts;
-  readonly #clock: Clock;
-  readonly #images = new Map<string, ServiceImages>();
-  readonly #healthy = new Set<string>();
-
-  constructor(parts: ImageParts, clock: Clock) {
-    this.#parts = parts;
-    this.#clock = clock;
-  }
-
-  /** The images of a case's services; see {@link serviceImages}. */
-  async images(
-    spec: TrialSpec,
-    passed: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-    options?: PreparationOptions,
-  ): Promise<ServiceImages> {
-    const key = keyOf('images', spec);
-    this.#throwKnown(key);
-    const known = this.#images.get(key);
-    if (known) return known;
-    try {
-      const images = await serviceImages(this.#parts, spec, passed, signal, options);
-      this.#images.set(key, images);
-      return images;
-    } catch (error) {
-      this.#note(key, spec, error);
-      throw error;
-    }
-  }
-
-  /** Looks up each image again from now on. */
-  forget(): void {
-    this.#images.clear();
-  }
-
-  /** Begins to start the services of a trial. */
-  async start(
-    images: readonly ServiceImage[],
-    spec: TrialSpec,
-    more: { baseImageId: string; labels: Readonly<Record<string, string>> },
-    signal: AbortSignal,
-  ): Promise<TrialServices> {
-    this.#throwKnown(keyOf('health', spec));
-    const { engine } = this.#parts;
-    const sandboxName = spec.environment.nameForServices;
-    return startServices({ engine, clock: this.#clock, images, sandboxName, ...more }, signal);
-  }
-
-  /**
-   * Waits for a trial's services. If they fail the first time, they are not started again for the next trial
-   * of their case. Services that worked once may fail for a reason that does not last.
-   */
-  async ready(services: TrialServices, spec: TrialSpec): Promise<void> {
-    const key = keyOf('health', spec);
-    try {
-      await services.ready;
-      this.#healthy.add(key);
-    } catch (error) {
-      if (!this.#healthy.has(key)) this.#note(key, spec, error);
-      throw error;
-    }
-  }
-
-  #throwKnown(key: string): void {
-    const failure = this.#parts.failures.get(key);
-    if (failure) throw failure;
-  }
-
-  /** Keeps a failure of the case, and reports it. A build reports its own failure. */
-  #note(key: string, { caseName }: TrialSpec, error: unknown): void {
-    const { failures, observeBuild } = this.#parts;
-    if (!(error instanceof TrialFailure) || failures.has(key)) return;
-    failures.set(key, error);
-    if (error.failure.phase === 'build') return;
-    const state = { kind: 'failed' as const, cause: error.failure };
-    observeBuild({ id: key, what: `services of ${caseName}`, state });
-  }
-}
-
-/** All that decides whether the services of a case work. */
-function keyOf(what: string, { environment: { services = [] }, sandbox }: TrialSpec): string {
+/** All that decides whether the services of a case work, as a key. */
+function servicesOf({ caseName, environment, sandbox }: TrialSpec, of: 'images' | 'health') {
   const { cpus, memory, disk, pids, security, runtime } = sandbox;
-  const described = services.map(({ files = [], ...service }) => ({
+  const described = (environment.services ?? []).map(({ files = [], ...service }) => ({
     ...service,
     files: files.map(keyOfFile),
   }));
-  return JSON.stringify(['services', what, described, cpus, memory, disk, pids, security, runtime]);
+  const key = JSON.stringify(['services', of, described, cpus, memory, disk, pids, security, runtime]);
+  return { key, what: `services of ${caseName}` };
 }
 
 function keyOfFile(file: PlacedFile) {
   if (!('content' in file)) return file;
   return { ...file, content: createHash('sha256').update(file.content).digest('hex') };
+}
+
+/** The agent's files are in the sandbox that verify runs in, so these variables let it run or load them. */
+function openTo({ openVariables }: StartImage): string[] {
+  if (openVariables.length === 0) return [];
+  const names = openVariables.join(', ');
+  return [
+    `programs that the agent cannot replace: ${names} of the environment names a folder in the workspace`,
+  ];
+}
+
+function uncountedDisk({ hasQuota }: Container): string {
+  const where = hasQuota ? ' where it is graded' : '';
+  return `an exact disk limit${where}: the disk of its engine cannot be read by this process as root`;
 }

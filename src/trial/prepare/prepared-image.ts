@@ -12,6 +12,7 @@ import { containerSpec, defaultContext, sandboxPaths } from '../prepare/environm
 import { installedHarness, requireRunnable, validatorNode } from '../prepare/harness-volume.ts';
 import {
   type ImageParts,
+  onceForBatch,
   type Preparation,
   type PreparationOptions,
   prepareContainer,
@@ -63,12 +64,11 @@ export async function preparedImage(
   if (harness) await requireRunnable(parts, spec, start, harness, signal);
   let imageId = start.id;
   const steps: EnvironmentStep[] = [...[built, harness, node].flatMap((one) => one?.step ?? [])];
-  const mount = harness?.mount;
   const images = built?.bases ?? [start.used];
-  for (const step of scriptsOf(spec, start, mount, parts)) {
+  const made = { start, images, mount: harness?.mount, node: node?.mount, steps };
+  for (const step of scriptsOf(spec, start, made.mount, parts)) {
     const { phase, description } = step;
-    const made = { step, start, building };
-    const { hash, result } = await snapshot(parts, imageId, made, spec, env, signal);
+    const { hash, result } = await snapshot(parts, imageId, { step, start, building }, spec, env, signal);
     if (result.kind === 'snapshot') {
       imageId = result.imageId;
       steps.push({ phase, description, image: imageId, ...parts.buildLogs?.of(hash) });
@@ -79,11 +79,9 @@ export async function preparedImage(
       const ran = await prepareContainer(container, step, signal);
       return [{ phase, description, ...(ran && (await parts.buildLogs?.add(hash, ran))) }];
     };
-    const preparesWithScript = step.script !== undefined;
-    return { imageId, start, images, mount, node: node?.mount, prepare, preparesWithScript, steps };
+    return { ...made, imageId, prepare, preparesWithScript: step.script !== undefined };
   }
-  const none = { prepare: undefined, preparesWithScript: false };
-  return { imageId, start, images, mount, node: node?.mount, ...none, steps };
+  return { ...made, imageId, prepare: undefined, preparesWithScript: false };
 }
 
 /** What prepare writes into a volume of the image is not in the container that would be committed. */
@@ -97,16 +95,14 @@ async function snapshot(
   passed: Record<string, string>,
   signal: AbortSignal,
 ): Promise<{ hash: string; result: SnapshotResult }> {
-  const { engine, known } = parts;
+  const { engine } = parts;
   const { description, mount } = step;
   const labels = { 'offsite.batch': batchId };
   const env = { ...passed, ...step.env };
   const key = keyOf(step, start.workspace, sandbox.security, env);
   const hash = createHash('sha256').update(`${parentImageId} ${key}`).digest('hex');
   if (step.phase === 'prepare' && start.hasVolumes) return { hash, result: notKept };
-  const imageId = known.get(hash);
-  if (imageId !== undefined) return { hash, result: { kind: 'snapshot', imageId, built: false } };
-  return sharedStep(parts, { hash, description, building }, async ({ waits, run }) => {
+  const result = await sharedStep(parts, { hash, description, building }, async ({ waits, run }) => {
     const container = containerSpec(sandbox, start, { network: 'open', labels }, env);
     const request = {
       parentImageId,
@@ -116,14 +112,13 @@ async function snapshot(
       container: { ...container, ...(mount && { mounts: [mount] }) },
       build: (container: Container) => run(() => prepareContainer(container, step, signal)),
     };
-    const result = await engine.snapshot(request, signal).catch((error: unknown) => {
+    return engine.snapshot(request, signal).catch((error: unknown) => {
       if (!(error instanceof OffsiteError && error.code === 'IMAGE_TOO_LARGE')) throw error;
       const message = `what ${step.phase} made cannot be kept: ${error.message}`;
       throw new TrialFailure({ kind: 'task', phase: step.phase, message }, error);
     });
-    if (result.kind === 'snapshot') known.set(hash, result.imageId);
-    return { hash, result };
   });
+  return { hash, result };
 }
 
 function leftRunning(processes: readonly string[]): TrialFailure {
@@ -136,40 +131,18 @@ function leftRunning(processes: readonly string[]): TrialFailure {
 }
 
 /** The image that the environment begins with. Each is looked up once, and fails once. */
-async function knownStart(
+function knownStart(
   parts: ImageParts,
   spec: TrialSpec,
   built: string | undefined,
   signal: AbortSignal,
 ): Promise<StartImage> {
-  const { starts, failures, observeBuild } = parts;
   const { image, user, cpus, memory } = spec.sandbox;
   const { workdir, image: named } = spec.environment;
   const key = JSON.stringify([built ?? image, user, cpus, memory, workdir, named?.name, isEmptied(spec)]);
-  const failure = failures.get(key);
-  if (failure) throw failure;
-  const known = starts.get(key);
-  if (known) return known;
-  try {
-    const start = await startImage(parts, spec, built, signal);
-    starts.set(key, start);
-    return start;
-  } catch (error) {
-    if (error instanceof TrialFailure) {
-      const { kind } = error.failure;
-      // A registry that did not answer may do so later.
-      if (kind === 'task') failures.set(key, error);
-      const reportKey = `reported ${key}`;
-      if (!failures.has(reportKey)) {
-        failures.set(reportKey, error);
-        const state = { kind: 'failed' as const, cause: error.failure };
-        const missing = built === undefined ? named?.name : undefined;
-        const what = missing === undefined ? `image of ${spec.caseName}` : `image ${missing}`;
-        observeBuild({ id: key, what, image: missing, state });
-      }
-    }
-    throw error;
-  }
+  const missing = built === undefined ? named?.name : undefined;
+  const what = missing === undefined ? `image of ${spec.caseName}` : `image ${missing}`;
+  return onceForBatch(parts, { key, what, image: missing }, () => startImage(parts, spec, built, signal));
 }
 
 /** A script or files that are put into an environment and committed once. */
