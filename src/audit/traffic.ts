@@ -1,7 +1,7 @@
 import { unionOf } from '../base/intervals.ts';
 import { evidenceBundles } from '../bounds/anyone.ts';
 import { derivedCommands } from '../bounds/sandbox.ts';
-import { costOf } from '../gateway/exchange-book.ts';
+import { costOf } from '../gateway/exchange.ts';
 import { meterOf } from '../gateway/metering.ts';
 import { isCount } from '../gateway/replay/cassette.ts';
 import { DerivedTrajectory } from '../harness/derived-trajectory.ts';

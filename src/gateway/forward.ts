@@ -2,10 +2,9 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Wire } from '../suite/model-config.ts';
 import { answerError, answerJson, pass } from './answer.ts';
 import { answererOf, type Missed } from './answerer.ts';
-import { checkMembers } from './check-members.ts';
-import { exchange } from './exchange.ts';
+import { type ExchangeParts, exchange } from './exchange.ts';
 import type { ModelExchange, ModelRole, Tokens } from './gateway.ts';
-import type { ExchangeParts } from './model-ask.ts';
+import { checkMembers } from './members.ts';
 import { ReplayMiss } from './replay/cassette.ts';
 import { bytesForUpstream, readBody, readRequestBody } from './request-body.ts';
 import type { RoleModels } from './role-models.ts';

@@ -5,15 +5,20 @@ import { heapLimit } from '../base/parse-json.ts';
 import { modelAnswers } from '../bounds/model.ts';
 import type { Usage } from '../contract/report.ts';
 import type { Wire } from '../suite/model-config.ts';
-import { isBlank, isDocument, isEvents } from './event-feed.ts';
 import { faultIn } from './session-record.ts';
-import { type AnswerStream, answerStream, readDocument } from './translation/answer-stream.ts';
-import { callIds } from './translation/call-ids.ts';
+import {
+  type AnswerStream,
+  answerStream,
+  isBlank,
+  isDocument,
+  isEvents,
+  readDocument,
+} from './translation/answer-stream.ts';
 import { Losses } from './translation/losses.ts';
 import type { NeutralUsage } from './translation/neutral-answer.ts';
-import { StreamSteps } from './translation/stream-steps.ts';
+import { callIds, StreamSteps } from './translation/stream-steps.ts';
+import { fields } from './wires/lenient.ts';
 import { readErrorText } from './wires/model-error.ts';
-import { fields } from './wires/openai.ts';
 import { wireTable } from './wires/wire-table.ts';
 
 /** Reads a copy of an answer as it passes. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { costOf } from '../../src/gateway/exchange-book.ts';
+import { costOf } from '../../src/gateway/exchange.ts';
 import { meterOf } from '../../src/gateway/metering.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import { place, question } from './gateway-fixture.ts';

@@ -5,9 +5,9 @@ import { meterOf } from '../../src/gateway/metering.ts';
 import { readModelList } from '../../src/gateway/probe/look-at-server.ts';
 import { scriptedDocument } from '../../src/gateway/scripted/conversation.ts';
 import { wholeAnswer } from '../../src/gateway/translation/answer-stream.ts';
-import { callIds } from '../../src/gateway/translation/call-ids.ts';
 import { Losses } from '../../src/gateway/translation/losses.ts';
 import type { NeutralAnswer } from '../../src/gateway/translation/neutral-answer.ts';
+import { callIds } from '../../src/gateway/translation/stream-steps.ts';
 import { allWires, wireTable } from '../../src/gateway/wires/wire-table.ts';
 import { wires } from '../../src/suite/model-config.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { aider } from '../../runners/aider/runner.ts';
 import { pythonVersions } from '../../runners/versions.ts';
-import { checkMembers } from '../../src/gateway/check-members.ts';
+import { checkMembers } from '../../src/gateway/members.ts';
 import { readRequestBody } from '../../src/gateway/request-body.ts';
 import { harnessPython } from '../../src/harness/python-cli.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { checkMembers } from '../../src/gateway/check-members.ts';
+import { checkMembers } from '../../src/gateway/members.ts';
 import { readRequestBody } from '../../src/gateway/request-body.ts';
 import type { HarnessRun, Runner } from '../../src/harness/runner.ts';
 import { ModelConfig, type Wire } from '../../src/suite/model-config.ts';

@@ -5,7 +5,6 @@ import type { Wire } from '../../suite/model-config.ts';
 import type { Upstream } from '../answer.ts';
 import { usageWithTotal } from '../metering.ts';
 import { wholeAnswer } from '../translation/answer-stream.ts';
-import { callIds } from '../translation/call-ids.ts';
 import { Losses } from '../translation/losses.ts';
 import {
   ModelFailed,
@@ -14,8 +13,9 @@ import {
   UnreadableAnswer,
 } from '../translation/neutral-answer.ts';
 import type { ModelPart, NeutralMessage } from '../translation/neutral-request.ts';
-import type { JsonObject } from '../wires/lenient.ts';
-import { argumentsOf, fields } from '../wires/openai.ts';
+import { callIds } from '../translation/stream-steps.ts';
+import { fields, type JsonObject } from '../wires/lenient.ts';
+import { argumentsOf } from '../wires/openai.ts';
 import type { WireDescriptor } from '../wires/wire-descriptor.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import type { ChatAnswer, ChatMessage, ChatRequest, ToolCall } from './chat.ts';

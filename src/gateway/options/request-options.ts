@@ -1,8 +1,7 @@
 import { modelAnswers } from '../../bounds/model.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import type { UpstreamRequest } from '../answer.ts';
-import { memberNames } from '../member-names.ts';
-import { membersOf } from '../members.ts';
+import { memberNames, membersOf } from '../members.ts';
 import { isObject, type JsonObject, parsed, words } from '../wires/lenient.ts';
 import { hostedMembers } from '../wires/wire-table.ts';
 import { formsOf, withoutForms } from './conversation-forms.ts';

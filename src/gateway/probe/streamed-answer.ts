@@ -6,9 +6,9 @@ import type { UpstreamAnswer } from '../answer.ts';
 import { writeChat } from '../chat/chat-over.ts';
 import { refusedBy } from '../chat/model-errors.ts';
 import { answerStream } from '../translation/answer-stream.ts';
-import { callIds } from '../translation/call-ids.ts';
 import { Losses } from '../translation/losses.ts';
 import type { NeutralEvent, NeutralUsage } from '../translation/neutral-answer.ts';
+import { callIds } from '../translation/stream-steps.ts';
 import { wireTable } from '../wires/wire-table.ts';
 import { type DirectModel, noteUsage } from './direct-model.ts';
 

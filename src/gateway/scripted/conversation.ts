@@ -2,9 +2,8 @@ import type { Wire } from '../../suite/model-config.ts';
 import { Losses } from '../translation/losses.ts';
 import { eventsOf, type NeutralAnswer } from '../translation/neutral-answer.ts';
 import type { NeutralMessage, NeutralTool } from '../translation/neutral-request.ts';
-import type { Asked } from '../translation/wire-translation.ts';
 import { isObject, type JsonObject, piecesOf, type WireEvent } from '../wires/lenient.ts';
-import type { PathTarget } from '../wires/wire-descriptor.ts';
+import type { Asked, PathTarget } from '../wires/wire-descriptor.ts';
 import { wireTable } from '../wires/wire-table.ts';
 
 /** The parts of a model request that matter for choosing an answer, in the same form for all wires. */

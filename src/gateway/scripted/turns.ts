@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ScriptFile, ScriptTurn, ScriptUsage, TextMatch, When } from '../../suite/script-file.ts';
 import type { NeutralAnswer, NeutralUsage } from '../translation/neutral-answer.ts';
 import type { ModelPart, NeutralTool } from '../translation/neutral-request.ts';
-import { isObject, type JsonObject } from '../wires/lenient.ts';
-import { fields } from '../wires/openai.ts';
+import { fields, isObject, type JsonObject } from '../wires/lenient.ts';
 import type { Conversation, Message } from './conversation.ts';
 
 type OfferedTool = Pick<NeutralTool, 'name' | 'parameters'>;

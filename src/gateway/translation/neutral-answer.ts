@@ -1,33 +1,29 @@
-import { z } from 'zod';
 import { OffsiteError } from '../../base/offsite-error.ts';
-import { ModelPart } from './neutral-request.ts';
+import type { ModelPart } from './neutral-request.ts';
 
 /** Counts of tokens; those that an answer does not have are missing. Input includes cached tokens. */
-export const NeutralUsage = z.object({
-  input: z.int().optional(),
+export interface NeutralUsage {
+  input?: number;
   /** Includes reasoning. */
-  output: z.int().optional(),
-  cacheRead: z.int().optional(),
-  cacheWrite: z.int().optional(),
-  reasoning: z.int().optional(),
-});
-export type NeutralUsage = z.infer<typeof NeutralUsage>;
+  output?: number;
+  cacheRead?: number;
+  cacheWrite?: number;
+  reasoning?: number;
+}
 
 /** Why an answer ended. `length`: at its limit of tokens; `context`: the model's context is full. */
-const Stop = z.enum(['done', 'tools', 'length', 'context', 'refused', 'sequence']);
-export type NeutralStop = z.infer<typeof Stop>;
+export type NeutralStop = 'done' | 'tools' | 'length' | 'context' | 'refused' | 'sequence';
 
 /** A whole answer, independent of its wire. */
-export const NeutralAnswer = z.object({
-  id: z.string().optional(),
-  model: z.string().optional(),
-  parts: z.array(ModelPart),
-  stop: Stop,
+export interface NeutralAnswer {
+  id?: string | undefined;
+  model?: string | undefined;
+  parts: ModelPart[];
+  stop: NeutralStop;
   /** The stop sequence that ended it. */
-  sequence: z.string().optional(),
-  usage: NeutralUsage,
-});
-export type NeutralAnswer = z.infer<typeof NeutralAnswer>;
+  sequence?: string | undefined;
+  usage: NeutralUsage;
+}
 
 /** A piece of a text. */
 export interface Piece {

@@ -1,6 +1,14 @@
 import { hash } from 'node:crypto';
-import { z } from 'zod';
-import { isObject, parsed } from '../wires/lenient.ts';
+import {
+  fields,
+  inlineData,
+  isObject,
+  type JsonObject,
+  member,
+  numberIn,
+  parsed,
+  stringIn,
+} from '../wires/lenient.ts';
 import type { Losses, LossKind } from './losses.ts';
 
 /** Members of a request that a wire may lack, each with the kind of its loss. */
@@ -53,101 +61,70 @@ export function splitSystem(
  * requested.
  */
 
-const Text = z.object({ type: z.literal('text'), text: z.string() });
+type Text = { type: 'text'; text: string };
 
 /** `data` is base64. A `url` is never fetched by this process. */
-const Image = z.union([
-  z.object({ type: z.literal('image'), mediaType: z.string(), data: z.string() }),
-  z.object({ type: z.literal('image'), url: z.string() }),
-]);
+type Image = { type: 'image' } & ({ mediaType: string; data: string } | { url: string });
 
 /** A document, such as a PDF. `data` is base64. */
-const Document = z.object({
-  type: z.literal('document'),
-  mediaType: z.string(),
-  data: z.string(),
-  name: z.string().optional(),
-});
+type Document = { type: 'document'; mediaType: string; data: string; name?: string };
 
-/**
- * What the model thought. `signature` is opaque: the provider's proof, or the encrypted thought itself. It
- * belongs to the text, or to the part that follows. `redacted`: there is no text for anyone to read.
- */
-const Reasoning = z.object({
-  type: z.literal('reasoning'),
-  text: z.string(),
-  signature: z.string().optional(),
-  redacted: z.literal(true).optional(),
-});
+export type Content = Text | Image | Document;
 
-/** `arguments`: JSON text of an object, as the model wrote it. */
-const Call = z.object({
-  type: z.literal('call'),
-  id: z.string(),
-  name: z.string(),
-  arguments: z.string(),
-});
-
-const RefusalText = z.object({ type: z.literal('refusal'), text: z.string() });
-
-export const ModelPart = z.union([Text, RefusalText, Reasoning, Call]);
-export type ModelPart = z.infer<typeof ModelPart>;
-const Content = z.union([Text, Image, Document]);
-export type Content = z.infer<typeof Content>;
+export type ModelPart =
+  | Text
+  | { type: 'refusal'; text: string }
+  /**
+   * What the model thought. `signature` is opaque: the provider's proof, or the encrypted thought itself. It
+   * belongs to the text, or to the part that follows. `redacted`: there is no text for anyone to read.
+   */
+  | { type: 'reasoning'; text: string; signature?: string; redacted?: true }
+  /** `arguments`: JSON text of an object, as the model wrote it. */
+  | { type: 'call'; id: string; name: string; arguments: string };
 
 /** System texts are messages: some clients send them in the middle of a conversation. */
-const Message = z.discriminatedUnion('from', [
-  z.object({ from: z.literal('system'), text: z.string() }),
-  z.object({ from: z.literal('user'), parts: z.array(Content) }),
-  z.object({ from: z.literal('model'), parts: z.array(ModelPart) }),
-  z.object({ from: z.literal('tool'), callId: z.string(), parts: z.array(Content), failed: z.boolean() }),
-]);
-export type NeutralMessage = z.infer<typeof Message>;
+export type NeutralMessage =
+  | { from: 'system'; text: string }
+  | { from: 'user'; parts: Content[] }
+  | { from: 'model'; parts: ModelPart[] }
+  | { from: 'tool'; callId: string; parts: Content[]; failed: boolean };
 
-const Tool = z.object({
-  name: z.string(),
-  description: z.string().optional(),
+export interface NeutralTool {
+  name: string;
+  description?: string;
   /** JSON Schema of its arguments. */
-  parameters: z.record(z.string(), z.unknown()),
-  strict: z.literal(true).optional(),
+  parameters: JsonObject;
+  strict?: true;
   /** The group and the name in it by which the client calls the tool. */
-  group: z.object({ name: z.string(), tool: z.string() }).optional(),
+  group?: { name: string; tool: string };
   /** Its client expects text, not JSON. Here the text is the argument `input`. */
-  freeForm: z.literal(true).optional(),
-});
-export type NeutralTool = z.infer<typeof Tool>;
+  freeForm?: true;
+}
 
 export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 
-export const NeutralRequest = z.object({
-  model: z.string(),
-  streamed: z.boolean(),
+export interface NeutralRequest {
+  model: string;
+  streamed: boolean;
   /** Whether a stream ends with its usage, where that must be asked for. */
-  usageAsked: z.boolean(),
-  messages: z.array(Message),
-  tools: z.array(Tool),
-  toolChoice: z.union([z.enum(['auto', 'none', 'required']), z.object({ tool: z.string() })]).optional(),
-  parallelCalls: z.boolean().optional(),
-  stop: z.array(z.string()),
-  maxTokens: z.int().optional(),
-  temperature: z.number().optional(),
-  topP: z.number().optional(),
-  topK: z.number().optional(),
-  seed: z.number().optional(),
-  presencePenalty: z.number().optional(),
-  frequencyPenalty: z.number().optional(),
+  usageAsked: boolean;
+  messages: NeutralMessage[];
+  tools: NeutralTool[];
+  toolChoice?: 'auto' | 'none' | 'required' | { tool: string };
+  parallelCalls?: boolean;
+  stop: string[];
+  maxTokens?: number;
+  temperature?: number;
+  topP?: number;
+  topK?: number;
+  seed?: number;
+  presencePenalty?: number;
+  frequencyPenalty?: number;
   /** `budget` in tokens. */
-  reasoning: z.object({ effort: z.enum(efforts).optional(), budget: z.number().optional() }).optional(),
+  reasoning?: { effort?: (typeof efforts)[number]; budget?: number };
   /** The answer is JSON, of this schema if there is one. */
-  format: z
-    .object({
-      schema: z.record(z.string(), z.unknown()).optional(),
-      name: z.string().optional(),
-      strict: z.boolean().optional(),
-    })
-    .optional(),
-});
-export type NeutralRequest = z.infer<typeof NeutralRequest>;
+  format?: { schema?: JsonObject; name?: string; strict?: boolean };
+}
 
 /** The arguments of a tool whose client expects text: the text as one argument. */
 export const freeFormParameters = {
@@ -183,4 +160,75 @@ export function groupedName(group: string, tool: string): string {
 
 export function toolNamed({ tools }: NeutralRequest, name: string): NeutralTool | undefined {
   return tools.find((tool) => tool.name === name);
+}
+
+/** What the readers and writers of requests share. Readers throw a GatewayRefusal. */
+
+const sampling = ['temperature', 'topP', 'topK', 'seed', 'presencePenalty', 'frequencyPenalty'] as const;
+type Sampling = Partial<Pick<NeutralRequest, (typeof sampling)[number]>>;
+
+/** OpenAI's and Anthropic's spelling. Gemini's is that of the neutral form. */
+function withUnderscores(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** The numbers that control sampling in a request of a client. */
+export function samplingIn(
+  body: JsonObject,
+  names: readonly (keyof Sampling)[] = sampling,
+  spell: (name: string) => string = withUnderscores,
+): Sampling {
+  return fields(Object.fromEntries(names.map((name) => [name, numberIn(body, spell(name))])));
+}
+
+/** The same numbers in a request to a model. */
+export function samplingOf(request: Sampling, spell: (name: string) => string = withUnderscores): JsonObject {
+  return Object.fromEntries(sampling.map((name) => [spell(name), request[name]]));
+}
+
+/** A tool, from the object that names it. */
+export function toolFrom(given: JsonObject, parameters: unknown, at: string, losses: Losses): NeutralTool {
+  return {
+    name: stringIn(given, 'name') ?? losses.refuse(`${at}.name`),
+    parameters: isObject(parameters) ? parameters : {},
+    ...fields({ description: stringIn(given, 'description'), strict: given.strict === true || undefined }),
+  };
+}
+
+/** A choice of OpenAI's wires. `name`: that of the tool that it names. */
+export function choiceOf(choice: unknown, name: unknown, losses: Losses): NeutralRequest['toolChoice'] {
+  if (choice === 'auto' || choice === 'none' || choice === 'required') return choice;
+  if (typeof name === 'string') return { tool: name };
+  return choice == null ? undefined : losses.refuse('tool_choice');
+}
+
+/** A format of OpenAI's wires. `inner`: what has its schema. */
+export function formatOf(
+  format: unknown,
+  inner: unknown,
+  at: string,
+  losses: Losses,
+): NeutralRequest['format'] {
+  const type = member(format, 'type');
+  if (type === undefined || type === 'text') return undefined;
+  if (type === 'json_object') return {};
+  const schema = member(inner, 'schema');
+  if (type !== 'json_schema' || !isObject(inner) || !isObject(schema)) return losses.refuse(at);
+  return { schema, ...fields({ name: stringIn(inner, 'name'), strict: inner.strict === true || undefined }) };
+}
+
+/** @param known members of the part that say nothing else */
+export function textPart(part: JsonObject, at: string, known: ReadonlySet<string>, losses: Losses) {
+  losses.rest(part, at, known, 'message option');
+  return { type: 'text' as const, text: stringIn(part, 'text') ?? '' };
+}
+
+export function imageAt(url: string): Content {
+  return { type: 'image', ...(inlineData(url) ?? { url }) };
+}
+
+/** A document in a `data:` URL; undefined for any other. */
+export function documentIn(url: unknown, name: unknown): Content | undefined {
+  const inline = typeof url === 'string' ? inlineData(url) : undefined;
+  return inline && { type: 'document', ...inline, ...(typeof name === 'string' && { name }) };
 }

@@ -4,20 +4,26 @@ import { heapLimit } from '../../base/parse-json.ts';
 import { modelAnswers } from '../../bounds/model.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import { singleChunk, type UpstreamAnswer } from '../answer.ts';
-import { isBlank, isDocument, isEvents } from '../event-feed.ts';
 import type { ExchangeTranslation } from '../gateway.ts';
 import { estimateTokens } from '../scripted/turns.ts';
 import type { ServedModel } from '../served-model.ts';
 import { type JsonObject, parsed, partsOfEvent, textOfEvent } from '../wires/lenient.ts';
 import { readErrorText } from '../wires/model-error.ts';
+import type { Asked, WireTranslation } from '../wires/wire-descriptor.ts';
 import { wireTable } from '../wires/wire-table.ts';
-import { answerStream, type Transcoder, wholeAnswer } from './answer-stream.ts';
-import { type CallIds, callIds, idsIn } from './call-ids.ts';
+import {
+  answerStream,
+  isBlank,
+  isDocument,
+  isEvents,
+  type Transcoder,
+  wholeAnswer,
+} from './answer-stream.ts';
 import { Losses } from './losses.ts';
 import { eventsOf, failedAnswer, type NeutralEvent, UnreadableAnswer } from './neutral-answer.ts';
 import type { NeutralRequest } from './neutral-request.ts';
 import { decoderOf } from './read-answers.ts';
-import type { Asked, WireTranslation } from './wire-translation.ts';
+import { type CallIds, callIds, idsIn } from './stream-steps.ts';
 
 export interface TranslatedAnswer {
   status: number;

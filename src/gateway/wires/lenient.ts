@@ -163,11 +163,10 @@ export function piecesOf(text: string, characters: number): string[] {
   return pieces;
 }
 
-/**
- * Serializes events that differ in one text only, such as the words of an answer. The rest of the event is
- * serialized once. `make` returns the event with a given text.
- */
-export function eventsAround(make: (text: string) => JsonObject): (text: string) => string {
-  const [before = '', after = ''] = JSON.stringify(make(placeholder)).split(`"${placeholder}"`);
-  return (text) => before + JSON.stringify(text) + after;
+/** The members that have a value. */
+export function fields<All extends object>(
+  all: All,
+): { [Name in keyof All]?: Exclude<All[Name], undefined> } {
+  const set = Object.entries(all).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(set) as ReturnType<typeof fields<All>>;
 }

@@ -2,7 +2,7 @@ import type { ToolCall } from '../chat/chat.ts';
 import { modelsInData } from '../probe/server-models.ts';
 import type { Losses } from '../translation/losses.ts';
 import type { NeutralUsage } from '../translation/neutral-answer.ts';
-import { isObject, type JsonObject, objectsOf, parsed, tokensIn } from './lenient.ts';
+import { fields, isObject, type JsonObject, objectsOf, parsed, tokensIn } from './lenient.ts';
 import type { WireModels } from './wire-descriptor.ts';
 
 export const openAiAccountHeaders = ['openai-organization', 'openai-project'];
@@ -77,12 +77,4 @@ export function plainText(content: unknown): string {
     .map(({ text }) => text)
     .filter((text) => typeof text === 'string')
     .join('');
-}
-
-/** A request's fields, without those that have no value. */
-export function fields<All extends object>(
-  all: All,
-): { [Name in keyof All]?: Exclude<All[Name], undefined> } {
-  const set = Object.entries(all).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(set) as ReturnType<typeof fields<All>>;
 }

@@ -1,5 +1,5 @@
 import type { Context } from '../../api/context.ts';
-import { costOf } from '../../gateway/exchange-book.ts';
+import { costOf } from '../../gateway/exchange.ts';
 import {
   type BenchLevel,
   type BenchLoad,

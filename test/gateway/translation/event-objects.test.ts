@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { callIds } from '../../../src/gateway/translation/call-ids.ts';
-import { eventReader } from '../../../src/gateway/translation/event-objects.ts';
 import { Losses } from '../../../src/gateway/translation/losses.ts';
 import type { NeutralEvent } from '../../../src/gateway/translation/neutral-answer.ts';
-import { StreamSteps } from '../../../src/gateway/translation/stream-steps.ts';
+import { eventReader } from '../../../src/gateway/translation/read-answers.ts';
+import { callIds, StreamSteps } from '../../../src/gateway/translation/stream-steps.ts';
 import { wireTable } from '../../../src/gateway/wires/wire-table.ts';
 import { runs } from '../../short-tests.ts';
 

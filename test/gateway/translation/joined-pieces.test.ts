@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { callIds } from '../../../src/gateway/translation/call-ids.ts';
 import { Losses } from '../../../src/gateway/translation/losses.ts';
+import { callIds } from '../../../src/gateway/translation/stream-steps.ts';
 import { streamTranscoder } from '../../../src/gateway/translation/translate-answer.ts';
 import { wireTable } from '../../../src/gateway/wires/wire-table.ts';
 import type { Wire } from '../../../src/suite/model-config.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Losses } from '../../../src/gateway/translation/losses.ts';
-import { defaultMaxTokens } from '../../../src/gateway/wires/anthropic-messages/translation/write-request.ts';
+import { defaultMaxTokens } from '../../../src/gateway/wires/anthropic-messages/requests.ts';
 import type { JsonObject } from '../../../src/gateway/wires/lenient.ts';
 import { wireTable } from '../../../src/gateway/wires/wire-table.ts';
 import { wires } from '../../../src/suite/model-config.ts';

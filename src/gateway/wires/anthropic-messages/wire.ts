@@ -1,11 +1,8 @@
 import { modelsInData } from '../../probe/server-models.ts';
-import { member, tokensIn, toolType, words } from '../lenient.ts';
-import { fields } from '../openai.ts';
+import { fields, member, tokensIn, toolType, words } from '../lenient.ts';
 import type { Accepted, WireDescriptor, WireModels } from '../wire-descriptor.ts';
-import { readAnswer } from './translation/read-answer.ts';
-import { readMessages, readRequest, readTools } from './translation/read-request.ts';
-import { writeAnswer, writeStream } from './translation/write-answer.ts';
-import { writeRequest } from './translation/write-request.ts';
+import { readAnswer, writeAnswer, writeStream } from './answers.ts';
+import { readMessages, readRequest, readTools, writeRequest } from './requests.ts';
 
 const accepted: Accepted = {
   members: words(`

@@ -1,10 +1,8 @@
 import { modelWith, type ServerModel } from '../../probe/server-models.ts';
 import { isObject, type JsonObject, list, member, objectsOf, stringIn, tokensIn, words } from '../lenient.ts';
 import type { Accepted, PathTarget, WireDescriptor, WireModels } from '../wire-descriptor.ts';
-import { readAnswer } from './translation/read-answer.ts';
-import { readMessages, readRequest, readTools } from './translation/read-request.ts';
-import { errorBody, writeAnswer, writeStream } from './translation/write-answer.ts';
-import { writeRequest } from './translation/write-request.ts';
+import { errorBody, readAnswer, writeAnswer, writeStream } from './answers.ts';
+import { readMessages, readRequest, readTools, writeRequest } from './requests.ts';
 
 const accepted: Accepted = {
   members: words('contents systemInstruction tools toolConfig generationConfig safetySettings labels'),

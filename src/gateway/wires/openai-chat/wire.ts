@@ -1,10 +1,8 @@
 import { isObject, member, toolType, words } from '../lenient.ts';
 import { openAiAccountHeaders, openAiError, openAiModels, openAiVariables } from '../openai.ts';
 import type { Accepted, WireDescriptor } from '../wire-descriptor.ts';
-import { readAnswer } from './translation/read-answer.ts';
-import { readMessages, readRequest, readTools } from './translation/read-request.ts';
-import { writeAnswer, writeStream } from './translation/write-answer.ts';
-import { writeRequest } from './translation/write-request.ts';
+import { readAnswer, writeAnswer, writeStream } from './answers.ts';
+import { readMessages, readRequest, readTools, writeRequest } from './requests.ts';
 
 /**
  * OpenAI's members, and those that control sampling and reasoning in vLLM, llama.cpp, SGLang, Qwen, GLM and

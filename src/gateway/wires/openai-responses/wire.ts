@@ -1,10 +1,9 @@
-import { member, tokensIn, toolType, words } from '../lenient.ts';
-import { fields, openAiAccountHeaders, openAiError, openAiModels, openAiVariables } from '../openai.ts';
+import { fields, member, tokensIn, toolType, words } from '../lenient.ts';
+import { openAiAccountHeaders, openAiError, openAiModels, openAiVariables } from '../openai.ts';
 import type { Accepted, WireDescriptor } from '../wire-descriptor.ts';
-import { readAnswer } from './translation/read-answer.ts';
-import { readMessages, readRequest, readTools } from './translation/read-request.ts';
-import { writeAnswer, writeStream } from './translation/write-answer.ts';
-import { writeRequest } from './translation/write-request.ts';
+import { readAnswer } from './read-answers.ts';
+import { readMessages, readRequest, readTools, writeRequest } from './requests.ts';
+import { writeAnswer, writeStream } from './write-answers.ts';
 
 const accepted: Accepted = {
   members: words(`

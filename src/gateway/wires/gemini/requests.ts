@@ -1,15 +1,19 @@
-import type { Losses } from '../../../translation/losses.ts';
+import type { Losses } from '../../translation/losses.ts';
 import {
   type Content,
+  dropUnsupported,
   efforts,
   type ModelPart,
   type NeutralMessage,
   type NeutralRequest,
   type NeutralTool,
-} from '../../../translation/neutral-request.ts';
-import { samplingIn, toolFrom } from '../../../translation/read-requests.ts';
-import type { WireTranslation } from '../../../translation/wire-translation.ts';
+  samplingIn,
+  samplingOf,
+  splitSystem,
+  toolFrom,
+} from '../../translation/neutral-request.ts';
 import {
+  fields,
   isObject,
   type JsonObject,
   list,
@@ -19,8 +23,9 @@ import {
   stringIn,
   stringsIn,
   words,
-} from '../../lenient.ts';
-import { fields } from '../../openai.ts';
+} from '../lenient.ts';
+import { argumentsOf } from '../openai.ts';
+import type { WireTranslation } from '../wire-descriptor.ts';
 
 const known = words('contents systemInstruction tools toolConfig generationConfig cachedContent');
 const configMembers = words(`
@@ -43,10 +48,10 @@ export const readRequest: WireTranslation['readRequest'] = (body, losses) => {
     stop: stringsIn(config, 'stopSequences'),
     ...samplingIn(config, undefined, (name) => name),
     ...fields({
-      toolChoice: choiceOf(body.toolConfig, losses),
+      toolChoice: readChoice(body.toolConfig, losses),
       maxTokens: numberIn(config, 'maxOutputTokens'),
-      reasoning: reasoningOf(config.thinkingConfig),
-      format: formatOf(config, losses),
+      reasoning: readReasoning(config.thinkingConfig),
+      format: readFormat(config, losses),
     }),
   };
 };
@@ -67,7 +72,7 @@ export function readTools(body: JsonObject, losses: Losses): NeutralTool[] {
   });
 }
 
-function choiceOf(toolConfig: unknown, losses: Losses): NeutralRequest['toolChoice'] {
+function readChoice(toolConfig: unknown, losses: Losses): NeutralRequest['toolChoice'] {
   const config = member(toolConfig, 'functionCallingConfig');
   const names = isObject(config) ? stringsIn(config, 'allowedFunctionNames') : [];
   const mode = member(config, 'mode');
@@ -88,7 +93,7 @@ function choiceOf(toolConfig: unknown, losses: Losses): NeutralRequest['toolChoi
 }
 
 /** A budget of 0 turns thinking off, and a negative one leaves it to the model. */
-function reasoningOf(config: unknown): NeutralRequest['reasoning'] {
+function readReasoning(config: unknown): NeutralRequest['reasoning'] {
   if (!isObject(config)) return undefined;
   const budget = numberIn(config, 'thinkingBudget');
   const level = stringIn(config, 'thinkingLevel')?.toLowerCase();
@@ -97,7 +102,7 @@ function reasoningOf(config: unknown): NeutralRequest['reasoning'] {
   return budget !== undefined && budget > 0 ? { budget } : undefined;
 }
 
-function formatOf(config: JsonObject, losses: Losses): NeutralRequest['format'] {
+function readFormat(config: JsonObject, losses: Losses): NeutralRequest['format'] {
   const { responseMimeType: type, responseSchema, responseJsonSchema } = config;
   if (type == null || type === 'text/plain') return undefined;
   if (type !== 'application/json') return losses.refuse('generationConfig.responseMimeType');
@@ -154,7 +159,7 @@ export function readMessages(body: JsonObject, losses: Losses): NeutralMessage[]
     const id = stringIn(given, 'id');
     const at = waiting.findIndex((call) => (id ? call.id === id : call.name === given.name));
     const [call] = at === -1 ? [] : waiting.splice(at, 1);
-    const media = losses.each(objectsOf(given.parts), (part) => contentOf(part, losses));
+    const media = losses.each(objectsOf(given.parts), (part) => readContent(part, losses));
     return {
       from: 'tool',
       callId: id || call?.id || losses.refuse('contents[].parts[].functionResponse'),
@@ -163,14 +168,14 @@ export function readMessages(body: JsonObject, losses: Losses): NeutralMessage[]
   };
   return [
     ...systemOf(body.systemInstruction),
-    ...losses.each(contentsOf(body.contents), ({ role, parts: given }): NeutralMessage[] => {
-      const parts = partsOf(given);
-      if (role === 'model') return [{ from: 'model', parts: modelParts(parts, callOf, losses) }];
+    ...losses.each(contentsIn(body.contents), ({ role, parts: given }): NeutralMessage[] => {
+      const parts = partsIn(given);
+      if (role === 'model') return [{ from: 'model', parts: readModelParts(parts, callOf, losses) }];
       const results = losses.each(withoutRepeated(parts), (part) =>
         isObject(part.functionResponse) ? [resultOf(part.functionResponse)] : [],
       );
       const own = parts.filter((part) => !isObject(part.functionResponse));
-      const said = losses.each(own, (part) => contentOf(part, losses));
+      const said = losses.each(own, (part) => readContent(part, losses));
       return said.length === 0 ? results : [...results, { from: 'user', parts: said }];
     }),
   ];
@@ -188,7 +193,7 @@ function withoutRepeated(parts: readonly JsonObject[]): JsonObject[] {
 
 function systemOf(instruction: unknown): NeutralMessage[] {
   const given =
-    typeof instruction === 'string' ? [{ text: instruction }] : partsOf(member(instruction, 'parts'));
+    typeof instruction === 'string' ? [{ text: instruction }] : partsIn(member(instruction, 'parts'));
   return given.flatMap((part) => {
     const text = stringIn(part, 'text');
     return text === undefined ? [] : [{ from: 'system' as const, text }];
@@ -196,12 +201,12 @@ function systemOf(instruction: unknown): NeutralMessage[] {
 }
 
 /** Clients may send a single value in place of a list. */
-function contentsOf(contents: unknown): JsonObject[] {
+function contentsIn(contents: unknown): JsonObject[] {
   if (typeof contents === 'string') return [{ role: 'user', parts: [{ text: contents }] }];
   return objectsOf(Array.isArray(contents) ? contents : [contents]);
 }
 
-function partsOf(parts: unknown): JsonObject[] {
+function partsIn(parts: unknown): JsonObject[] {
   return objectsOf(Array.isArray(parts) ? parts : [parts]);
 }
 
@@ -214,7 +219,7 @@ const standIns: ReadonlySet<string> = new Set([
   'context_engineering_is_the_way_to_go',
 ]);
 
-function modelParts(
+function readModelParts(
   parts: readonly JsonObject[],
   callOf: (call: JsonObject) => ModelPart,
   losses: Losses,
@@ -236,7 +241,7 @@ function modelParts(
 
 const partMembers = words('text inlineData');
 
-function contentOf(part: JsonObject, losses: Losses): Content {
+function readContent(part: JsonObject, losses: Losses): Content {
   losses.rest(part, 'contents[].parts[]', partMembers, 'message option');
   const text = stringIn(part, 'text');
   if (text !== undefined) return { type: 'text', text };
@@ -273,4 +278,141 @@ function addSigned(read: ModelPart[], content: ModelPart, signature: string | un
   if (signature && last?.type === 'reasoning' && last.signature === undefined) last.signature = signature;
   else if (signature) read.push({ type: 'reasoning', text: '', signature });
   if (content.type !== 'text' || content.text !== '') read.push(content);
+}
+
+export const writeRequest: WireTranslation['writeRequest'] = (request, losses) => {
+  const { system, messages } = splitSystem(request.messages, losses);
+  if (request.parallelCalls === false) dropUnsupported(request, ['parallelCalls'], losses);
+  if (request.tools.some(({ strict }) => strict)) losses.drop('tools[].strict', 'tool option');
+  const declarations = request.tools.map(({ name, description, parameters }) =>
+    fields({ name, description, parametersJsonSchema: parameters }),
+  );
+  const config = configOf(request);
+  return fields({
+    contents: writeContents(messages, losses),
+    systemInstruction: system.length === 0 ? undefined : { parts: system.map((text) => ({ text })) },
+    tools: declarations.length === 0 ? undefined : [{ functionDeclarations: declarations }],
+    toolConfig: declarations.length === 0 ? undefined : writeChoice(request.toolChoice),
+    generationConfig: Object.keys(config).length === 0 ? undefined : config,
+  });
+};
+
+function writeChoice(choice: NeutralRequest['toolChoice']): JsonObject | undefined {
+  if (choice === undefined) return undefined;
+  const modes = { auto: 'AUTO', none: 'NONE', required: 'ANY' };
+  return {
+    functionCallingConfig:
+      typeof choice === 'string'
+        ? { mode: modes[choice] }
+        : { mode: 'ANY', allowedFunctionNames: [choice.tool] },
+  };
+}
+
+function configOf({ reasoning, format, stop, ...request }: NeutralRequest): JsonObject {
+  const { effort, budget } = reasoning ?? {};
+  const level = effort === 'xhigh' || effort === 'max' ? 'high' : effort;
+  const thinking = fields({
+    thinkingBudget: effort === 'none' ? 0 : budget,
+    thinkingLevel: effort === 'none' || budget !== undefined ? undefined : level?.toUpperCase(),
+    includeThoughts: reasoning && effort !== 'none' ? true : undefined,
+  });
+  return fields({
+    ...samplingOf(request, (name) => name),
+    maxOutputTokens: request.maxTokens,
+    stopSequences: stop.length === 0 ? undefined : stop,
+    thinkingConfig: reasoning && thinking,
+    responseMimeType: format && 'application/json',
+    responseJsonSchema: format?.schema,
+  });
+}
+
+/** Results belong to the user, and have the names of their calls. */
+function writeContents(messages: readonly NeutralMessage[], losses: Losses): JsonObject[] {
+  const names = new Map<string, string>();
+  const merged: { role: string; parts: JsonObject[] }[] = [];
+  for (const message of messages) {
+    if (message.from === 'model')
+      for (const part of message.parts) if (part.type === 'call') names.set(part.id, part.name);
+    const role = message.from === 'model' ? 'model' : 'user';
+    const parts = writeParts(message, names, losses);
+    const last = merged.at(-1);
+    if (last?.role === role) last.parts.push(...parts);
+    else if (parts.length > 0) merged.push({ role, parts });
+  }
+  return merged;
+}
+
+function writeParts(message: NeutralMessage, names: Map<string, string>, losses: Losses): JsonObject[] {
+  switch (message.from) {
+    case 'system':
+      return [{ text: message.text }];
+    case 'user':
+      return message.parts.map((part) => writeContent(part, losses));
+    case 'model':
+      return signedParts(
+        message.parts.filter((part) => isCarried(part, losses)),
+        writeModelPart,
+      );
+    case 'tool': {
+      const { callId: id, parts, failed } = message;
+      const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
+      const media = parts.filter(({ type }) => type !== 'text').map((part) => writeContent(part, losses));
+      return [
+        {
+          functionResponse: {
+            id,
+            name: names.get(id) ?? losses.refuse('messages[].callId'),
+            response: { [failed ? 'error' : 'output']: text },
+            ...(media.length > 0 && { parts: media }),
+          },
+        },
+      ];
+    }
+  }
+}
+
+/** Another provider's thoughts without text mean nothing here. */
+function isCarried(part: ModelPart, losses: Losses): boolean {
+  if (part.type !== 'reasoning' || !part.redacted) return true;
+  losses.drop('messages[].parts[].reasoning', 'reasoning');
+  return false;
+}
+
+function writeModelPart(part: Exclude<ModelPart, { type: 'reasoning' }>): JsonObject {
+  if (part.type !== 'call') return { text: part.text };
+  return { functionCall: { id: part.id, name: part.name, args: argumentsOf(part.arguments) } };
+}
+
+function writeContent(part: Content, losses: Losses): JsonObject {
+  if (part.type === 'text') return { text: part.text };
+  if ('url' in part) return losses.refuse('messages[].parts[].url');
+  const name = part.type === 'document' ? part.name : undefined;
+  return { inlineData: fields({ mimeType: part.mediaType, data: part.data, displayName: name }) };
+}
+
+/** The parts of this wire. A signature goes to the next part that is no thought. */
+export function signedParts(
+  parts: readonly ModelPart[],
+  write: (part: Exclude<ModelPart, { type: 'reasoning' }>) => JsonObject,
+): JsonObject[] {
+  const written: JsonObject[] = [];
+  let signature: string | undefined;
+  for (const [index, part] of parts.entries()) {
+    if (part.type !== 'reasoning') {
+      written.push({ ...write(part), ...(signature !== undefined && { thoughtSignature: signature }) });
+      signature = undefined;
+      continue;
+    }
+    const next = parts[index + 1];
+    const follows = next !== undefined && next.type !== 'reasoning';
+    if (part.text !== '')
+      written.push({
+        text: part.text,
+        thought: true,
+        ...(!follows && part.signature && { thoughtSignature: part.signature }),
+      });
+    else if (!follows && part.signature) written.push({ text: '', thoughtSignature: part.signature });
+    signature = follows ? part.signature : undefined;
+  }
+  return written;
 }

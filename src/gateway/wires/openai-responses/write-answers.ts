@@ -1,16 +1,16 @@
-import { modelAnswers } from '../../../../bounds/model.ts';
+import { modelAnswers } from '../../../bounds/model.ts';
 import {
   eventsOf,
   type NeutralAnswer,
   type NeutralEvent,
   type NeutralUsage,
   UnreadableAnswer,
-} from '../../../translation/neutral-answer.ts';
-import { freeFormInput, type NeutralRequest, toolNamed } from '../../../translation/neutral-request.ts';
-import { WholeText } from '../../../translation/whole-text.ts';
-import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { eventsAround, type JsonObject, member, partsOf, RepeatedText } from '../../lenient.ts';
-import { reasoningItem } from './write-request.ts';
+} from '../../translation/neutral-answer.ts';
+import { freeFormInput, type NeutralRequest, toolNamed } from '../../translation/neutral-request.ts';
+import { WholeText } from '../../translation/whole-text.ts';
+import { type JsonObject, member, partsOf, RepeatedText } from '../lenient.ts';
+import type { WireTranslation } from '../wire-descriptor.ts';
+import { reasoningItem } from './requests.ts';
 
 /** The end of a stream has the whole response. */
 export const writeAnswer: WireTranslation['writeAnswer'] = (answer, asked) => {
@@ -129,17 +129,9 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emi
     [type === 'reasoning' ? 'summary_index' : 'content_index']: 0,
   });
 
-  /** Pieces of the open item. */
-  let piece: ((text: string) => string) | undefined;
-  const more = (type: string, text: string, make: (text: string) => JsonObject) => {
-    piece ??= eventsAround((place) => ({ type, ...make(place) }));
-    emit({ event: type, data: `{"sequence_number":${sequence_number++},${piece(text).slice(1)}` });
-  };
-
   const begin = (opened: Open) => {
     close();
     open = opened;
-    piece = undefined;
     event('response.output_item.added', { output_index: output.length, item: opened.item });
     if (opened.type === 'reasoning')
       event('response.reasoning_summary_part.added', {
@@ -212,11 +204,8 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emi
         whole.add(text);
         const name =
           type === 'text' ? 'output_text' : type === 'refusal' ? 'refusal' : 'reasoning_summary_text';
-        return more(`response.${name}.delta`, text, (delta) => ({
-          ...inContent(type),
-          delta,
-          ...(type === 'text' && { logprobs: [] }),
-        }));
+        const logprobs = type === 'text' && { logprobs: [] };
+        return event(`response.${name}.delta`, { ...inContent(type), delta: text, ...logprobs });
       }
       case 'signature':
         if (open?.type !== 'reasoning')
@@ -229,7 +218,7 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emi
       case 'arguments':
         whole.add(step.text);
         if (open?.item.type === 'function_call')
-          more('response.function_call_arguments.delta', step.text, (delta) => ({ ...place(), delta }));
+          event('response.function_call_arguments.delta', { ...place(), delta: step.text });
         return;
       case 'callEnd':
         return close();

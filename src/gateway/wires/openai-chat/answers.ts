@@ -1,7 +1,13 @@
-import type { CallPieces } from '../../../translation/call-pieces.ts';
-import { eventReader } from '../../../translation/event-objects.ts';
-import type { Losses } from '../../../translation/losses.ts';
+import type { Losses } from '../../translation/losses.ts';
+import type {
+  NeutralAnswer,
+  NeutralEvent,
+  NeutralStop,
+  NeutralUsage,
+} from '../../translation/neutral-answer.ts';
+import { freeFormInput, isFreeFormTool, type NeutralRequest } from '../../translation/neutral-request.ts';
 import {
+  eventReader,
   incomplete,
   isDone,
   NoAnswer,
@@ -9,9 +15,9 @@ import {
   type Stops,
   stopOf,
   wordsOfOther,
-} from '../../../translation/read-answers.ts';
-import type { StreamSteps } from '../../../translation/stream-steps.ts';
-import type { WireTranslation } from '../../../translation/wire-translation.ts';
+} from '../../translation/read-answers.ts';
+import type { CallPieces, StreamSteps } from '../../translation/stream-steps.ts';
+import { WholeText } from '../../translation/whole-text.ts';
 import {
   isNothing,
   isObject,
@@ -22,9 +28,10 @@ import {
   stringIn,
   typeName,
   words,
-} from '../../lenient.ts';
-import { type ModelError, readError } from '../../model-error.ts';
-import { countsOf, plainText } from '../../openai.ts';
+} from '../lenient.ts';
+import { type ModelError, readError } from '../model-error.ts';
+import { countsOf, plainText } from '../openai.ts';
+import type { WireTranslation } from '../wire-descriptor.ts';
 
 /** Servers give the model's thoughts under one of these names, or the same thoughts under several. */
 const thoughtNames = words(
@@ -150,7 +157,7 @@ interface Call {
   pieces: CallPieces;
 }
 
-interface Piece {
+interface CallPiece {
   index: number | undefined;
   id: string;
   name: string;
@@ -184,7 +191,7 @@ function callsOf(steps: StreamSteps): (piece: JsonObject) => void {
 }
 
 /** The call that a piece continues; undefined if it begins one. */
-function callOf(calls: readonly Call[], piece: Piece): Call | undefined {
+function callOf(calls: readonly Call[], piece: CallPiece): Call | undefined {
   const { index, id, name } = piece;
   const sameIndex = index === undefined ? calls : calls.filter((call) => call.index === index);
   const known = id === '' ? undefined : sameIndex.findLast((call) => call.id === id);
@@ -214,7 +221,7 @@ function callOf(calls: readonly Call[], piece: Piece): Call | undefined {
 }
 
 /** Whether a piece begins arguments, although those of the call are whole. */
-function isAnother({ pieces }: Call, piece: Piece): boolean {
+function isAnother({ pieces }: Call, piece: CallPiece): boolean {
   const begins = /^\s*\{/.test(piece.arguments);
   const isSame = piece.name === pieces.name && !isEmpty(piece.arguments);
   const fills = pieces.isPlaceholder && (piece.name === '' || isSame);
@@ -225,7 +232,7 @@ function isEmpty(given: string): boolean {
   return /^\s*\{\s*\}\s*$/.test(given);
 }
 
-function pieceOf(given: JsonObject): Piece {
+function pieceOf(given: JsonObject): CallPiece {
   const { index } = given;
   const number = index === undefined || index === null || index === '' ? Number.NaN : Number(index);
   const called = [given.function, given.custom].find(isObject) ?? given;
@@ -319,4 +326,119 @@ const stops: Stops = {
   function_call: 'tools',
   length: 'length',
   content_filter: 'refused',
+};
+
+export const writeAnswer: WireTranslation['writeAnswer'] = (answer, { request, at, losses }) => {
+  const texts = (type: 'text' | 'refusal' | 'reasoning') =>
+    answer.parts.flatMap((part) => (part.type === type ? [part.text] : [])).join('');
+  const calls = answer.parts.flatMap((part) => (part.type === 'call' ? [writtenCall(part, request)] : []));
+  if (answer.parts.some((part) => part.type === 'reasoning' && part.signature !== undefined))
+    losses.record('answer.signature', 'reasoning');
+  const message = {
+    role: 'assistant',
+    content: texts('text') || null,
+    refusal: texts('refusal') || null,
+    ...(texts('reasoning') !== '' && { reasoning_content: texts('reasoning') }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+  return {
+    ...head(answer, 'chat.completion', request.model, at),
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finishReasons[answer.stop] }],
+    ...(Object.keys(answer.usage).length > 0 && { usage: writtenUsage(answer.usage) }),
+  };
+};
+
+function head(
+  { id, model }: Pick<NeutralAnswer, 'id' | 'model'>,
+  object: string,
+  asked: string,
+  at: number,
+): JsonObject {
+  return { id: id ?? 'chatcmpl-offsite', object, created: Math.floor(at / 1000), model: model ?? asked };
+}
+
+const finishReasons: Readonly<Record<NeutralStop, string>> = {
+  done: 'stop',
+  tools: 'tool_calls',
+  length: 'length',
+  context: 'length',
+  refused: 'content_filter',
+  sequence: 'stop',
+};
+
+function writtenCall(
+  { id, name, arguments: given }: { id: string; name: string; arguments: string },
+  request: NeutralRequest,
+): JsonObject {
+  if (isFreeFormTool(request, name))
+    return { id, type: 'custom', custom: { name, input: freeFormInput(given) } };
+  return { id, type: 'function', function: { name, arguments: given } };
+}
+
+function writtenUsage({ input = 0, output = 0, cacheRead, cacheWrite, reasoning }: NeutralUsage): JsonObject {
+  const cached = {
+    ...(cacheRead !== undefined && { cached_tokens: cacheRead }),
+    ...(cacheWrite !== undefined && { cache_write_tokens: cacheWrite }),
+  };
+  return {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    ...(Object.keys(cached).length > 0 && { prompt_tokens_details: cached }),
+    ...(reasoning !== undefined && { completion_tokens_details: { reasoning_tokens: reasoning } }),
+  };
+}
+
+export const writeStream: WireTranslation['writeStream'] = ({ request, at, losses }, emit) => {
+  let begun: JsonObject = {};
+  let index = -1;
+  /** The text of an open call whose client wants it without JSON around it. */
+  let input: WholeText | undefined;
+  const send = (data: JsonObject | string) => emit({ event: undefined, data });
+  const chunk = (choices: JsonObject[], usage: JsonObject | null = null) =>
+    send({ ...begun, choices, ...(request.usageAsked && { usage }) });
+  const delta = (delta: JsonObject, finish_reason: string | null = null) =>
+    chunk([{ index: 0, delta, logprobs: null, finish_reason }]);
+  const call = (piece: JsonObject) => delta({ tool_calls: [{ index, ...piece }] });
+
+  const take = (step: NeutralEvent) => {
+    switch (step.type) {
+      case 'start':
+        begun = head(step, 'chat.completion.chunk', request.model, at);
+        return delta({ role: 'assistant', content: '' });
+      case 'text':
+        return delta({ content: step.text });
+      case 'refusal':
+        return delta({ refusal: step.text });
+      case 'reasoning':
+        return delta({ reasoning_content: step.text });
+      case 'signature':
+        return losses.record('answer.signature', 'reasoning');
+      case 'call': {
+        const { id, name } = step;
+        index += 1;
+        if (isFreeFormTool(request, name)) {
+          input = new WholeText();
+          return call({ id, type: 'custom', custom: { name, input: '' } });
+        }
+        return call({ id, type: 'function', function: { name, arguments: '' } });
+      }
+      case 'arguments':
+        if (input) return input.add(step.text);
+        return call({ function: { arguments: step.text } });
+      case 'callEnd':
+        if (input) call({ custom: { input: freeFormInput(input.take()) } });
+        input = undefined;
+        return;
+      case 'end':
+        delta({}, finishReasons[step.stop]);
+        if (request.usageAsked && Object.keys(step.usage).length > 0) chunk([], writtenUsage(step.usage));
+        return send('[DONE]');
+      case 'failure': {
+        const type = step.overloaded ? 'server_error' : 'api_error';
+        return send({ error: { message: step.message, type, param: null, code: step.code ?? null } });
+      }
+    }
+  };
+  return { take, held: () => input?.held ?? 0 };
 };

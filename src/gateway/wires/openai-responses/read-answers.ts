@@ -1,6 +1,5 @@
-import type { CallPieces } from '../../../translation/call-pieces.ts';
-import type { Losses } from '../../../translation/losses.ts';
-import { type NeutralStop, type Piece, UnreadableAnswer } from '../../../translation/neutral-answer.ts';
+import type { Losses } from '../../translation/losses.ts';
+import { type NeutralStop, type Piece, UnreadableAnswer } from '../../translation/neutral-answer.ts';
 import {
   disorder,
   eventObjects,
@@ -11,12 +10,13 @@ import {
   type Stops,
   stopNamed,
   wordsOfOther,
-} from '../../../translation/read-answers.ts';
-import type { WireTranslation } from '../../../translation/wire-translation.ts';
-import { isObject, type JsonObject, member, objectsOf, stringIn, typeName } from '../../lenient.ts';
-import { readError, readErrorBody } from '../../model-error.ts';
-import { countsOf, plainText } from '../../openai.ts';
-import { reasoningOf } from './write-request.ts';
+} from '../../translation/read-answers.ts';
+import type { CallPieces } from '../../translation/stream-steps.ts';
+import { isObject, type JsonObject, member, objectsOf, stringIn, typeName } from '../lenient.ts';
+import { readError, readErrorBody } from '../model-error.ts';
+import { countsOf, plainText } from '../openai.ts';
+import type { WireTranslation } from '../wire-descriptor.ts';
+import { reasoningOf } from './requests.ts';
 
 interface Item {
   id: string | undefined;
