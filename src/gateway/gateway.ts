@@ -1,14 +1,15 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../base/clock.ts';
-import type { Usage } from '../contract/report.ts';
-import type { ReplayedExchange } from '../record/model-account.ts';
+import type {
+  ModelAccount as RecordedAccount,
+  ModelExchange as RecordedExchange,
+} from '../record/model-account.ts';
 import type { Budget, Wire } from '../suite/model-config.ts';
 import type { ChatAnswer, ChatRequest } from './chat/chat.ts';
 import type { ModelLimit } from './limits/model-limits.ts';
 import type { RelayHandler } from './relay/relay.ts';
 import type { Cassette, TrialLabel } from './replay/cassette.ts';
-import type { Loss } from './translation/losses.ts';
 import { allWires } from './wires/wire-table.ts';
 
 /** The role of a model in a trial. */
@@ -117,107 +118,24 @@ export interface BudgetLeft {
   until?: number | undefined;
 }
 
-/** What a session used. */
-export interface ModelAccount {
-  /** In the order they began. */
-  exchanges: ModelExchange[];
-  connections: HostConnection[];
-  /** One entry for each role and model that was used. */
-  usage: RoleUsage[];
-  /** Milliseconds with at least one request of the agent's in flight. */
-  modelMs: number;
-  /** The last failure of a model, unless the same role had a later success. */
-  failure: string | undefined;
-  /** What the agent's exchanges prove, whatever the sandbox reports. */
-  agent: Standing;
+/**
+ * One request to a model, and how it went. If it was translated, all but `translation` is what the model got
+ * and gave.
+ */
+export interface ModelExchange extends RecordedExchange {
+  wire: Wire;
 }
+
+/** What a session used: the form in which it is recorded. */
+export interface ModelAccount extends RecordedAccount {
+  exchanges: ModelExchange[];
+}
+
+/** One entry for each role and model that was used. */
+export type RoleUsage = ModelAccount['usage'][number];
 
 /** Who is at fault if a role fails, according to how its exchanges ended. */
-export interface Standing {
-  /** Whether the role received an answer of its model, so it may have acted. */
-  acted: boolean;
-  /** The model's failure, if the last decided request ended with one. */
-  modelFailure: string | undefined;
-  /** How the last decided request failed, in the server's own words, whoever is at fault. */
-  lastFailure?: string | undefined;
-}
-
-export interface RoleUsage {
-  role: ModelRole;
-  model: string;
-  /** The model's name in the upstream's answer. */
-  answeredBy: string | undefined;
-  requests: number;
-  /** How many of these requests got a recorded answer. Absent if none did. */
-  replayed?: number | undefined;
-  /** What stood behind the name in the configuration. Absent if there were recorded answers. */
-  behind?: { id: string; at: string | undefined } | undefined;
-  /**
-   * Input tokens are all tokens of the prompt, including cached ones. A number is left out if any answer did
-   * not report it.
-   */
-  usage: Usage;
-  /** The date of the prices behind `usage.costUsd`. */
-  pricesOf: string | undefined;
-}
-
-/** One request to a model, and how it went. */
-export interface ModelExchange {
-  role: ModelRole;
-  model: string;
-  wire: Wire;
-  path: string;
-  streamed: boolean;
-  /** Epoch milliseconds. */
-  startedAt: number;
-  firstByteAt: number | undefined;
-  finishedAt: number;
-  /** The status that the sandbox received; undefined if the connection ended first. */
-  status: number | undefined;
-  /** Attempts that failed before the one that was passed on. */
-  failedTries: { at: number; reason: string }[];
-  /** Why it did not succeed: aborted by the client, cut by the upstream, refused by the gateway. */
-  failure: string | undefined;
-  usage: Usage;
-  answeredBy: string | undefined;
-  requestBytes: number;
-  responseBytes: number;
-  /** Blobs of the bodies, with `record: full`. */
-  requestBody: string | undefined;
-  responseBody: string | undefined;
-  /** What the model's server does not accept, so that it was left out of the request. */
-  losses?: Loss[] | undefined;
-  /** Set if the script of the model has no turn for the conversation that begins here. */
-  unscripted?: true | undefined;
-  /**
-   * Set if the client spoke another wire. Everything else here is what the model received and returned, in
-   * the model's wire.
-   */
-  translation?: ExchangeTranslation | undefined;
-  /** Set if no model was asked. */
-  replayed?: ReplayedExchange | undefined;
-}
-
-export interface ExchangeTranslation {
-  /** The client's wire. */
-  from: Wire;
-  /** What the model's or the client's wire cannot carry. */
-  losses: Loss[];
-  /** Whether a count of tokens is an estimate: the model's wire or server does not count. */
-  estimated?: true;
-}
-
-/** One connection through the allow-list's proxy. */
-export interface HostConnection {
-  host: string;
-  port: number;
-  startedAt: number;
-  finishedAt: number;
-  sentBytes: number;
-  receivedBytes: number;
-  /** Why it was refused or failed. */
-  failure: string | undefined;
-}
+export type Standing = ModelAccount['agent'];
 
 /** The secrets of one session, one per role. */
 export interface Tokens {

@@ -298,7 +298,7 @@ function providerSide(body: JsonObject, wire: Accepted, hostedTool: ToolCheck): 
     return undefined;
   }
 
-  /** `level` counts nesting as member-names.ts does, including lists. */
+  /** `level` counts nesting as names are judged, including lists. */
   function within(value: unknown, level: number): string | undefined {
     if (isObject(value)) return inObject(value, level);
     for (const element of list(value)) {

@@ -1,7 +1,8 @@
 import type { Clock } from '../base/clock.ts';
 import { hostConnections, modelRequests } from '../bounds/sandbox.ts';
+import type { HostConnection } from '../record/model-account.ts';
 import { isContextFull } from './chat/model-errors.ts';
-import type { HostConnection, ModelExchange, ModelRole, Standing } from './gateway.ts';
+import type { ModelExchange, ModelRole, Standing } from './gateway.ts';
 import type { ModelError } from './wires/model-error.ts';
 
 /** One request to a model in the record. */

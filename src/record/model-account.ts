@@ -125,6 +125,7 @@ export const ModelAccount = z.object({
     }),
   }),
 });
+export type ModelAccount = z.infer<typeof ModelAccount>;
 
 export const ReplayedTrial = z
   .object({

@@ -12,6 +12,7 @@ import type { Clock } from '../../base/clock.ts';
 import { abortable, startDeadline } from '../../base/deadline.ts';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { hostConnections } from '../../bounds/sandbox.ts';
+import type { HostConnection } from '../../record/model-account.ts';
 import {
   type AllowList,
   type Authority,
@@ -22,7 +23,6 @@ import {
 } from '../../suite/hosts/host-pattern.ts';
 import { answerText, errorForClient, pass } from '../answer.ts';
 import { endToEnd, toHost } from '../end-to-end-headers.ts';
-import type { HostConnection } from '../gateway.ts';
 import { plainAnswer } from '../relay/serve.ts';
 import { clientGone, GatewayRefusal, type Share } from '../room.ts';
 import type { InFlight, SessionRecord } from '../session-record.ts';

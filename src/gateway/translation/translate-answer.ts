@@ -4,7 +4,7 @@ import { heapLimit } from '../../base/parse-json.ts';
 import { modelAnswers } from '../../bounds/model.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import { singleChunk, type UpstreamAnswer } from '../answer.ts';
-import type { ExchangeTranslation } from '../gateway.ts';
+import type { ModelExchange } from '../gateway.ts';
 import { estimateTokens } from '../scripted/turns.ts';
 import type { ServedModel } from '../served-model.ts';
 import { type JsonObject, parsed, partsOfEvent, textOfEvent } from '../wires/lenient.ts';
@@ -234,8 +234,8 @@ export function translateRequest(
 }
 
 /** What the record says about a translation. */
-export function exchangeTranslationOf({ from, losses, estimated }: TranslatedRequest): ExchangeTranslation {
-  return { from, losses: losses.all(), ...(estimated && { estimated }) };
+export function exchangeTranslationOf(of: TranslatedRequest): ModelExchange['translation'] {
+  return { from: of.from, losses: of.losses.all(), ...(of.estimated && { estimated: true }) };
 }
 
 /**
