@@ -93,7 +93,9 @@ function auditedText(audited: Audited): string {
   return `audited: ${counts.join(', ')}`;
 }
 
-/** `3 graded again: 20 % → 30 % in the batch`: its pass rate before and after, whatever variant is looked at. */
+/**
+ * `3 graded again: 20 % → 30 % in the batch`: its pass rate before and after, whatever variant is looked at.
+ */
 function regradedText({ passed, failed }: BatchFacts, { trials, was, now }: Regraded): string {
   const after = { passed: passed - was.passed + now.passed, failed: failed - was.failed + now.failed };
   const [before, last] = [rate({ passed, failed }), rate(after)];
