@@ -5,6 +5,7 @@ import {
   caseRate,
   type Interval,
   mean,
+  median,
   normalCdf,
   pairCases,
   scoredTrials,
@@ -112,12 +113,6 @@ export function compareMeasures(
     meanInterval: bootstrapInterval(differences, { ...options, of: 'mean' }),
     medianInterval: bootstrapInterval(differences, { ...options, of: 'median' }),
   };
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((one, other) => one - other);
-  const at = (index: number) => sorted[index] ?? Number.NaN;
-  return (at(Math.ceil(values.length / 2) - 1) + at(Math.floor(values.length / 2))) / 2;
 }
 
 /**

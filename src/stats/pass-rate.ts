@@ -143,6 +143,14 @@ export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
+/** The median: of an even number of values, between the two in the middle. NaN if there are no values. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((one, other) => one - other);
+  // Halved before they are added: the sum of two doubles can overflow.
+  const half = (index: number) => (sorted[index] ?? Number.NaN) / 2;
+  return half(Math.ceil(values.length / 2) - 1) + half(Math.floor(values.length / 2));
+}
+
 /**
  * The probability that a standard normal variable is at most `x`. Marsaglia, "Evaluating the Normal
  * Distribution", Journal of Statistical Software 11(4), 2004: a series that is accurate to 15 digits.

@@ -81,24 +81,20 @@ export function passAtEachK(cases: readonly CaseVerdicts[], confidence: number =
  * @param c passed trials
  */
 export function passAtK(n: number, c: number, k: number): number {
-  return 1 - allOf(n, n - c, k);
+  return 1 - passHatK(n, n - c, k);
 }
 
 /**
- * pass^k: the chance that all of k trials pass. The unbiased estimate C(c, k) / C(n, k) of Yao et al.,
- * "τ-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains", arXiv:2406.12045, 2024.
+ * pass^k: the chance that all of k trials, drawn without replacement, pass. The unbiased estimate C(c, k) /
+ * C(n, k) of Yao et al., "τ-bench: A Benchmark for Tool-Agent-User Interaction in Real-World Domains",
+ * arXiv:2406.12045, 2024.
  *
  * @param n trials, at least k
  * @param c passed trials
  */
 export function passHatK(n: number, c: number, k: number): number {
-  return allOf(n, c, k);
-}
-
-/** C(some, k) / C(n, k): the chance that k of n trials, drawn without replacement, are all among `some`. */
-function allOf(n: number, some: number, k: number): number {
   let chance = 1;
-  for (let drawn = 0; drawn < k; drawn++) chance *= Math.max(0, some - drawn) / (n - drawn);
+  for (let drawn = 0; drawn < k; drawn++) chance *= Math.max(0, c - drawn) / (n - drawn);
   return chance;
 }
 

@@ -1,14 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { OffsiteError } from '../../src/base/offsite-error.ts';
-import {
-  JudgeRequest,
-  judge,
-  majority,
-  median,
-  type RecordedAsk,
-  readAsk,
-} from '../../src/validate/judge/judge.ts';
+import { median } from '../../src/stats/pass-rate.ts';
+import { JudgeRequest, judge, majority, type RecordedAsk, readAsk } from '../../src/validate/judge/judge.ts';
 import { chosen, scored, scriptedJudge } from './scripted-judge.ts';
 
 const signal = new AbortController().signal;

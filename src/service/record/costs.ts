@@ -1,5 +1,6 @@
 import type { Costs, Distribution } from '../../contract/record.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
+import { median } from '../../stats/pass-rate.ts';
 
 type Component = NonNullable<Costs['components']>[number];
 
@@ -110,9 +111,7 @@ export function distributionOf(trials: number, ended: EndedTrial[]): Distributio
   const passed = ended.filter(({ verdict }) => verdict === 'passed').length;
   const failed = ended.filter(({ verdict }) => verdict === 'failed').length;
   const scored = passed + failed;
-  const commands = ended
-    .flatMap(({ verdict, commands }) => (verdict === 'void' ? [] : (commands ?? [])))
-    .sort((one, other) => one - other);
+  const commands = ended.flatMap(({ verdict, commands }) => (verdict === 'void' ? [] : (commands ?? [])));
   return {
     trials,
     scored,
@@ -121,17 +120,10 @@ export function distributionOf(trials: number, ended: EndedTrial[]): Distributio
     voided: ended.length - scored,
     ...(scored > 0 && { passRate: passed / scored }),
     ...(commands.length > 0 && {
-      commandMin: commands.at(0),
+      commandMin: Math.min(...commands),
       commandMedian: median(commands),
-      commandMax: commands.at(-1),
+      commandMax: Math.max(...commands),
     }),
     ...(scored > 1 && { deterministic: passed === scored || failed === scored }),
   };
-}
-
-function median(sorted: number[]): number {
-  const upper = sorted.length >> 1;
-  if (sorted.length % 2 === 1) return sorted[upper] ?? 0;
-  // Halved before they are added: the sum of two doubles can overflow.
-  return (sorted[upper - 1] ?? 0) / 2 + (sorted[upper] ?? 0) / 2;
 }

@@ -6,6 +6,7 @@ import { printedText } from '../../bounds/anyone.ts';
 import { validatorRecords } from '../../bounds/grading.ts';
 import type { Judgment } from '../../contract/validation.ts';
 import type { ChatAnswer, ChatRequest } from '../../gateway/chat/chat.ts';
+import { median } from '../../stats/pass-rate.ts';
 import { cut } from '../../text/printable.ts';
 import { captured } from '../record.ts';
 import { structuredAnswer } from '../structured-answer.ts';
@@ -172,14 +173,6 @@ interface Vote {
   score?: number;
   choice?: string;
   reason: string;
-}
-
-/** The median of the scores. For an even number of scores, the mean of the two in the middle. */
-export function median(scores: readonly number[]): number {
-  const sorted = scores.toSorted((a, b) => a - b);
-  const middle = sorted.length / 2;
-  const [low = 0, high = 0] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]];
-  return (low + high) / 2;
 }
 
 /**
