@@ -5,7 +5,7 @@ import { inTransaction, lockTimeoutMs } from './database.ts';
 import { damagedDatabase, databaseFailure } from './database-failure.ts';
 import type { Reserve } from './reserve.ts';
 
-export type Value = string | number | null;
+export type Value = string | number | null | Uint8Array;
 export type Row = Record<string, unknown>;
 
 /** The ledger assigns keys; ids come from the service. */
@@ -39,7 +39,7 @@ export interface TransactionWatch {
 export class Records implements Disposable {
   readonly file: string;
   readonly #database: DatabaseSync;
-  readonly #clock: Clock;
+  readonly #clock: Pick<Clock, 'now'>;
   readonly #watch: TransactionWatch | undefined;
   readonly #reserve: Reserve | undefined;
   readonly #statements = new Map<string, StatementSync>();
@@ -48,7 +48,7 @@ export class Records implements Disposable {
   constructor(parts: {
     file: string;
     database: DatabaseSync;
-    clock: Clock;
+    clock: Pick<Clock, 'now'>;
     watch?: TransactionWatch | undefined;
     /** Released when the disk is full. */
     reserve?: Reserve | undefined;
@@ -130,12 +130,8 @@ export class Records implements Disposable {
 
   /** Adds a row, given as {@link select} gives one. Returns its key. */
   insert(table: string, row: Readonly<Record<string, Value | undefined>>): number {
-    const columns = Object.keys(row).map((name) =>
-      name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-    );
-    const places = columns.map(() => '?').join(', ');
     const values = Object.values(row).map((value) => value ?? null);
-    return this.run(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})`, ...values);
+    return this.run(insertionOf(table, Object.keys(row)), ...values);
   }
 
   /** Rows one by one, for tables that are too large for one list. */
@@ -200,6 +196,20 @@ export function inCode<Found>(row: Row): Found {
   const found: Row = {};
   for (const column in row) found[nameOf(column)] = row[column] ?? undefined;
   return found as Found;
+}
+
+/** Made once for each form of a row: a start of many runs adds thousands. */
+const insertions = new Map<string, string>();
+
+function insertionOf(table: string, names: readonly string[]): string {
+  const form = `${table} ${names}`;
+  const known = insertions.get(form);
+  if (known !== undefined) return known;
+  const columns = names.map((name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
+  const places = names.map(() => '?').join(', ');
+  const statement = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})`;
+  insertions.set(form, statement);
+  return statement;
 }
 
 const names = new Map<string, string>();

@@ -19,19 +19,23 @@ import { createShares, type Shares } from './request/shares.ts';
 import type { KeyStore, Principal } from './store/keys.ts';
 import type { Stores, Writer } from './store/stores.ts';
 
-export interface ApplicationParts {
+export interface ApplicationOptions {
+  clock: Clock;
+  /** What `connectors.integrations` answers. */
+  integrations: readonly Integration[];
+  /** Runs the trials of platform batches. Without it, such batches are refused. */
+  platform?: Platform | undefined;
+  /** Audits evidence that is sent. Without it, evidence is refused. */
+  auditor?: Auditor | undefined;
+  /** Logs one line per request, without keys. Without it, nothing is logged. */
+  log?: Logger | undefined;
+}
+
+interface ApplicationParts extends ApplicationOptions {
   stores: Stores;
   writer: Writer;
   /** The identifiers of the platform's trials that run in this process. */
   inProgress: ReadonlySet<string>;
-  integrations: readonly Integration[];
-  /** Without it, platform batches are refused. */
-  platform: Platform | undefined;
-  /** Without it, evidence is refused. */
-  auditor: Auditor | undefined;
-  clock: Clock;
-  /** Without it, nothing is logged. */
-  log: Logger | undefined;
 }
 
 /** The schemas of the requests that were asked so far. */

@@ -1,16 +1,14 @@
 import { join } from 'node:path';
-import type { Logger } from 'pino';
 import type { Clock } from '../base/clock.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { serviceRequests } from '../bounds/callers.ts';
-import type { Integration } from '../contract/catalog.ts';
 import { openDatabase } from '../ledger/database.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { reportOf } from '../trial/report.ts';
-import { createApplication } from './application.ts';
+import { type ApplicationOptions, createApplication } from './application.ts';
 import { trialIdentifier } from './identifiers.ts';
 import type { Listener, ListenOptions } from './listen.ts';
-import type { Auditor, Platform, PlatformTrials } from './platform.ts';
+import type { PlatformTrials } from './platform.ts';
 import { modelCosts } from './record/costs.ts';
 import { type StoredTrial, storedTrial, withJudgments } from './record/stored-trial.ts';
 import type { ServiceAnswer, ServiceRequest } from './request/read-body.ts';
@@ -19,20 +17,11 @@ import { migrations } from './store/migrations.ts';
 import type { CompletedFacts } from './store/platform-runs.ts';
 import { createStores, createWriter, type Stores, type Writer } from './store/stores.ts';
 
-export interface ServiceOptions {
+export interface ServiceOptions extends ApplicationOptions {
   /** The folder of service.db, which is created if it is missing. Several processes may open it at once. */
   dataFolder: string;
-  clock: Clock;
-  /** What `connectors.integrations` answers. */
-  integrations: readonly Integration[];
-  /** Runs the trials of platform batches. Without it, such batches are refused. */
-  platform?: Platform;
-  /** Audits evidence that is sent. Without it, evidence is refused. */
-  auditor?: Auditor;
   /** Whether reported trials whose evidence was graded again here count for baselines. Default: no. */
   countsAudited?: boolean;
-  /** Logs one line per request, without keys. Without it, nothing is logged. */
-  log?: Logger;
 }
 
 /** The embedded Eval Service. */
@@ -59,15 +48,8 @@ export interface Service extends AsyncDisposable {
 export const serviceDatabase = 'service.db';
 
 /** Throws an `infrastructure` error if service.db cannot be used: see `openDatabase`. */
-export function openService({
-  dataFolder,
-  clock,
-  integrations,
-  platform,
-  auditor,
-  countsAudited,
-  log,
-}: ServiceOptions): Service {
+export function openService(options: ServiceOptions): Service {
+  const { dataFolder, clock, countsAudited } = options;
   const database = openDatabase(join(dataFolder, serviceDatabase), migrations);
   // In KiB. With SQLite's default of 2 MiB, a large database reads its indexes from the file again and again.
   database.exec('PRAGMA cache_size = -65536');
@@ -75,16 +57,7 @@ export function openService({
   stores.batches.removeUnlisted(clock.now() - serviceRequests.time.start);
   const writer = createWriter(database);
   const inProgress = new Set<string>();
-  const answer = createApplication({
-    stores,
-    writer,
-    inProgress,
-    integrations,
-    platform,
-    auditor,
-    clock,
-    log,
-  });
+  const answer = createApplication({ ...options, stores, writer, inProgress });
   const fetch = async (request: Request) => {
     const { body, ...head } = await answer(request);
     return new Response(request.method === 'HEAD' ? null : body, head);
@@ -143,19 +116,9 @@ function createPlatformTrials(
         }
         if (trials.read(run.key, ordinal)) return 'already';
         const id = trialIdentifier(runId, ordinal);
-        const { record, leftovers, summary, facts } = completedTrial(
-          id,
-          result,
-          { ...run, ordinal },
-          clock.now(),
-        );
-        trials.add({
-          run: run.key,
-          ordinal,
-          summary,
-          record: JSON.stringify(record),
-          leftovers: JSON.stringify(leftovers),
-        });
+        const { facts, summary, ...kept } = completedTrial(id, result, { ...run, ordinal }, clock.now());
+        const [record, leftovers] = [JSON.stringify(kept.record), JSON.stringify(kept.leftovers)];
+        trials.add({ run: run.key, ordinal, summary, record, leftovers });
         platform.complete(run.key, ordinal, facts);
         inProgress.delete(id);
         if (trials.count(run.key) === run.trials) platform.close(run.key);
@@ -169,10 +132,6 @@ function createPlatformTrials(
   };
 }
 
-interface CompletedTrial extends StoredTrial {
-  facts: CompletedFacts;
-}
-
 /**
  * A trial that the platform ran, as it is kept: what a report of it says, and everything for which a report
  * has no field. `now` in epoch milliseconds.
@@ -182,21 +141,15 @@ function completedTrial(
   result: TrialRecord,
   subject: { caseName: string; taskIndex: number; ordinal: number; model: string },
   now: number,
-): CompletedTrial {
-  const { record, summary, leftovers } = storedTrial(
-    id,
-    reportOf(result, { ...subject, sessionId: id }),
-    now,
-  );
+): StoredTrial & { facts: CompletedFacts } {
+  const report = reportOf(result, { ...subject, sessionId: id });
+  const { record, summary, leftovers } = storedTrial(id, report, now);
+  const { harnessVersion } = result;
   const costs = modelCosts(result);
   return {
     summary,
     leftovers,
-    facts: {
-      harnessVersion: result.harnessVersion,
-      profileVersion: result.subject?.profileVersion,
-      costs,
-    },
+    facts: { harnessVersion, profileVersion: result.subject?.profileVersion, costs },
     record: {
       ...record,
       status: summary.verdict === 'void' ? 'voided' : 'completed',

@@ -30,7 +30,7 @@ import type { BaselineCell, BaselineRunRow } from '../store/platform-runs.ts';
 import { holds, type Lease, lastRead } from '../store/runs.ts';
 import type { Call, Change, JsonPieces, Steps } from './call.ts';
 import { readMarks } from './evidence.ts';
-import { reportTrial } from './report-trial.ts';
+import { reportTrial, requireLocalTrial } from './report-trial.ts';
 import { rerunCell, startBatch } from './start.ts';
 
 /** A page of a case's runs, newest first. It is empty if nothing was started for the case. */
@@ -118,10 +118,7 @@ export function claimTrial(
 ): ClaimResponse {
   const run = stores.runs.find(principal.organizationKey, id);
   if (!run) throw refuse(404, `There is no run ${id}.`);
-  if (!run.local) throw refuse(409, 'The run was not started for local execution.');
-  if (ordinal >= run.trials) {
-    throw refuse(404, `The run has no trial ${ordinal}: it has ${run.trials}, counted from 0.`);
-  }
+  requireLocalTrial(run, ordinal);
   if (stores.trials.summaries(run.key).has(ordinal)) throw refuse(409, `Trial ${ordinal} has ended.`);
   const newest = stores.leases.read(run.key, ordinal);
   const isOwn = newest?.agent === agent && (attempt === undefined || attempt === newest.attempt);

@@ -65,11 +65,15 @@ function reportedRun({ stores, principal }: Call, { id, trial }: ReportRequest):
     );
     throw refuse(409, `The run is of the case ${own}, not of ${given}.`);
   }
-  if (!run.local) throw refuse(409, 'The run was not started for local execution.');
-  if (ordinal >= run.trials) {
-    throw refuse(404, `The run has no trial ${ordinal}: it has ${run.trials}, counted from 0.`);
-  }
+  requireLocalTrial(run, ordinal);
   return run;
+}
+
+/** Throws an `ApiError` unless the trial is one that somebody else runs and reports. */
+export function requireLocalTrial({ local, trials }: ReportedRun, ordinal: number): void {
+  if (!local) throw refuse(409, 'The run was not started for local execution.');
+  if (ordinal >= trials)
+    throw refuse(404, `The run has no trial ${ordinal}: it has ${trials}, counted from 0.`);
 }
 
 /** Fields of a report that count or measure something, and what none of them can be more than. */

@@ -2,7 +2,6 @@ import type { z } from 'zod';
 import { serviceRequests } from '../../bounds/callers.ts';
 import type { RerunRequest, RerunResponse } from '../../contract/catalog.ts';
 import type { Case, StartRequest, StartResponse } from '../../contract/definition.ts';
-import type { RunVariant } from '../../contract/record.ts';
 import { refuse, refuseBody } from '../json-response.ts';
 import {
   type DefinitionHash,
@@ -74,7 +73,7 @@ function addBatch({ stores, principal, now }: Call, request: StartRequest) {
   const variants = runVariants(request.variants);
   const organization = principal.organizationKey;
   let batch: { key: number; id: string } | undefined;
-  const added: (AddedRun & { caseId: string; variantIndex: number; variant: RunVariant })[] = [];
+  const added: (AddedRun & { variantIndex: number })[] = [];
   return {
     add(cases: readonly HashedCase[]): void {
       batch ??= stores.batches.addBatch({ organization, suite, trials, local, trigger, now });
@@ -94,13 +93,13 @@ function addBatch({ stores, principal, now }: Call, request: StartRequest) {
             trials,
             now,
           });
-          added.push({ ...run, caseId: started.id, variantIndex, variant });
+          added.push({ ...run, variantIndex });
         }
       }
     },
     list(): StartResponse {
       for (const started of request.cases) stores.batches.listCase(organization, suite, started);
-      for (const run of added) stores.batches.listRun(organization, { ...run, local });
+      for (const run of added) stores.batches.listRun(run);
       if (batch) stores.batches.listBatch(batch);
       const runs = added.map(({ id, caseId, variantIndex }) => ({ id, caseId, variantIndex }));
       return { id: batch?.id ?? '', runs };
@@ -148,23 +147,21 @@ export function* rerunCell(call: Call, request: Request): Steps<Change<z.output<
 function addRun(call: Call, request: Request): z.output<typeof RerunResponse> {
   const { stores, principal, now } = call;
   const cell = cellOf(call, request);
-  const { batch, batchCase, suiteId, variant, local } = cell;
-  const organization = principal.organizationKey;
-  const caseId = caseOf(request);
+  const { batch, batchCase, suiteId, variant, definitionHash, local } = cell;
   const run = stores.batches.addRun({
-    organization,
     batch,
     batchCase,
     suiteId,
-    caseId,
     variant,
+    definitionHash,
     local,
     now,
-    definitionHash: cell.definitionHash,
+    organization: principal.organizationKey,
+    caseId: caseOf(request),
     taskIndex: cell.nextTaskIndex,
     trials: request.trials ?? cell.trials,
   });
-  stores.batches.listRun(organization, { ...run, caseId, variant, local });
+  stores.batches.listRun(run);
   return { id: run.id };
 }
 

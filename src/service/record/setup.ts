@@ -16,28 +16,18 @@ import {
   countNamesInSteps,
   expandedLength,
   expandedPieces,
-  expandVariables,
   type Variables,
 } from '../../suite/variables.ts';
 import { pieceSizes } from '../json-response.ts';
+import { jsonIn } from '../store/runs.ts';
 
 /**
  * The setup of a case's trials, as run records carry it: every text with the case's variables filled in.
  * Unknown names stay. It is made whenever it is read, and never stored: a few megabytes of `{{name}}` can
  * stand for terabytes, and the cases of a batch share one prompt.
  */
-export function setupOf(suite: Suite, { prepare, source, verify, validator, variables = {} }: Case): Setup {
-  const expand = (text: string) => expandVariables(text, variables, 'keep');
-  return {
-    prompt: expand(suite.prompt),
-    ...(prepare && { prepare: expand(prepare.source) }),
-    ...(source && { source }),
-    ...(verify !== undefined && { verify: expand(verify) }),
-    ...(validator && {
-      validator: expand(validator.source),
-      validatorFiles: validator.sourceFiles?.map(({ path, content }) => ({ path, content: expand(content) })),
-    }),
-  };
+export function setupOf(suite: Suite, definition: Case): Setup {
+  return jsonIn([...setupPieces(suite, definition)].join(''));
 }
 
 /**

@@ -57,7 +57,7 @@ export function storedTrial(id: string, report: ReportedTrial, now: number): Sto
       costs: reportedCosts([summary]),
       usage,
       trajectory,
-      validations: storedValidations(outcome.validations ?? [], outcome.judgments ?? []),
+      validations: withJudgments((outcome.validations ?? []).map(storedValidation), outcome.judgments ?? []),
       verifySteps,
       voidFields,
     },
@@ -71,11 +71,6 @@ export function storedTrial(id: string, report: ReportedTrial, now: number): Sto
 function failedCommandsOf(trajectory: TrajectoryEntry[]): number | undefined {
   if (trajectory.length === 0) return undefined;
   return trajectory.filter(({ exitCode }) => exitCode !== undefined && exitCode !== 0).length;
-}
-
-/** Reported validations and judgments as run records carry them. */
-function storedValidations(reported: ReportedValidation[], judgments: Judgment[]): Validation[] {
-  return withJudgments(reported.map(storedValidation), judgments);
 }
 
 /**

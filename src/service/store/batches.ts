@@ -1,9 +1,7 @@
-import type { DatabaseSync } from 'node:sqlite';
 import { serviceRequests } from '../../bounds/callers.ts';
 import type { Case, Suite, Trigger } from '../../contract/definition.ts';
 import type { RunVariant } from '../../contract/record.ts';
-import { inTransaction } from '../../ledger/database.ts';
-import { inCode } from '../../ledger/records.ts';
+import type { Records } from '../../ledger/records.ts';
 import { newIdentifier, runIdentifier } from '../identifiers.ts';
 import { type RunFilter, readsDefinitions } from './runs.ts';
 
@@ -30,7 +28,7 @@ export interface NewRun {
   now: number;
 }
 
-export interface AddedRun {
+export interface AddedRun extends NewRun {
   key: number;
   id: string;
 }
@@ -54,130 +52,89 @@ export interface Cell {
  * What `evals.start` and `evals.rerunCell` write. Code refers to rows by their keys; identifiers are for the
  * wire.
  */
-export function createBatchStore(database: DatabaseSync) {
-  const definitions = readsDefinitions(database);
-  const insertBatch = database.prepare(
-    `INSERT INTO batches (id, organization, suite, suite_name, trials, local, trigger, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
-  const beginBatch = database.prepare('INSERT INTO unlisted_batches (batch, since) VALUES (?, ?)');
-  const endBatch = database.prepare('DELETE FROM unlisted_batches WHERE batch = ?');
-  const selectUnlisted = database.prepare('SELECT batch FROM unlisted_batches WHERE since < ?');
-  const removeBatch = [
-    'batch_cases WHERE batch',
-    'runs WHERE batch',
-    'batches WHERE key',
-    'unlisted_batches WHERE batch',
-  ].map((rows) => database.prepare(`DELETE FROM ${rows} = ?`));
-  const insertCase = database.prepare(
-    'INSERT INTO batch_cases (batch, case_name, definition) VALUES (?, ?, ?)',
-  );
-  const rememberCase = database.prepare(
-    `INSERT INTO cases (organization, suite_id, case_id, entry) VALUES (?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET entry = excluded.entry`,
-  );
-  const insertRun = database.prepare(
-    `INSERT INTO runs (id, organization, batch, batch_case, task_index, case_id, variant_id, model, variant,
-       definition_hash, local, trials, started_at, suite_id)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
-  const openRun = database.prepare('INSERT INTO open_runs (run) VALUES (?)');
-  const countRun = database.prepare(
-    `INSERT INTO run_lists (organization, case_id, filter, value, total) VALUES (?, ?, ?, ?, 1)
-     ON CONFLICT DO UPDATE SET total = total + 1 RETURNING key, total`,
-  );
-  const listRun = database.prepare('INSERT INTO listed_runs (list, position, run) VALUES (?, ?, ?)');
-  const selectCell = database.prepare(
-    `SELECT runs.batch, runs.batch_case AS batchCase, runs.variant, runs.definition_hash AS definitionHash,
-       batches.local, batches.trials, batches.suite_name,
-       (SELECT max(task_index) + 1 FROM runs AS others WHERE others.batch = runs.batch) AS nextTaskIndex
-     FROM batches JOIN runs ON runs.batch = batches.key
-     WHERE batches.id = ? AND batches.organization = ? AND runs.case_id = ? AND runs.variant_id = ?
-     ORDER BY runs.key DESC LIMIT 1`,
-  );
-  const selectCells = database.prepare(
-    `SELECT DISTINCT runs.case_id AS caseId, runs.variant_id AS variantId
-     FROM batches JOIN runs ON runs.batch = batches.key WHERE batches.id = ? AND batches.organization = ?
-     ORDER BY runs.task_index`,
-  );
-
+export function createBatchStore(records: Records) {
+  const definitions = readsDefinitions(records);
   return {
     /** Nobody sees it before `listBatch`. */
-    addBatch({ organization, suite, trials, local, trigger, now }: NewBatch): { key: number; id: string } {
+    addBatch({ suite, local, trigger, now, ...batch }: NewBatch): { key: number; id: string } {
       const id = newIdentifier('batch');
-      const suiteName = JSON.stringify({ id: suite.id, name: suite.name });
-      const triggerText = trigger ? JSON.stringify({ source: 'api', ...trigger }) : null;
-      const { lastInsertRowid } = insertBatch.run(
+      const key = records.insert('batches', {
+        ...batch,
         id,
-        organization,
-        JSON.stringify(suite),
-        suiteName,
-        trials,
-        Number(local),
-        triggerText,
-        now,
-      );
-      beginBatch.run(lastInsertRowid, now);
-      return { key: Number(lastInsertRowid), id };
+        suite: JSON.stringify(suite),
+        suiteName: JSON.stringify({ id: suite.id, name: suite.name }),
+        local: Number(local),
+        trigger: trigger && JSON.stringify({ source: 'api', ...trigger }),
+        createdAt: now,
+      });
+      records.insert('unlisted_batches', { batch: key, since: now });
+      return { key, id };
     },
     /** Keeps a batch whose runs are listed. */
     listBatch({ key }: { key: number }): void {
-      endBatch.run(key);
+      records.run('DELETE FROM unlisted_batches WHERE batch = ?', key);
     },
     /** Removes batches that were begun before this time and never listed: a process ended meanwhile. */
     removeUnlisted(before: number): void {
-      const unlisted = selectUnlisted.all(before);
+      const unlisted = records.all('SELECT batch FROM unlisted_batches WHERE since < ?', before);
       if (unlisted.length === 0) return;
       // For each run, SQLite would look for references in all lists.
-      database.exec('PRAGMA foreign_keys = OFF');
+      records.run('PRAGMA foreign_keys = OFF');
       for (const { batch } of unlisted) {
-        inTransaction(database, () => {
-          for (const remove of removeBatch) remove.run(batch ?? null);
+        records.transaction(() => {
+          for (const rows of ['batch_cases WHERE batch', 'runs WHERE batch', 'batches WHERE key'])
+            records.run(`DELETE FROM ${rows} = ?`, Number(batch));
+          this.listBatch({ key: Number(batch) });
         });
       }
-      database.exec('PRAGMA foreign_keys = ON');
+      records.run('PRAGMA foreign_keys = ON');
     },
     /** Adds a case with the JSON text of its definition. Nobody sees it before `listCase`. */
     addCase({ key }: { key: number }, { id, name }: Case, definition: string): number {
-      const { lastInsertRowid } = insertCase.run(key, JSON.stringify({ id, name }), definition);
-      return Number(lastInsertRowid);
+      return records.insert('batch_cases', {
+        batch: key,
+        caseName: JSON.stringify({ id, name }),
+        definition,
+      });
     },
     /** Stores the case for `evals.cases.list`: the latest definition wins. */
     listCase(organization: number, suite: Suite, { id, name, tags }: Case): void {
       const entry = { id, name, suite: { id: suite.id, name: suite.name }, tags };
-      rememberCase.run(organization, suite.id, id, JSON.stringify(entry));
+      records.run(
+        `INSERT INTO cases (organization, suite_id, case_id, entry) VALUES (?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET entry = excluded.entry`,
+        ...[organization, suite.id, id, JSON.stringify(entry)],
+      );
     },
     /** Adds a queued run. Nobody sees it before `listRun`. */
-    addRun({ organization, caseId, variant, ...run }: NewRun): AddedRun {
-      const id = runIdentifier(run.batch.id, run.taskIndex);
-      const { lastInsertRowid } = insertRun.run(
+    addRun(run: NewRun): AddedRun {
+      const { batch, variant, suiteId, local, now, ...same } = run;
+      const id = runIdentifier(batch.id, run.taskIndex);
+      const key = records.insert('runs', {
+        ...same,
         id,
-        organization,
-        run.batch.key,
-        run.batchCase,
-        run.taskIndex,
-        caseId,
-        variant.id,
-        variant.model,
-        JSON.stringify(variant),
-        run.definitionHash,
-        Number(run.local),
-        run.trials,
-        run.now,
-        run.local ? null : run.suiteId,
-      );
-      return { key: Number(lastInsertRowid), id };
+        batch: batch.key,
+        variantId: variant.id,
+        model: variant.model,
+        variant: JSON.stringify(variant),
+        local: Number(local),
+        startedAt: now,
+        suiteId: local ? undefined : suiteId,
+      });
+      return { ...run, key, id };
     },
     /** Adds a run to the end of its lists. A run that is not local is open then. */
-    listRun(
-      organization: number,
-      { key, caseId, variant, local }: AddedRun & Pick<NewRun, 'caseId' | 'variant' | 'local'>,
-    ): void {
-      if (!local) openRun.run(key);
+    listRun({ organization, key, caseId, variant, local }: AddedRun): void {
+      if (!local) records.insert('open_runs', { run: key });
       const lists: Record<RunFilter, string> = { all: '', variant: variant.id, model: variant.model };
       for (const [filter, value] of Object.entries(lists)) {
-        const list = countRun.get(organization, caseId, filter, value);
-        listRun.run(Number(list?.key), Number(list?.total) - 1, key);
+        const list = records.get(
+          `INSERT INTO run_lists (organization, case_id, filter, value, total) VALUES (?, ?, ?, ?, 1)
+           ON CONFLICT DO UPDATE SET total = total + 1 RETURNING key, total`,
+          ...[organization, caseId, filter, value],
+        );
+        const place = [Number(list?.key), Number(list?.total) - 1, key];
+        records.run('INSERT INTO listed_runs (list, position, run) VALUES (?, ?, ?)', ...place);
       }
     },
     /**
@@ -188,33 +145,48 @@ export function createBatchStore(database: DatabaseSync) {
       organization: number,
       { batchId, caseId, variantId }: { batchId: string; caseId: string; variantId: string },
     ): Cell | undefined {
-      const row = selectCell.get(batchId, organization, caseId, variantId);
+      const [row] = records.select<StoredCell>(
+        `SELECT runs.batch, runs.batch_case, runs.variant, runs.definition_hash, batches.local, batches.trials,
+           batches.suite_name,
+           (SELECT max(task_index) + 1 FROM runs AS others WHERE others.batch = runs.batch) AS next_task_index
+         FROM batches JOIN runs ON runs.batch = batches.key
+         WHERE batches.id = ? AND batches.organization = ? AND runs.case_id = ? AND runs.variant_id = ?
+         ORDER BY runs.key DESC LIMIT 1`,
+        ...[batchId, organization, caseId, variantId],
+      );
       if (!row) return undefined;
+      const { batch, suiteName, variant, local, ...cell } = row;
       return {
-        batch: { key: Number(row.batch), id: batchId },
-        batchCase: Number(row.batchCase),
-        suiteId: JSON.parse(String(row.suite_name)).id,
+        ...cell,
+        batch: { key: batch, id: batchId },
+        suiteId: JSON.parse(suiteName).id,
         get suite() {
-          return definitions.suite(Number(row.batch));
+          return definitions.suite(batch);
         },
         get case() {
-          return definitions.case(Number(row.batchCase));
+          return definitions.case(cell.batchCase);
         },
-        variant: JSON.parse(String(row.variant)),
-        definitionHash: String(row.definitionHash),
-        local: row.local === 1,
-        trials: Number(row.trials),
-        nextTaskIndex: Number(row.nextTaskIndex),
+        variant: JSON.parse(variant),
+        local: local === 1,
       };
     },
-
     /** The cells of a batch; none if there is no such batch. */
-    cells(organization: number, batchId: string): { caseId: string; variantId: string }[] {
-      return selectCells.all(batchId, organization).map(({ caseId, variantId }) => {
-        return { caseId: String(caseId), variantId: String(variantId) };
-      });
-    },
+    cells: (organization: number, batchId: string) =>
+      records.select<{ caseId: string; variantId: string }>(
+        `SELECT DISTINCT runs.case_id, runs.variant_id
+         FROM batches JOIN runs ON runs.batch = batches.key
+         WHERE batches.id = ? AND batches.organization = ? ORDER BY runs.task_index`,
+        ...[batchId, organization],
+      ),
   };
+}
+
+interface StoredCell extends Pick<Cell, 'batchCase' | 'definitionHash' | 'trials' | 'nextTaskIndex'> {
+  batch: number;
+  /** JSON. */
+  suiteName: string;
+  variant: string;
+  local: number;
 }
 
 interface CasePlace {
@@ -228,15 +200,7 @@ export interface ListedCase extends CasePlace {
 }
 
 /** The cases of started runs. */
-export function createCaseStore(database: DatabaseSync) {
-  const columns = 'SELECT suite_id, case_id, entry FROM cases WHERE organization = ?';
-  const ofAll = database.prepare(
-    `${columns} AND (suite_id, case_id) > (?, ?) ORDER BY suite_id, case_id LIMIT ${serviceRequests.count.cases}`,
-  );
-  const ofSuite = database.prepare(
-    `${columns} AND suite_id = ? AND case_id > ? ORDER BY case_id LIMIT ${serviceRequests.count.cases}`,
-  );
-
+export function createCaseStore(records: Records) {
   return {
     /**
      * JSON texts of the next entries, ordered by suite and case id; of one suite, if it is given. With
@@ -247,11 +211,15 @@ export function createCaseStore(database: DatabaseSync) {
       suiteId: string | undefined,
       after: CasePlace = { suiteId: '', caseId: '' },
     ): ListedCase[] {
-      const rows =
+      const [condition, place] =
         suiteId === undefined
-          ? ofAll.all(organization, after.suiteId, after.caseId)
-          : ofSuite.all(organization, suiteId, after.caseId);
-      return rows.map((row) => inCode<ListedCase>(row));
+          ? ['(suite_id, case_id) > (?, ?)', after.suiteId]
+          : ['suite_id = ? AND case_id > ?', suiteId];
+      return records.select<ListedCase>(
+        `SELECT suite_id, case_id, entry FROM cases WHERE organization = ? AND ${condition}
+         ORDER BY suite_id, case_id LIMIT ${serviceRequests.count.cases}`,
+        ...[organization, place, after.caseId],
+      );
     },
   };
 }

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { DatabaseSync } from 'node:sqlite';
 import { sha256 } from '../../base/canonical-json.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { Credential, Organization, Permission } from '../../contract/definition.ts';
-import { inTransaction } from '../../ledger/database.ts';
+import type { Records } from '../../ledger/records.ts';
 import { newIdentifier } from '../identifiers.ts';
 
 /**
@@ -41,71 +40,65 @@ export interface KeyEntry {
 
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
-const columns = `keys.id, organizations.slug AS organization, keys.name, keys.start, keys.permissions,
-  keys.created_at AS createdAt, keys.revoked_at AS revokedAt`;
-const joined = 'keys JOIN organizations ON organizations.key = keys.organization';
+const tables = 'keys JOIN organizations ON organizations.key = keys.organization';
+const entries = `SELECT keys.id, organizations.slug AS organization, keys.name, keys.start, keys.permissions,
+  keys.created_at AS createdAt, keys.revoked_at AS revokedAt FROM ${tables}`;
 
 /**
  * API keys. Secrets are stored only as sha256: they are 32 random bytes, so a slow hash would add no
  * protection.
  */
-export function createKeyStore(database: DatabaseSync, now: () => number) {
-  const active = database.prepare(
-    `SELECT organizations.key AS organizationKey, organizations.id, organizations.name, organizations.slug,
-       keys.id AS keyId, keys.name AS keyName, keys.start, keys.permissions
-     FROM ${joined} WHERE keys.hash = ? AND keys.revoked_at IS NULL`,
-  );
-  const byHash = database.prepare(`SELECT ${columns} FROM ${joined} WHERE keys.hash = ?`);
-  const byId = database.prepare(`SELECT ${columns} FROM ${joined} WHERE keys.id = ?`);
-  const all = database.prepare(`SELECT ${columns} FROM ${joined} ORDER BY keys.created_at, keys.id`);
-  const insert = database.prepare(
-    `INSERT INTO keys (id, organization, hash, start, name, permissions, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?)`,
-  );
-  const revoke = database.prepare('UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL');
-  const organizationOf = database.prepare('SELECT key, name FROM organizations WHERE slug = ?');
-  const insertOrganization = database.prepare(
-    'INSERT INTO organizations (id, name, slug, created_at) VALUES (?, ?, ?, ?)',
-  );
-
+export function createKeyStore(records: Records) {
   function organizationKey(name: string): number {
     const slug = slugOf(name);
-    const found = organizationOf.get(slug);
+    const found = records.get('SELECT key, name FROM organizations WHERE slug = ?', slug);
     if (found && found.name !== name && name !== slug) throw sameSlug(name, String(found.name), slug);
     if (found) return Number(found.key);
-    return Number(insertOrganization.run(newIdentifier('org'), name, slug, now()).lastInsertRowid);
+    return records.insert('organizations', {
+      id: newIdentifier('org'),
+      name,
+      slug,
+      createdAt: records.now(),
+    });
   }
 
   /** Adds a key with a secret from the caller. An existing secret stays as it is, even if it is revoked. */
-  function seed(secret: string, purpose: KeyPurpose): KeyEntry {
+  function seed(secret: string, { organization, permissions, name }: KeyPurpose): KeyEntry {
     checkSecret(secret);
-    return inTransaction(database, () => {
-      const hash = sha256(secret);
-      if (!byHash.get(hash)) {
-        insert.run(
-          newIdentifier('key'),
-          organizationKey(purpose.organization),
+    const hash = sha256(secret);
+    const stored = () => records.get(`${entries} WHERE keys.hash = ?`, hash);
+    return records.transaction(() => {
+      if (!stored()) {
+        records.insert('keys', {
+          id: newIdentifier('key'),
+          organization: organizationKey(organization),
           hash,
-          startOf(secret),
-          purpose.name ?? null,
-          JSON.stringify(purpose.permissions),
-          now(),
-        );
+          start: startOf(secret),
+          name,
+          permissions: JSON.stringify(permissions),
+          createdAt: records.now(),
+        });
       }
-      return entryOf(byHash.get(hash));
+      return entryOf(stored());
     });
   }
 
   return {
     find(secret: string): Principal | undefined {
-      const row = active.get(sha256(secret));
+      const row = records.get(
+        `SELECT organizations.key AS organizationKey, organizations.id, organizations.name, organizations.slug,
+           keys.id AS keyId, keys.name AS keyName, keys.start, keys.permissions
+         FROM ${tables} WHERE keys.hash = ? AND keys.revoked_at IS NULL`,
+        sha256(secret),
+      ) as Record<string, string> | undefined;
       if (!row) return undefined;
+      const { keyId = '', organizationKey, id = '', name = '', slug = '', keyName, start, permissions } = row;
       return {
-        keyId: String(row.keyId),
-        organizationKey: Number(row.organizationKey),
-        organization: { id: String(row.id), name: String(row.name), slug: String(row.slug) },
-        credential: { kind: 'apiKey', name: textOrNull(row.keyName), start: textOrNull(row.start) },
-        permissions: new Set(JSON.parse(String(row.permissions))),
+        keyId,
+        organizationKey: Number(organizationKey),
+        organization: { id, name, slug },
+        credential: { kind: 'apiKey', name: keyName ?? null, start: start ?? null },
+        permissions: new Set(JSON.parse(String(permissions))),
       };
     },
     seed,
@@ -114,20 +107,17 @@ export function createKeyStore(database: DatabaseSync, now: () => number) {
       const secret = `ofs_${randomBytes(32).toString('base64url')}`;
       return { ...seed(secret, purpose), secret };
     },
-    list: (): KeyEntry[] => all.all().map(entryOf),
+    list: (): KeyEntry[] => records.all(`${entries} ORDER BY keys.created_at, keys.id`).map(entryOf),
     /** Revokes a key by its id; twice changes nothing. Throws an `input` error if there is none. */
     revoke(id: string): KeyEntry {
-      return inTransaction(database, () => {
-        const found = byId.get(id);
-        if (!found) {
-          throw new OffsiteError(`there is no API key ${id}`, {
-            code: 'KEY_UNKNOWN',
-            kind: 'input',
-            hint: 'See `offsite service keys list`.',
-          });
-        }
-        revoke.run(now(), id);
-        return entryOf(byId.get(id));
+      const now = records.now();
+      records.run('UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', now, id);
+      const found = records.get(`${entries} WHERE keys.id = ?`, id);
+      if (found) return entryOf(found);
+      throw new OffsiteError(`there is no API key ${id}`, {
+        code: 'KEY_UNKNOWN',
+        kind: 'input',
+        hint: 'See `offsite service keys list`.',
       });
     },
   };
@@ -170,10 +160,6 @@ function sameSlug(name: string, existing: string, slug: string): OffsiteError {
       hint: `For a key of ${JSON.stringify(existing)}, give that name or its slug. Otherwise choose another name.`,
     },
   );
-}
-
-function textOrNull(value: unknown): string | null {
-  return value === null ? null : String(value);
 }
 
 function entryOf(row: Record<string, unknown> | undefined): KeyEntry {

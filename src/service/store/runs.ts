@@ -1,7 +1,6 @@
-import type { DatabaseSync } from 'node:sqlite';
 import type { Case, Suite } from '../../contract/definition.ts';
 import { claimLimits } from '../../contract/operations.ts';
-import { inCode } from '../../ledger/records.ts';
+import type { Records, Row } from '../../ledger/records.ts';
 import { pieceSizes } from '../json-response.ts';
 import type { EndedTrial } from '../record/costs.ts';
 
@@ -33,42 +32,84 @@ export interface ReportedRun {
 }
 
 /** Reads runs, always of one organization. */
-export function createRunStore(database: DatabaseSync) {
-  const read = database.prepare(
-    `SELECT runs.key, runs.id, runs.variant AS variant_json, runs.definition_hash, runs.local, runs.trials,
-       runs.started_at, runs.batch, runs.batch_case, batches.id AS batch_id, batches.suite_name AS suite_json,
-       batches.trigger AS trigger_json, batch_cases.case_name AS case_json
-     FROM runs JOIN batches ON batches.key = runs.batch JOIN batch_cases ON batch_cases.key = runs.batch_case
-     WHERE runs.key = ?`,
-  );
-  const reportedColumns = `SELECT runs.key, runs.id, runs.local, runs.trials, batch_cases.case_name
-     FROM runs JOIN batch_cases ON batch_cases.key = runs.batch_case`;
-  const byRun = database.prepare(`${reportedColumns} WHERE runs.id = ? AND runs.organization = ?`);
-  const byBatch = database.prepare(
-    `${reportedColumns} JOIN batches ON batches.key = runs.batch
-     WHERE batches.id = ? AND runs.organization = ? AND runs.task_index = ?`,
-  );
+export function createRunStore(records: Records) {
+  const columns = `SELECT runs.key, runs.id, runs.local, runs.trials, batch_cases.case_name
+    FROM runs JOIN batch_cases ON batch_cases.key = runs.batch_case`;
+
+  /** A run by its own id. */
+  function find(organization: number, id: string): ReportedRun | undefined {
+    const query = `${columns} WHERE runs.id = ? AND runs.organization = ?`;
+    return reportedRun(records.get(query, id, organization));
+  }
 
   return {
-    page: createRunPages(database),
+    find,
     /** As they were sent: a run's setup follows from them. They may be long. */
-    definitions: readsDefinitions(database),
+    definitions: readsDefinitions(records),
     read(key: number): RunRow {
-      const row = read.get(key);
+      const [row] = records.select<Omit<RunRow, 'local'> & { local: number }>(
+        `SELECT runs.key, runs.id, runs.variant AS variant_json, runs.definition_hash, runs.local, runs.trials,
+           runs.started_at, runs.batch, runs.batch_case, batches.id AS batch_id,
+           batches.suite_name AS suite_json, batches.trigger AS trigger_json,
+           batch_cases.case_name AS case_json
+         FROM runs JOIN batches ON batches.key = runs.batch
+           JOIN batch_cases ON batch_cases.key = runs.batch_case
+         WHERE runs.key = ?`,
+        key,
+      );
       if (!row) throw new Error(`run ${key} is listed but not there`);
-      return { ...inCode<RunRow>(row), local: row.local === 1 };
-    },
-    /** A run by its own id. */
-    find(organization: number, id: string): ReportedRun | undefined {
-      const row = byRun.get(id, organization);
-      return row && reportedRun(row);
+      return { ...row, local: row.local === 1 };
     },
     /** A run by its own id, or by its batch's id and its index in the batch. */
     findReported(organization: number, id: string, taskIndex: number): ReportedRun | undefined {
-      const row = byRun.get(id, organization) ?? byBatch.get(id, organization, taskIndex);
-      return row && reportedRun(row);
+      const ofBatch = `${columns} JOIN batches ON batches.key = runs.batch
+        WHERE batches.id = ? AND runs.organization = ? AND runs.task_index = ?`;
+      return find(organization, id) ?? reportedRun(records.get(ofBatch, id, organization, taskIndex));
+    },
+    /**
+     * The keys of the runs of one page, newest first. A page is read by the positions of its runs, so that a
+     * late one costs as much as the first one.
+     *
+     * @param list `variant` is a variant's id or, if the case has no such variant, a model
+     */
+    page(
+      organization: number,
+      list: { caseId: string; variant: string | undefined; offset: number; limit: number },
+    ): { total: number; keys: number[] } {
+      const { caseId, variant, offset, limit } = list;
+      const listOf = (filter: RunFilter, value: string) =>
+        records.get(
+          'SELECT key, total FROM run_lists WHERE organization = ? AND case_id = ? AND filter = ? AND value = ?',
+          ...[organization, caseId, filter, value],
+        );
+      const found =
+        variant === undefined ? listOf('all', '') : (listOf('variant', variant) ?? listOf('model', variant));
+      const total = Number(found?.total ?? 0);
+      // An offset far past the end may not be an integer that SQLite accepts.
+      if (!found || offset >= total) return { total, keys: [] };
+      // Another process may add runs now, but that changes no position.
+      const newest = total - offset - 1;
+      const rows = records.all(
+        'SELECT run FROM listed_runs WHERE list = ? AND position BETWEEN ? AND ? ORDER BY position DESC',
+        ...[Number(found.key), newest - limit + 1, newest],
+      );
+      return { total, keys: rows.map(({ run }) => Number(run)) };
     },
   };
+}
+
+/** The runs that a list has: all of a case, those of one variant, or those of one model. */
+export type RunFilter = 'all' | 'variant' | 'model';
+
+function reportedRun(row: Row | undefined): ReportedRun | undefined {
+  if (!row) return undefined;
+  const { case_name: names, local, ...run } = row;
+  return { ...(run as Pick<ReportedRun, 'key' | 'id' | 'trials'>), case: jsonIn(names), local: local === 1 };
+}
+
+/** The value of JSON that the service wrote itself, mostly to a column; undefined if there is none. */
+export function jsonIn(text: unknown) {
+  return typeof text === 'string' ? JSON.parse(text) : undefined;
 }
 
 /** Reads the suite of a batch and the definition of a case, by their keys. */
@@ -77,12 +118,10 @@ export interface Definitions {
   case(batchCase: number): Case;
 }
 
-export function readsDefinitions(database: DatabaseSync): Definitions {
-  const suite = database.prepare('SELECT suite FROM batches WHERE key = ?');
-  const definition = database.prepare('SELECT definition FROM batch_cases WHERE key = ?');
+export function readsDefinitions(records: Records): Definitions {
   return {
-    suite: (batch) => JSON.parse(String(suite.get(batch)?.suite)),
-    case: (batchCase) => JSON.parse(String(definition.get(batchCase)?.definition)),
+    suite: (batch) => jsonIn(records.get('SELECT suite FROM batches WHERE key = ?', batch)?.suite),
+    case: (key) => jsonIn(records.get('SELECT definition FROM batch_cases WHERE key = ?', key)?.definition),
   };
 }
 
@@ -101,52 +140,6 @@ export function lastRead<More extends unknown[], Value>(
   };
 }
 
-function reportedRun(row: Record<string, unknown>): ReportedRun {
-  return {
-    key: Number(row.key),
-    id: String(row.id),
-    case: JSON.parse(String(row.case_name)),
-    local: row.local === 1,
-    trials: Number(row.trials),
-  };
-}
-
-/** A list of a case's runs. `variant` is a variant's id or, if the case has no such variant, a model. */
-interface RunList {
-  caseId: string;
-  variant: string | undefined;
-}
-
-/** The runs that a list has: all of a case, those of one variant, or those of one model. */
-export type RunFilter = 'all' | 'variant' | 'model';
-
-/** Reads pages of runs by their positions, so that a late page costs as much as the first one. */
-function createRunPages(database: DatabaseSync) {
-  const selectList = database.prepare(
-    'SELECT key, total FROM run_lists WHERE organization = ? AND case_id = ? AND filter = ? AND value = ?',
-  );
-  const selectRuns = database.prepare(
-    'SELECT run FROM listed_runs WHERE list = ? AND position BETWEEN ? AND ? ORDER BY position DESC',
-  );
-
-  /** The keys of the runs of one page, newest first. */
-  return (
-    organization: number,
-    { caseId, variant, offset, limit }: RunList & { offset: number; limit: number },
-  ): { total: number; keys: number[] } => {
-    const listOf = (filter: RunFilter, value: string) => selectList.get(organization, caseId, filter, value);
-    const list =
-      variant === undefined ? listOf('all', '') : (listOf('variant', variant) ?? listOf('model', variant));
-    const total = Number(list?.total ?? 0);
-    // An offset far past the end may not be an integer that SQLite accepts.
-    if (!list || offset >= total) return { total, keys: [] };
-    // Another process may add runs now, but that changes no position.
-    const newest = total - offset - 1;
-    const rows = selectRuns.all(Number(list.key), newest - limit + 1, newest);
-    return { total, keys: rows.map(({ run }) => Number(run)) };
-  };
-}
-
 interface NewTrial {
   /** The run's key. */
   run: number;
@@ -158,45 +151,31 @@ interface NewTrial {
   record: string;
 }
 
-/** Columns of an {@link EndedTrial}. */
-const summaryColumns = 'verdict, commands, cost_usd, ended_at';
-
 /** The trials of a run are next to one another in the table. SQL for the range of their possible keys. */
 export const keysOfRun = (run: string) => `${run} * 16 AND ${run} * 16 + 15`;
 /** The key of a trial. */
 export const keyOf = (run: number, ordinal: number) => run * 16 + ordinal;
 
 /** Ended trials. A trial without a row is still queued. */
-export function createTrialStore(database: DatabaseSync) {
-  const selectTexts = database.prepare('SELECT record, leftovers FROM trials WHERE key = ?');
-  const selectSize = database.prepare('SELECT octet_length(record) AS size FROM trials WHERE key = ?');
-  const selectSlice = database.prepare(
-    'SELECT substr(CAST(record AS BLOB), ?, ?) AS slice FROM trials WHERE key = ?',
-  );
-  const insert = database.prepare(
-    `INSERT INTO trials (key, verdict, commands, cost_usd, ended_at, leftovers, record)
-     VALUES (?, ?, ?, ?, ?, ?, ?)`,
-  );
-  const count = database.prepare(`SELECT count(*) AS ended FROM trials WHERE key BETWEEN ${keysOfRun('?1')}`);
-  const selectSummaries = database.prepare(
-    `SELECT key, ${summaryColumns} FROM trials WHERE key BETWEEN ${keysOfRun('?1')} ORDER BY key`,
-  );
-
+export function createTrialStore(records: Records) {
+  const ofRun = `FROM trials WHERE key BETWEEN ${keysOfRun('?1')}`;
   return {
     /** The stored texts of a trial; undefined if it has not been reported. */
-    read(run: number, ordinal: number): Pick<NewTrial, 'record' | 'leftovers'> | undefined {
-      const row = selectTexts.get(keyOf(run, ordinal));
-      return row && { record: String(row.record), leftovers: String(row.leftovers) };
-    },
+    read: (run: number, ordinal: number) =>
+      records.get('SELECT record, leftovers FROM trials WHERE key = ?', keyOf(run, ordinal)) as
+        | Pick<NewTrial, 'record' | 'leftovers'>
+        | undefined,
     add({ run, ordinal, summary, leftovers, record }: NewTrial): void {
-      const { verdict, commands, costUsd, endedAt } = summary;
-      insert.run(keyOf(run, ordinal), verdict, commands ?? null, costUsd ?? null, endedAt, leftovers, record);
+      records.insert('trials', { key: keyOf(run, ordinal), ...summary, leftovers, record });
     },
     /** How many trials of a run have ended. */
-    count: (run: number): number => Number(count.get(run)?.ended),
+    count: (run: number) => Number(records.get(`SELECT count(*) AS ended ${ofRun}`, run)?.ended),
     /** By ordinal. Cheap, because it does not read the trials' JSON. */
     summaries(run: number): Map<number, EndedTrial> {
-      const rows = selectSummaries.all(run).map((row) => inCode<EndedTrial & { key: number }>(row));
+      const rows = records.select<EndedTrial & { key: number }>(
+        `SELECT key, verdict, commands, cost_usd, ended_at ${ofRun} ORDER BY key`,
+        run,
+      );
       return new Map(rows.map(({ key, ...summary }) => [key - keyOf(run, 0), summary]));
     },
     /**
@@ -205,9 +184,10 @@ export function createTrialStore(database: DatabaseSync) {
      */
     *record(run: number, ordinal: number): Generator<Uint8Array> {
       const key = keyOf(run, ordinal);
-      const size = Number(selectSize.get(key)?.size ?? 0);
-      for (let at = 0; at < size; at += pieceSizes.record)
-        yield selectSlice.get(at + 1, pieceSizes.record, key)?.slice as Uint8Array;
+      const found = records.get('SELECT octet_length(record) AS size FROM trials WHERE key = ?', key);
+      const query = 'SELECT substr(CAST(record AS BLOB), ?, ?) AS slice FROM trials WHERE key = ?';
+      for (let at = 0; at < Number(found?.size ?? 0); at += pieceSizes.record)
+        yield records.get(query, at + 1, pieceSizes.record, key)?.slice as Uint8Array;
     },
   };
 }
@@ -233,36 +213,30 @@ export function holds(expiresAt: number, now: number): boolean {
 }
 
 /** The newest lease of each trial that was claimed and has not ended. */
-export function createLeaseStore(database: DatabaseSync) {
-  const select = database.prepare('SELECT agent, attempt, expires_at FROM leases WHERE trial = ?');
-  const put = database.prepare(
-    `INSERT INTO leases (trial, agent, attempt, expires_at) VALUES (?, ?, ?, ?)
-     ON CONFLICT DO UPDATE
-     SET agent = excluded.agent, attempt = excluded.attempt, expires_at = excluded.expires_at`,
-  );
-  const remove = database.prepare('DELETE FROM leases WHERE trial = ?');
-  const selectHeld = database.prepare(
-    `SELECT trial FROM leases WHERE trial BETWEEN ${keysOfRun('?1')} AND expires_at > ?2 AND expires_at <= ?3`,
-  );
-
+export function createLeaseStore(records: Records) {
   return {
     read(run: number, ordinal: number): Lease | undefined {
-      const row = select.get(keyOf(run, ordinal));
-      return row && inCode<Lease>(row);
+      const query = 'SELECT agent, attempt, expires_at FROM leases WHERE trial = ?';
+      return records.select<Lease>(query, keyOf(run, ordinal))[0];
     },
     /** Stores a trial's newest lease. */
     put(run: number, ordinal: number, { agent, attempt, expiresAt }: Lease): void {
-      put.run(keyOf(run, ordinal), agent, attempt, expiresAt);
+      records.run(
+        `INSERT INTO leases (trial, agent, attempt, expires_at) VALUES (?, ?, ?, ?)
+         ON CONFLICT DO UPDATE
+         SET agent = excluded.agent, attempt = excluded.attempt, expires_at = excluded.expires_at`,
+        ...[keyOf(run, ordinal), agent, attempt, expiresAt],
+      );
     },
     /** Forgets the lease of a trial that has ended. */
     remove(run: number, ordinal: number): void {
-      remove.run(keyOf(run, ordinal));
+      records.run('DELETE FROM leases WHERE trial = ?', keyOf(run, ordinal));
     },
     /** The ordinals of a run's trials whose lease has not expired. */
     held(run: number, now: number): Set<number> {
-      return new Set(
-        selectHeld.all(run, now, now + longest).map(({ trial }) => Number(trial) - keyOf(run, 0)),
-      );
+      const query = `SELECT trial, expires_at FROM leases WHERE trial BETWEEN ${keysOfRun('?1')}`;
+      const held = records.all(query, run).filter((lease) => holds(Number(lease.expires_at), now));
+      return new Set(held.map(({ trial }) => Number(trial) - keyOf(run, 0)));
     },
   };
 }
