@@ -32,6 +32,13 @@ export type RequestOutcome =
 
 type Answered = Extract<Exchange, { _tag: 'answered' }>;
 
+/** An answer, and the call that it is for. */
+interface Reading {
+  answered: Answered;
+  quote: Quote;
+  context: CallContext;
+}
+
 const readers = Object.fromEntries(
   Object.entries(operations).map(([name, operation]) => [name, receiving(operation.response)]),
 ) as Record<OperationName, z.ZodType>;
@@ -47,17 +54,11 @@ const unshown: ReadonlySet<OperationName> = new Set<OperationName>(['evals.repor
  * after other answers: 500, 502, 504 and a 503 without that header may come from a service, or a proxy in
  * front of it, that failed half-way. 408 may come from a proxy that passed the request on and did not wait.
  */
-export function readAnswer(
-  answered: Answered,
-  now: number,
-  quote: Quote,
-  context: CallContext,
-  pageParts?: PageParts<RunParts>,
-): RequestOutcome {
+export function readAnswer(reading: Reading, now: number, pageParts?: PageParts<RunParts>): RequestOutcome {
+  const { answered, quote, context } = reading;
   const { status, headers } = answered;
-  if (status >= 200 && status < 300)
-    return pageParts ? readRuns(pageParts, answered, quote, context) : readSuccess(answered, quote, context);
-  if (status >= 300 && status < 400) return readRedirect(answered, quote, context);
+  if (status < 300) return pageParts ? readRuns(reading, pageParts) : readSuccess(reading);
+  if (status < 400) return readRedirect(reading);
 
   const retryAfterMs = retryAfter(headers, now);
   const transient = status === 408 || status === 429 || (status >= 500 && status <= 504);
@@ -65,69 +66,53 @@ export function readAnswer(
   const json = parseJson(answered.body);
   const authenticate = [headers['www-authenticate'] ?? []].flat().join(', ') || undefined;
   const refusal =
-    json._tag === 'parsed' || status === 401
-      ? readRefusal(
-          json._tag === 'parsed' ? json.value : undefined,
-          { status, authenticate, retryAfterMs },
-          quote,
-          context,
-        )
+    json || status === 401
+      ? readRefusal(json?.value, { status, authenticate, retryAfterMs }, quote, context)
       : undefined;
-  const error = refusal ?? undecodable('is not a documented error', answered, quote, context, retryAfterMs);
+  const error = refusal ?? undecodable('is not a documented error', reading);
   return { _tag: 'failed', error, acted, transient, retryAfterMs };
 }
 
-function readSuccess(answered: Answered, quote: Quote, context: CallContext): RequestOutcome {
+function readSuccess(reading: Reading): RequestOutcome {
+  const { answered, context } = reading;
   const json = parseJson(answered.body);
   if (unshown.has(context.operation) && !isPage(answered)) {
-    const value = json._tag === 'parsed' ? json.value : undefined;
+    const value = json?.value;
     return { _tag: 'succeeded', value: typeof value === 'object' && value !== null ? value : {} };
   }
-  if (json._tag === 'broken') return notJson(answered, quote, context);
+  if (!json) return misread('is not JSON', reading);
   const read = readers[context.operation].safeParse(json.value);
-  if (read.success) return { _tag: 'succeeded', value: read.data };
-  return unlike(read.error.issues, answered, quote, context);
+  return read.success ? { _tag: 'succeeded', value: read.data } : unlike(read.error.issues, reading);
 }
 
-function readRuns(
-  pageParts: PageParts<RunParts>,
-  answered: Answered,
-  quote: Quote,
-  context: CallContext,
-): RequestOutcome {
-  const reading = readPage(answered.body, pageParts, quote);
-  switch (reading._tag) {
+function readRuns(reading: Reading, pageParts: PageParts<RunParts>): RequestOutcome {
+  const { answered, quote, context } = reading;
+  const page = readPage(answered.body, pageParts, quote);
+  switch (page._tag) {
     case 'read':
-      return { _tag: 'succeeded', value: reading, passedOver: reading.passedOver };
+      return { _tag: 'succeeded', value: page, passedOver: page.passedOver };
     case 'unlike':
-      return unlike(reading.issues, answered, quote, context);
+      return unlike(page.issues, reading);
     case 'broken':
-      return notJson(answered, quote, context);
+      return misread('is not JSON', reading);
     case 'heavy':
       return oversizedAnswer({ status: answered.status, maximumBytes: largestPage() }, context);
   }
 }
 
-function notJson(answered: Answered, quote: Quote, context: CallContext): RequestOutcome {
-  const error = undecodable('is not JSON', answered, quote, context);
-  return { _tag: 'failed', error, acted: true, transient: true };
+function unlike(issues: readonly z.core.$ZodIssue[], reading: Reading): RequestOutcome {
+  return misread(`is not as documented:${printIssues(issues, reading.quote)}\n `, reading);
 }
 
-function unlike(
-  issues: readonly z.core.$ZodIssue[],
-  answered: Answered,
-  quote: Quote,
-  context: CallContext,
-): RequestOutcome {
-  const reason = `is not as documented:${printIssues(issues, quote)}\n `;
-  const error = undecodable(reason, answered, quote, context);
-  return { _tag: 'failed', error, acted: true, transient: true };
+/** The outcome of an answer that says success, and is not what the operation answers. */
+function misread(reason: string, reading: Reading): RequestOutcome {
+  return { _tag: 'failed', error: undecodable(reason, reading), acted: true, transient: true };
 }
 
 /**
  * Redirects are not followed: the key is for this host only. 303 points to the result of a completed action.
  */
-function readRedirect({ status, headers }: Answered, quote: Quote, context: CallContext): RequestOutcome {
+function readRedirect({ answered: { status, headers }, quote, context }: Reading): RequestOutcome {
   const location = headers.location === undefined ? null : URL.parse(headers.location, 'relative:/');
   const target = location?.host ? quote(`${location.protocol}//${location.host}`, 200) : 'another path';
   const error = new UndecodableAnswer(
@@ -167,18 +152,13 @@ export function oversizedAnswer(
   return { _tag: 'failed', error, acted: !refused, transient: false };
 }
 
-type Parsed = { _tag: 'parsed'; value: unknown } | { _tag: 'broken' };
-
-/** Returns undefined for an empty body. */
-function parseJson(body: Buffer): Parsed {
-  if (body.length === 0) return { _tag: 'parsed', value: undefined };
+/** The value, undefined for an empty body. Returns nothing if the body is not JSON. */
+function parseJson(body: Buffer): { value: unknown } | undefined {
+  if (body.length === 0) return { value: undefined };
   try {
-    return {
-      _tag: 'parsed',
-      value: parseForeignJson(new TextDecoder('utf-8', { fatal: true }).decode(body)),
-    };
+    return { value: parseForeignJson(new TextDecoder('utf-8', { fatal: true }).decode(body)) };
   } catch {
-    return { _tag: 'broken' };
+    return undefined;
   }
 }
 
@@ -190,13 +170,7 @@ function isPage({ headers, body }: Answered): boolean {
   return body.length > 0 && (headers['content-type']?.toLowerCase().startsWith('text/html') ?? false);
 }
 
-function undecodable(
-  reason: string,
-  { status, headers, body }: Answered,
-  quote: Quote,
-  context: CallContext,
-  retryAfterMs?: number,
-) {
+function undecodable(reason: string, { answered: { status, headers, body }, quote, context }: Reading) {
   const type = quote(headers['content-type'] ?? 'without a type', 100);
   // Cut far beyond what is shown: half a key at the cut would not be found.
   const beginning = quote(body.subarray(0, serviceAnswers.bytes.searched).toString(), 200);
@@ -206,7 +180,6 @@ function undecodable(
       code: 'CLIENT_ANSWER_UNDECODABLE',
       hint: 'Check the address: is it the base address of an Eval Service? Does something else answer there?',
       status,
-      retryAfterMs,
       context,
     },
   );

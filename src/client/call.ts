@@ -85,28 +85,21 @@ async function attempt(
   pageParts: PageParts<RunParts> | undefined,
 ): Promise<RequestOutcome | Stopped> {
   const { operation } = context;
+  const { origin } = address;
   const file = typeof body === 'string' ? undefined : body;
   const attemptMs = file ? deadlines.file : deadlines.attempt;
-  using limit = startDeadline(
-    clock,
-    attemptMs,
-    [whole.signal],
-    () => new DeadlineExceeded('attempt', attemptMs, context),
-  );
+  const late = () => new DeadlineExceeded('attempt', attemptMs, context);
+  using limit = startDeadline(clock, attemptMs, [whole.signal], late);
+  const headers = {
+    authorization: `Bearer ${apiKey}`,
+    'content-type': file ? file.type : 'application/json',
+    ...(file && { 'content-length': String(file.byteSize) }),
+    accept: 'application/json',
+    'accept-encoding': 'identity',
+    'user-agent': 'offsite',
+  };
   const exchanged = await transport.exchange(
-    {
-      origin: address.origin,
-      path: address.pathOf(operation),
-      headers: {
-        authorization: `Bearer ${apiKey}`,
-        'content-type': file ? file.type : 'application/json',
-        ...(file && { 'content-length': String(file.byteSize) }),
-        accept: 'application/json',
-        'accept-encoding': 'identity',
-        'user-agent': 'offsite',
-      },
-      body: typeof body === 'string' ? body : body.open(),
-    },
+    { origin, path: address.pathOf(operation), headers, body: typeof body === 'string' ? body : body.open() },
     {
       repeatable: operations[operation].repeatable,
       signal: limit.signal,
@@ -116,21 +109,18 @@ async function attempt(
   );
   switch (exchanged._tag) {
     case 'answered':
-      return readAnswer(exchanged, clock.now(), quote, context, pageParts);
+      return readAnswer({ answered: exchanged, quote, context }, clock.now(), pageParts);
     case 'oversized':
       return oversizedAnswer(exchanged, context);
     case 'broken': {
-      const { error, transient } = connectionFailure(
-        { ...exchanged, origin: address.origin },
-        quote,
-        context,
-      );
-      return { _tag: 'failed', error, acted: exchanged.sent, transient };
+      const { sent } = exchanged;
+      return { _tag: 'failed', acted: sent, ...connectionFailure({ ...exchanged, origin }, quote, context) };
     }
     case 'stopped': {
-      const error = limit.signal.reason;
-      if (!limit.expired()) return { _tag: 'stopped', error, acted: exchanged.sent };
-      return { _tag: 'failed', error, acted: exchanged.sent, transient: true };
+      const stopped = { error: limit.signal.reason, acted: exchanged.sent };
+      return limit.expired()
+        ? { _tag: 'failed', transient: true, ...stopped }
+        : { _tag: 'stopped', ...stopped };
     }
   }
 }
@@ -167,30 +157,25 @@ function connectionFailure(
   context: CallContext,
 ): { error: ConnectionFailure; transient: boolean } {
   const codes = codesOf(error);
-  const distrusted = codes.find((code) => untrusted.has(code));
+  const isDistrusted = codes.some((code) => untrusted.has(code));
   const described = quote(describe(error), 500);
-  const failure = new ConnectionFailure(
-    sent
-      ? `the connection to ${origin} broke before the answer was complete: ${described}`
-      : `cannot connect to ${origin}: ${described}`,
-    {
-      code: distrusted
-        ? 'CLIENT_CERTIFICATE_UNTRUSTED'
-        : sent
-          ? 'CLIENT_CONNECTION_BROKEN'
-          : 'CLIENT_UNREACHABLE',
-      hint: distrusted
-        ? 'Give the certificate of its authority as an extra CA file, or use the host name it was issued for.'
-        : (codes.map((code) => hints[code]).find((hint) => hint !== undefined) ??
-          'Check the network, the address and the proxy settings.'),
-      // Not the error itself: undici keeps bytes of the answer in some errors, and the answer may repeat the
-      // key.
-      cause: Object.assign(new Error(described), { code: codes[0] }),
-      sent,
-      context,
-    },
-  );
-  return { error: failure, transient: distrusted === undefined };
+  const [kind, message] = sent
+    ? ['CLIENT_CONNECTION_BROKEN', `the connection to ${origin} broke before the answer was complete`]
+    : ['CLIENT_UNREACHABLE', `cannot connect to ${origin}`];
+  const [code, hint] = isDistrusted
+    ? [
+        'CLIENT_CERTIFICATE_UNTRUSTED',
+        'Give the certificate of its authority as an extra CA file, or use the host name it was issued for.',
+      ]
+    : [
+        kind,
+        codes.map((one) => hints[one]).find((one) => one !== undefined) ??
+          'Check the network, the address and the proxy settings.',
+      ];
+  // Not the error itself: undici keeps bytes of the answer in some errors, and the answer may repeat the key.
+  const cause = Object.assign(new Error(described), { code: codes[0] });
+  const failure = new ConnectionFailure(`${message}: ${described}`, { code, hint, cause, sent, context });
+  return { error: failure, transient: !isDistrusted };
 }
 
 /**

@@ -56,17 +56,11 @@ export async function askOffer(
 function lists(body: Buffer, operation: OperationName): boolean {
   try {
     const document = parseForeignJson(new TextDecoder('utf-8', { fatal: true }).decode(body));
-    return isObject(memberOf(memberOf(memberOf(document, 'paths'), `/v1/${operation}`), 'post'));
+    const { paths } = document as { paths?: Record<string, { post?: unknown }> };
+    const post = paths?.[`/v1/${operation}`]?.post;
+    return typeof post === 'object' && post !== null;
   } catch {
-    // It is not JSON, or too deep or too heavy to be read.
+    // It is not JSON, too deep or too heavy to be read, or something else than a document.
     return false;
   }
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }

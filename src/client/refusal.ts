@@ -72,16 +72,10 @@ export class DeadlineExceeded extends ClientError {
 export class UndecodableAnswer extends ClientError {
   override readonly name = 'UndecodableAnswer';
   readonly status: number;
-  /** From the `Retry-After` header, in milliseconds. */
-  readonly retryAfterMs: number | undefined;
 
-  constructor(
-    message: string,
-    options: ClientErrorOptions & { status: number; retryAfterMs?: number | undefined },
-  ) {
+  constructor(message: string, options: ClientErrorOptions & { status: number }) {
     super(message, options);
     this.status = options.status;
-    this.retryAfterMs = options.retryAfterMs;
   }
 }
 
@@ -138,27 +132,18 @@ export interface ServiceRefusalParts {
  */
 export class ServiceRefusal extends ClientError {
   override readonly name: string = 'ServiceRefusal';
-  readonly status: number;
-  readonly tag: string | undefined;
-  readonly said: string;
-  readonly issues: readonly RefusalIssue[];
-  readonly authenticate: string | undefined;
-  readonly retryAfterMs: number | undefined;
+  declare readonly status: number;
+  declare readonly tag: string | undefined;
+  declare readonly said: string;
+  declare readonly issues: readonly RefusalIssue[];
+  declare readonly authenticate: string | undefined;
+  declare readonly retryAfterMs: number | undefined;
 
-  constructor(parts: ServiceRefusalParts, context: CallContext, code: string, hint?: string) {
-    super(describe(parts), {
-      code,
-      // Waiting helps with these. With the others, the caller has to change something.
-      kind: parts.status >= 500 || parts.status === 408 || parts.status === 429 ? 'infrastructure' : 'input',
-      ...(hint !== undefined && { hint }),
-      context,
-    });
-    this.status = parts.status;
-    this.tag = parts.tag;
-    this.said = parts.said;
-    this.issues = parts.issues;
-    this.authenticate = parts.authenticate;
-    this.retryAfterMs = parts.retryAfterMs;
+  constructor(parts: ServiceRefusalParts, options: Omit<ClientErrorOptions, 'kind'>) {
+    // Waiting helps with these. With the others, the caller has to change something.
+    const mayPass = parts.status >= 500 || parts.status === 408 || parts.status === 429;
+    super(describe(parts), { ...options, kind: mayPass ? 'infrastructure' : 'input' });
+    Object.assign(this, parts);
   }
 }
 
@@ -185,6 +170,19 @@ export class Conflict extends ServiceRefusal {
   override readonly name = 'Conflict';
 }
 
+/** By the `_tag` of the body. */
+const kinds: Readonly<Record<string, readonly [typeof ServiceRefusal, code: string, hint?: string]>> = {
+  HttpApiDecodeError: [DecodeRefusal, 'SERVICE_DECODE_REFUSED'],
+  Unauthorized: [
+    Unauthorized,
+    'SERVICE_UNAUTHORIZED',
+    'Check the API key: is it complete, of this service, and still active?',
+  ],
+  Forbidden: [Forbidden, 'SERVICE_FORBIDDEN', "See the key's permissions: offsite service whoami."],
+  NotFound: [NotFound, 'SERVICE_NOT_FOUND'],
+  Conflict: [Conflict, 'SERVICE_CONFLICT'],
+};
+
 const RefusalBody = z.looseObject({
   _tag: z.string().optional(),
   message: z.string().optional(),
@@ -192,8 +190,8 @@ const RefusalBody = z.looseObject({
 });
 
 /**
- * Reads the body of an error answer. Returns undefined if it is not an error body. `json` is undefined for an
- * empty body.
+ * Reads the body of an error answer. Returns undefined if it is not an error body. The `_tag` gives the kind;
+ * if it is missing or unknown, the status does. `json` is undefined for an empty body.
  */
 export function readRefusal(
   json: unknown,
@@ -203,65 +201,38 @@ export function readRefusal(
 ): ServiceRefusal | undefined {
   const read = RefusalBody.safeParse(json ?? {});
   if (!read.success) return undefined;
-  const { _tag: tag, message, issues } = read.data;
-  return refusalOf(
-    {
-      ...parts,
-      authenticate: parts.authenticate && quote(parts.authenticate),
-      tag: tag && quote(tag, 100),
-      said: quote(message ?? ''),
-      issues: (issues ?? []).map((issue) => ({
-        tag: quote(issue._tag, 100),
-        path: quote(printPath(issue.path), 500),
-        message: quote(issue.message, 500),
-      })),
-    },
-    context,
-  );
-}
-
-/** The `_tag` gives the kind; if it is missing or unknown, the status does. */
-function refusalOf(parts: ServiceRefusalParts, context: CallContext): ServiceRefusal {
+  const { _tag: tag = '', message = '', issues = [] } = read.data;
   const known: readonly string[] = Object.values(errorTags);
-  const byStatus = errorTags[parts.status as keyof typeof errorTags];
-  switch (parts.tag !== undefined && known.includes(parts.tag) ? parts.tag : byStatus) {
-    case 'HttpApiDecodeError':
-      return new DecodeRefusal(parts, context, 'SERVICE_DECODE_REFUSED');
-    case 'Unauthorized':
-      return new Unauthorized(
-        parts,
-        context,
-        'SERVICE_UNAUTHORIZED',
-        'Check the API key: is it complete, of this service, and still active?',
-      );
-    case 'Forbidden':
-      return new Forbidden(
-        parts,
-        context,
-        'SERVICE_FORBIDDEN',
-        "See the key's permissions: offsite service whoami.",
-      );
-    case 'NotFound':
-      return new NotFound(parts, context, 'SERVICE_NOT_FOUND');
-    case 'Conflict':
-      return new Conflict(parts, context, 'SERVICE_CONFLICT');
-    default:
-      return new ServiceRefusal(parts, context, 'SERVICE_REFUSED');
-  }
+  const kind = known.includes(tag) ? tag : errorTags[parts.status as keyof typeof errorTags];
+  const [Refusal, code, hint] = kinds[kind] ?? [ServiceRefusal, 'SERVICE_REFUSED'];
+  const said = {
+    ...parts,
+    authenticate: parts.authenticate && quote(parts.authenticate),
+    tag: tag === '' ? undefined : quote(tag, 100),
+    said: quote(message),
+    issues: issues.map((issue) => ({
+      tag: quote(issue._tag, 100),
+      path: quote(printPath(issue.path), 500),
+      message: quote(issue.message, 500),
+    })),
+  };
+  return new Refusal(said, { code, hint, context });
 }
 
 function describe({ status, tag, said, issues, authenticate }: ServiceRefusalParts): string {
-  const lines = issues
-    .slice(0, serviceAnswers.count.issues)
-    .map(({ path, message }) => `\n  ${path || 'body'}: ${message}`);
-  if (issues.length > serviceAnswers.count.issues)
-    lines.push(`\n  and ${issues.length - serviceAnswers.count.issues} more`);
   return [
     `the service answered ${[status, tag].filter(Boolean).join(' ')}`,
     said && `: ${said}`,
     authenticate && ` (WWW-Authenticate: ${authenticate})`,
-    ...lines,
+    listed(issues, ({ path, message }) => `${path || 'body'}: ${message}`),
   ]
     .filter(Boolean)
     .join('');
+}
+
+/** A line for each issue, as many as are shown, and how many more there are. */
+export function listed<One>(issues: readonly One[], print: (issue: One) => string): string {
+  const shown = serviceAnswers.count.issues;
+  const more = issues.length > shown ? [`and ${issues.length - shown} more`] : [];
+  return [...issues.slice(0, shown).map(print), ...more].map((line) => `\n  ${line}`).join('');
 }

@@ -1,10 +1,9 @@
 import type { z } from 'zod';
-import { serviceAnswers } from '../bounds/service.ts';
 import { type Issue, printPath } from '../contract/errors.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import type { KeyInValue, KnownKeys } from '../redaction/redactor.ts';
 import type { Quote } from './options.ts';
-import { ClientError } from './refusal.ts';
+import { ClientError, listed } from './refusal.ts';
 
 /** A request that the contract does not allow. It was not sent. */
 class RequestInvalid extends ClientError {
@@ -40,7 +39,14 @@ export function encodeRequest(
 }
 
 function refuseKeys(operation: OperationName, request: unknown, keys: KnownKeys): void {
-  const held = findKey(operation, request, keys);
+  let held: KeyInValue | undefined;
+  try {
+    held = keys.findIn(request);
+  } catch (cause) {
+    // A free-form value can contain a cycle.
+    if (cause instanceof RangeError) throw invalid(operation, ' it cannot be written as JSON', cause);
+    throw cause;
+  }
   if (!held) return;
   const { path, name, line, column } = held;
   const where = printPath(path) || 'body';
@@ -55,16 +61,6 @@ function refuseKeys(operation: OperationName, request: unknown, keys: KnownKeys)
   );
 }
 
-function findKey(operation: OperationName, request: unknown, keys: KnownKeys): KeyInValue | undefined {
-  try {
-    return keys.findIn(request);
-  } catch (cause) {
-    // A free-form value can contain a cycle.
-    if (cause instanceof RangeError) throw invalid(operation, ' it cannot be written as JSON', cause);
-    throw cause;
-  }
-}
-
 function invalid(operation: OperationName, reason: string, cause?: unknown): RequestInvalid {
   return new RequestInvalid(`the request was not sent:${reason}`, {
     code: 'CLIENT_REQUEST_INVALID',
@@ -76,14 +72,10 @@ function invalid(operation: OperationName, reason: string, cause?: unknown): Req
 
 /** A line for each issue: `\n  trial.events[3].command: expected string`. */
 export function printIssues(issues: readonly z.core.$ZodIssue[], quote: Quote): string {
-  const leaves = issues.flatMap(innermost);
-  const lines = leaves.slice(0, serviceAnswers.count.issues).map(({ path, message }) => {
+  return listed(issues.flatMap(innermost), ({ path, message }) => {
     const where = printPath(path.map(step)) || 'body';
-    return `\n  ${quote(where, 500)}: ${quote(message, 500)}`;
+    return `${quote(where, 500)}: ${quote(message, 500)}`;
   });
-  if (leaves.length > serviceAnswers.count.issues)
-    lines.push(`\n  and ${leaves.length - serviceAnswers.count.issues} more`);
-  return lines.join('');
 }
 
 /**

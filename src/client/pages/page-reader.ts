@@ -89,10 +89,11 @@ function readRun(
   quote: Quote,
   note: (message: string) => void,
 ): Record<string, unknown> | undefined {
-  const trials = isObject(listed) && Array.isArray(listed.trials) ? listed.trials : [];
+  const given = isObject(listed) ? listed : {};
+  const trials = Array.isArray(given.trials) ? given.trials : [];
   const isLong = trials.length > serviceAnswers.count.records;
-  const { record, name, issues } = readRecord(
-    trials.length > 0 ? { ...(listed as object), trials: undefined } : listed,
+  const { record, issues } = readRecord(
+    trials.length > 0 ? { ...given, trials: undefined } : listed,
     reading.run,
     ['id'],
   );
@@ -104,7 +105,7 @@ function readRun(
     if (all.length <= serviceAnswers.count.issues)
       all.push(...one.issues.map((issue) => ({ ...issue, path: ['trials', index, ...issue.path] })));
   }
-  const run = name === undefined ? 'a run' : `run ${quote(name, 100)}`;
+  const run = Object.hasOwn(given, 'id') ? `run ${quote(String(given.id), 100)}` : 'a run';
   if (all.length > 0) {
     const where = printIssues(all, quote);
     note(`${record ? `parts of ${run}` : run} in a form that cannot be read; left out:${where}`);
@@ -114,21 +115,16 @@ function readRun(
   return record;
 }
 
-interface ReadRecord {
-  /** Undefined if nothing can be done with the record. */
-  record?: Record<string, unknown> | undefined;
-  /** Its id. */
-  name?: string | undefined;
-  /** What is wrong with the parts that are left out. */
-  issues: readonly z.core.$ZodIssue[];
-}
-
-/** @param needed the fields without which a record cannot be used */
+/**
+ * Undefined if nothing can be done with the record. The issues are about the parts that are left out.
+ *
+ * @param needed the fields without which a record cannot be used
+ */
 function readRecord(
   listed: unknown,
   { kept, schema }: RecordReading,
   needed: readonly PropertyKey[],
-): ReadRecord {
+): { record?: Record<string, unknown>; issues: readonly z.core.$ZodIssue[] } {
   let parts: unknown;
   try {
     // A schema may report a problem with each value.
@@ -137,17 +133,15 @@ function readRecord(
     if (error instanceof DocumentTooHeavy) return { issues: [tooLarge] };
     throw error;
   }
-  const name = isObject(parts) && 'id' in parts ? String(parts.id) : undefined;
   const read = schema.safeParse(parts);
-  if (read.success) return { record: read.data as Record<string, unknown>, name, issues: [] };
+  if (read.success) return { record: read.data as Record<string, unknown>, issues: [] };
   const { issues } = read.error;
   const wrong = issues.map(({ path }) => path[0]);
-  if (isObject(parts) && !wrong.some((field) => field === undefined || needed.includes(field))) {
-    for (const field of wrong) delete parts[String(field)];
-    const again = schema.safeParse(parts);
-    if (again.success) return { record: again.data as Record<string, unknown>, name, issues };
-  }
-  return { name, issues };
+  if (!isObject(parts) || wrong.some((field) => field === undefined || needed.includes(field)))
+    return { issues };
+  for (const field of wrong) delete parts[String(field)];
+  const again = schema.safeParse(parts);
+  return again.success ? { record: again.data as Record<string, unknown>, issues } : { issues };
 }
 
 const tooLarge: z.core.$ZodIssue = { code: 'custom', path: [], message: 'it is too large to be read' };
