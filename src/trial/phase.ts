@@ -11,7 +11,7 @@ import type { LeftState } from '../record/files.ts';
 import type { PhaseTiming, TrialRecord } from '../record/trial-record.ts';
 import type { Budget } from '../suite/model-config.ts';
 import type { PlannedReplay } from '../suite/plan.ts';
-import type { SandboxedAsk } from '../validate/sandboxed/host.ts';
+import type { SandboxedAsk } from '../validate/sandboxed-records.ts';
 import type { Carry } from '../validate/workspace-copy.ts';
 import type { Sandboxes } from './prepare/sandboxes.ts';
 import type { AgentUsers, StartedSandbox } from './prepare/started-sandbox.ts';

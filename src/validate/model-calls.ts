@@ -14,7 +14,8 @@ import {
   readAsk,
 } from './judge/judge.ts';
 import { capturedText } from './record.ts';
-import type { SandboxedAsk, SandboxedReply } from './sandboxed/host.ts';
+import type { SandboxedReply } from './sandboxed/host.ts';
+import type { SandboxedAsk } from './sandboxed-records.ts';
 import type { GradingFailure } from './validator-request.ts';
 
 export interface CallsOfValidation {

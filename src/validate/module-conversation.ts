@@ -1,17 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
-import { getHeapStatistics } from 'node:v8';
 import pLimit from 'p-limit';
-import { z } from 'zod';
-import { LineReader } from '../base/line-reader.ts';
-import { DocumentTooHeavy, longestDocument, parseCheckedJson } from '../base/parse-json.ts';
-import { validatorRecords, workForValidator } from '../bounds/grading.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { workForValidator } from '../bounds/grading.ts';
 import type { Validation } from '../contract/validation.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
 import { type CallsOfValidation, ModelCalls } from './model-calls.ts';
 import { captured, capturedText, matchManifest } from './record.ts';
-import type { SandboxedOrder, SandboxedRecord, SandboxedValidation } from './sandboxed/host.ts';
+import type { SandboxedOrder, SandboxedReply } from './sandboxed/host.ts';
+import { RecordReader, type SandboxedRecord, type SandboxedValidation } from './sandboxed-records.ts';
 import {
   type GradingFailure,
   processFailure,
@@ -19,7 +17,7 @@ import {
   type ValidatorRun,
 } from './validator-request.ts';
 import type { Work } from './work/work.ts';
-import { WorkRequests } from './work/work-requests.ts';
+import { type AboutWork, answerAboutWork } from './work/work-requests.ts';
 
 /**
  * The messages between this process and the validator's process: its order, its records, its requests to
@@ -28,7 +26,8 @@ import { WorkRequests } from './work/work-requests.ts';
 export class ModuleConversation implements Disposable {
   readonly #request: ValidatorRequest;
   readonly #calls: ModelCalls;
-  readonly #workRequests: WorkRequests;
+  readonly #work: Work;
+  readonly #onFailure: (error: unknown) => void;
   readonly #validations: SandboxedValidation[] = [];
   readonly #programs = pLimit(workForValidator.count.programs);
   readonly #looks = pLimit(workForValidator.count.looks);
@@ -48,7 +47,8 @@ export class ModuleConversation implements Disposable {
   constructor(request: ValidatorRequest, work: Work, onFailure: (error: unknown) => void) {
     this.#request = request;
     this.stdin.once('close', () => this.#over.abort());
-    this.#workRequests = new WorkRequests(request, work, onFailure);
+    this.#work = work;
+    this.#onFailure = onFailure;
     this.#calls = new ModelCalls(request);
     const nonce = randomBytes(16).toString('hex');
     this.reader = new RecordReader(nonce, (record) => this.#take(record));
@@ -89,9 +89,17 @@ export class ModuleConversation implements Disposable {
     }
   }
 
-  async #reply(record: Parameters<WorkRequests['fulfill']>[0]): Promise<void> {
+  async #reply(asked: AboutWork): Promise<void> {
     if (this.#request.signal.aborted) return;
-    await this.#send(await this.#workRequests.fulfill(record));
+    const { id } = asked;
+    const reply = await answerAboutWork(asked, this.#work, this.#request).then(
+      (value): SandboxedReply => ({ id, value }),
+      (error): SandboxedReply => {
+        if (error instanceof OffsiteError) this.#onFailure(error);
+        return { id, error: messageOf(error) };
+      },
+    );
+    await this.#send(reply);
   }
 
   /**
@@ -213,127 +221,5 @@ function moduleValidation(
     calls,
     logs: record.logs.map(({ at, level, text }, index) => ({ index, at, level, value: capturedText(text) })),
     ...(judgment && { judgment }),
-  };
-}
-
-/** All records of a validator may take this part of the process's heap, if that is less than their bound. */
-const heapPart = 1 / 16;
-
-const tooMuch = 'the validator printed more than the limit';
-
-/**
- * Reads the records from a validator's output as it arrives: the lines that begin with the nonce. All other
- * output comes from other programs and is ignored.
- */
-export class RecordReader {
-  readonly #start: string;
-  readonly #onRecord: (record: SandboxedRecord) => void;
-  readonly #lines: LineReader;
-  #room = Math.min(validatorRecords.bytes.all, Math.floor(getHeapStatistics().heap_size_limit * heapPart));
-  /** The first problem with the records, if there is one. Nothing is read after it. */
-  problem: string | undefined;
-
-  constructor(nonce: string, onRecord: (record: SandboxedRecord) => void) {
-    this.#start = `${nonce} `;
-    this.#onRecord = onRecord;
-    this.#lines = new LineReader(
-      (line) => this.#take(line),
-      () => {
-        this.problem ??= tooMuch;
-      },
-      Math.min(validatorRecords.bytes.line, longestDocument()),
-    );
-  }
-
-  /** A record is ignored if the process ended before it was complete, so there is no `end()`. */
-  push(bytes: Buffer): void {
-    if (this.problem === undefined) this.#lines.push(bytes);
-  }
-
-  #take(line: string): void {
-    if (!line.startsWith(this.#start) || this.problem !== undefined) return;
-    this.#room -= line.length;
-    if (this.#room < 0) {
-      this.problem = tooMuch;
-      return;
-    }
-    const record = readRecord(line.slice(this.#start.length));
-    if ('problem' in record) this.problem = `the validator sent an invalid record: ${record.problem}`;
-    else this.#onRecord(record);
-  }
-}
-
-/** The list of problems may be as long as the record, so only the first ones are shown. */
-const shownIssues = 5;
-
-const Text = z.object({ text: z.string(), format: z.enum(['text', 'json']) });
-const Id = z.int().min(0);
-const Path = z.string().max(validatorRecords.bytes.path);
-
-const Options = z.object({
-  cwd: Path.optional(),
-  env: z.record(z.string(), z.string()).optional(),
-  input: z.string().optional(),
-  timeout: z.number().positive().optional(),
-});
-
-/**
- * What the validator's process may send, one record per line. `sandboxed/host.ts` has the same types for
- * that process.
- */
-const Shape = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('broken'), message: z.string() }),
-  z.object({ kind: z.literal('begin'), name: z.string() }),
-  z.object({ kind: z.literal('end') }),
-  z.object({
-    kind: z.literal('ask'),
-    id: Id,
-    validation: z.string(),
-    method: z.enum(['answer', 'judge']),
-    request: z.unknown(),
-  }),
-  z.object({
-    kind: z.literal('run'),
-    id: Id,
-    command: z.string().min(1),
-    args: z.array(z.string()),
-    options: Options,
-  }),
-  z.object({ kind: z.literal('read'), id: Id, path: Path }),
-  z.object({ kind: z.literal('files'), id: Id }),
-  z.object({ kind: z.literal('end-work'), id: Id }),
-  z.object({
-    kind: z.literal('validation'),
-    name: z.string(),
-    startedAt: z.number().nonnegative(),
-    durationMs: z.number().nonnegative(),
-    status: z.enum(['passed', 'failed', 'voided']),
-    message: z.string().optional(),
-    input: Text.optional(),
-    output: Text.optional(),
-    error: z.string().optional(),
-    metadata: z.string().optional(),
-    logs: z
-      .array(z.object({ at: z.number(), level: z.string(), text: z.string() }))
-      .max(validatorRecords.count.logs),
-    logsCut: z.boolean(),
-  }),
-]);
-
-/** Returns the record that a line holds, or what is wrong with it. Never throws. */
-export function readRecord(line: string): SandboxedRecord | { problem: string } {
-  let value: unknown;
-  try {
-    value = parseCheckedJson(line);
-  } catch (error) {
-    return { problem: error instanceof DocumentTooHeavy ? error.message : 'it is not JSON' };
-  }
-  const read = Shape.safeParse(value);
-  if (read.success) return read.data as SandboxedRecord;
-  return {
-    problem: read.error.issues
-      .slice(0, shownIssues)
-      .map(({ path, message }) => `${path.join('.')}: ${message}`)
-      .join('; '),
   };
 }

@@ -84,11 +84,10 @@ export async function runProgram(request: ValidatorRequest): Promise<ValidatorRu
   failed.abort();
   const output = `${result.stdout.text}${result.stderr.text}`;
   const failure = processFailure(result, timeoutMs);
-  if (failure || result.ended !== 'exited')
-    return { validations: [], judgments: [], failure: failure && { ...failure, output } };
+  if (failure || result.ended !== 'exited') return { ...nothing, failure: failure && { ...failure, output } };
   if (result.stdout.text === nonce) {
     const message = `the validator could not be started: the sandbox has no ${interpreter}`;
-    return { validations: [], judgments: [], failure: { kind: 'not-started', message } };
+    return { ...nothing, failure: { kind: 'not-started', message } };
   }
   return outcome(result, request, output);
 }
@@ -108,7 +107,7 @@ async function outcome(
   }
   if ('problem' in report) {
     const message = `the validator printed a ${report.format} report that cannot be read: ${report.problem}`;
-    return { validations: [], judgments: [], failure: { kind: 'broken', message, output } };
+    return { ...nothing, failure: { kind: 'broken', message, output } };
   }
   const tests = report.tests.map((test) => testValidation(test, result));
   // If the program fails although its tests pass, or reports no tests, its exit code is a validation too.
@@ -133,6 +132,7 @@ function wholeProgram(
   { exitCode, stdout, stderr, startedAt, finishedAt }: Exited,
   name: string,
 ): Omit<Validation, 'id' | 'index'> {
+  const why = reasonSuffix(stdout.text) || reasonSuffix(stderr.text);
   return {
     name,
     kind: 'program',
@@ -143,13 +143,8 @@ function wholeProgram(
     truncated: stdout.truncated || stderr.truncated,
     output: capturedText(stdout.text),
     error: capturedText(stderr.text),
-    ...(exitCode !== 0 && { message: exitedText(exitCode, stdout.text, stderr.text) }),
+    ...(exitCode !== 0 && { message: `the validator exited with ${exitCode}${why}` }),
   };
-}
-
-function exitedText(exitCode: number, stdout: string, stderr: string): string {
-  const why = reasonSuffix(stdout) || reasonSuffix(stderr);
-  return `the validator exited with ${exitCode}${why}`;
 }
 
 /** Reports seldom say when a test began, so the start time is the program's. */
@@ -292,7 +287,7 @@ class ProgramCalls {
     const { container, signal } = this.#request;
     const given = await this.#given(call, hold);
     if (given === 'gone') return;
-    const { exitCode, stdout, stderr } = given ? await this.#asked(given) : tooLarge;
+    const { exitCode, stdout, stderr } = given ? await this.#run(given) : tooLarge;
     const owner = users.validator;
     const answer: NewEntry[] = [
       { path: `${call}/stdout`, content: stdout, mode: 0o600, ...owner },
@@ -315,41 +310,32 @@ class ProgramCalls {
     call: string,
     hold: (size: number) => void,
   ): Promise<Map<string, Buffer> | undefined | 'gone'> {
+    const { container, signal } = this.#request;
+    const given = new Map<string, Buffer>();
+    let left = workForValidator.bytes.call;
     try {
-      return await this.#read(call, hold);
+      for await (const { path, size, content } of container.archive(call, signal)) {
+        if (path !== 'words' && path !== 'input') continue;
+        left -= size;
+        if (left < 0) return undefined;
+        hold(size);
+        given.set(path, Buffer.concat(await Array.fromAsync(content())));
+      }
+      return given;
     } catch (error) {
       if (error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND') return 'gone';
       throw error;
     }
   }
 
-  async #read(call: string, hold: (size: number) => void): Promise<Map<string, Buffer> | undefined> {
-    const { container, signal } = this.#request;
-    const given = new Map<string, Buffer>();
-    let left = workForValidator.bytes.call;
-    for await (const { path, size, content } of container.archive(call, signal)) {
-      if (path !== 'words' && path !== 'input') continue;
-      left -= size;
-      if (left < 0) return undefined;
-      hold(size);
-      given.set(path, Buffer.concat(await Array.fromAsync(content())));
-    }
-    return given;
-  }
-
-  #asked(given: ReadonlyMap<string, Buffer>) {
+  async #run(given: ReadonlyMap<string, Buffer>) {
     const [cwd = '/', command = '', ...args] = String(given.get('words') ?? '')
       .split('\0')
       .slice(0, -1);
-    return this.#run({ cwd, command, args, input: given.get('input') });
-  }
-
-  async #run(call: { cwd: string; command: string; args: string[]; input: Buffer | undefined }) {
-    const { cwd, command, args, input } = call;
     try {
       // Only the validator's own timeout ends it. An author who wants less uses the program `timeout`.
-      const timeout = Number.MAX_SAFE_INTEGER;
-      return await this.#work.run({ command, args, options: { cwd, timeout }, input });
+      const options = { cwd, timeout: Number.MAX_SAFE_INTEGER };
+      return await this.#work.run({ command, args, options, input: given.get('input') });
     } catch (error) {
       if (error instanceof OffsiteError) throw error;
       return { exitCode: cannotRun, stdout: '', stderr: `offsite-run: ${messageOf(error)}\n` };

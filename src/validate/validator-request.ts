@@ -5,7 +5,7 @@ import type { Judgment, Validation } from '../contract/validation.ts';
 import type { Container } from '../engine/container.ts';
 import type { ExecResult } from '../engine/exec/exec-request.ts';
 import type { AskModel } from './judge/judge.ts';
-import type { SandboxedAsk } from './sandboxed/host.ts';
+import type { SandboxedAsk } from './sandboxed-records.ts';
 import type { WorkSandbox } from './work/work.ts';
 
 export interface ValidatorRequest {

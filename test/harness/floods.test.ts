@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { cliStream } from '../../src/harness/cli-stream.ts';
 import { TurnRecord } from '../../src/harness/turn-record.ts';
-import { readRecord } from '../../src/validate/module-conversation.ts';
+import { readRecord } from '../../src/validate/sandboxed-records.ts';
 
 /** A stream whose every line is a message of the record. */
 function stream() {

@@ -20,7 +20,7 @@ import type { EnginePort } from '../../src/engine/port/engine-port.ts';
 import { cliEnding } from '../../src/harness/cli-ending.ts';
 import { cliStream, type LineTaker } from '../../src/harness/cli-stream.ts';
 import { TurnRecord } from '../../src/harness/turn-record.ts';
-import { RecordReader } from '../../src/validate/module-conversation.ts';
+import { RecordReader } from '../../src/validate/sandboxed-records.ts';
 import { exited } from '../runners/recorded-streams.ts';
 
 settleHeap();

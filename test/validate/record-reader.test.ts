@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { RecordReader } from '../../src/validate/module-conversation.ts';
-import type { SandboxedRecord } from '../../src/validate/sandboxed/host.ts';
+import { RecordReader, type SandboxedRecord } from '../../src/validate/sandboxed-records.ts';
 
 function read(...lines: string[]): { records: SandboxedRecord[]; problem: string | undefined } {
   const records: SandboxedRecord[] = [];

@@ -7,6 +7,7 @@ import type { Readable } from 'node:stream';
 import * as util from 'node:util';
 import { format, inspect } from 'node:util';
 import { validatorRecords, workForValidator } from '../../bounds/grading.ts';
+import type { SandboxedText, SandboxedValidation } from '../sandboxed-records.ts';
 import type {
   JudgeResult,
   RegisteredValidation,
@@ -15,7 +16,7 @@ import type {
   TrajectoryCommand,
   ValidationContext,
 } from './api.ts';
-import { AskFailed, type Host, type SandboxedText, type SandboxedValidation } from './host.ts';
+import { AskFailed, type Host } from './host.ts';
 
 /** Runs one validation until it has a verdict or its deadline passes. */
 export async function attempt(

@@ -1,8 +1,12 @@
 import { createInterface } from 'node:readline';
+import type { SandboxedAsk, SandboxedRecord } from '../sandboxed-records.ts';
 
-/** The records that Offsite answers. */
-type Numbered = SandboxedAsk | SandboxedRun | SandboxedLook | SandboxedEndWork;
-type Unnumbered = Numbered extends infer One ? (One extends Numbered ? Omit<One, 'id'> : never) : never;
+/** The records that Offsite answers, as they are before they get their id. */
+type Unnumbered = SandboxedRecord extends infer One
+  ? One extends { id: number }
+    ? Omit<One, 'id'>
+    : never
+  : never;
 
 /**
  * Offsite could not answer a request. This is a failure of the grading, whatever the validator does with the
@@ -58,7 +62,7 @@ export class Host {
     const id = ++this.#asked;
     const reply = Promise.withResolvers<unknown>();
     this.#waiting.set(id, reply);
-    await this.send({ ...record, id });
+    await this.send({ ...record, id } as SandboxedRecord);
     return reply.promise;
   }
 
@@ -99,64 +103,5 @@ export interface SandboxedOrder {
   apart: boolean;
 }
 
-/** Asks Offsite to run a program of the work, as another user or in another sandbox than this process. */
-export interface SandboxedRun {
-  kind: 'run';
-  id: number;
-  command: string;
-  args: string[];
-  options: { cwd?: string; env?: Record<string, string>; input?: string; timeout?: number };
-}
-
-/** Asks for files of a workspace in another sandbox. */
-export type SandboxedLook = { kind: 'read'; id: number; path: string } | { kind: 'files'; id: number };
-
-/** Asks Offsite to end all processes of the work. */
-export interface SandboxedEndWork {
-  kind: 'end-work';
-  id: number;
-}
-
-/** A validation's request to a model. It goes through Offsite, because the sandbox has no network. */
-export interface SandboxedAsk {
-  kind: 'ask';
-  id: number;
-  validation: string;
-  method: 'answer' | 'judge';
-  request: unknown;
-}
-
 /** Every further line of stdin: the answer to the record with this id. */
 export type SandboxedReply = { id: number; value: unknown } | { id: number; error: string };
-
-export interface SandboxedValidation {
-  kind: 'validation';
-  name: string;
-  startedAt: number;
-  durationMs: number;
-  /** `voided`: the validation has no verdict; `message` says why. */
-  status: 'passed' | 'failed' | 'voided';
-  message?: string | undefined;
-  input?: SandboxedText | undefined;
-  output?: SandboxedText | undefined;
-  error?: string | undefined;
-  metadata?: string | undefined;
-  logs: { at: number; level: string; text: string }[];
-  /** Whether the validation printed more than `logs` contains. */
-  logsCut: boolean;
-}
-
-export interface SandboxedText {
-  text: string;
-  format: 'text' | 'json';
-}
-
-export type SandboxedRecord =
-  | { kind: 'broken'; message: string }
-  | { kind: 'begin'; name: string }
-  | SandboxedAsk
-  | SandboxedRun
-  | SandboxedLook
-  | SandboxedEndWork
-  | SandboxedValidation
-  | { kind: 'end' };
