@@ -9,6 +9,7 @@ import { listingsOf } from '../ledger/listings.ts';
 import type { StoredTrial } from '../ledger/trial-rows.ts';
 import type { AuditedLevel, AuditLevel, TrialAudit } from '../record/audit.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
+import { plural } from '../text/quantities.ts';
 import { Checks, notReached } from './checks.ts';
 import { consistentLevel } from './consistent.ts';
 import {
@@ -18,7 +19,7 @@ import {
   definitionOf,
   type IsLeftOut,
 } from './evidence-of-trial.ts';
-import { Contents, type EvidenceProblem, intactLevel, noteProblems } from './intact.ts';
+import { contentsOf, type EvidenceProblem, intactLevel, noteProblems } from './intact.ts';
 
 /** How a level that needs an engine is looked at. Rejects only if the signal aborts. */
 export type LookAgain = (trial: AuditedTrial, signal: AbortSignal) => Promise<AuditedLevel>;
@@ -75,7 +76,7 @@ export async function auditBatch(
   const finished = listTrials(ledger.records, batch.key, 'all').filter(({ result }) => result !== undefined);
   const listings = listingsOf(ledger, batch.key);
   const taskIndexes = new Map(ledger.batches.runs(batch.key).map((run) => [run.key, run.taskIndex]));
-  const contents = new Contents(ledger);
+  const contents = contentsOf(ledger);
   const seen: SeenTrial[] = [];
   const limit = pLimit(parts.concurrency);
   const levelsOf = async (trial: StoredTrial): Promise<AuditedLevel[]> => {
@@ -172,25 +173,20 @@ function checkNumber(
   try {
     const plan = readPlan(ledger.blobs.readJson(definition));
     checks.same('suite', 'the suite is that of the definition', plan.suite.name, suite);
-    const runs = ledger.batches.runs(key);
-    const cells = Map.groupBy(runs, ({ caseId, variantIndex }) => `${variantIndex} ${caseId}`);
+    const cells = Map.groupBy(
+      ledger.batches.runs(key),
+      ({ caseId, variantIndex }) => `${variantIndex} ${caseId}`,
+    );
     for (const { request } of plan.cases)
       for (const [variantIndex, { name }] of plan.variants.entries()) {
-        const own = cells.get(`${variantIndex} ${request.id}`) ?? [];
-        checks.same(
-          `${request.id}/${name}`,
-          says,
-          '1 run',
-          `${own.length} run${own.length === 1 ? '' : 's'}`,
-        );
-        for (const run of own)
-          checkOrdinals(`${request.id}/${name}`, says, run.key, plan.trials, ledger, checks);
+        const cell = `${variantIndex} ${request.id}`;
+        const own = cells.get(cell) ?? [];
+        cells.delete(cell);
+        const label = `${request.id}/${name}`;
+        checks.same(label, says, plural(1, 'run'), plural(own.length, 'run'));
+        for (const run of own) checkOrdinals(label, says, run.key, plan.trials, ledger, checks);
       }
-    const caseIds = new Set(plan.cases.map(({ request }) => request.id));
-    const unknown = runs.filter(
-      ({ caseId, variantIndex }) => !caseIds.has(caseId) || !plan.variants[variantIndex],
-    );
-    for (const { caseId } of unknown)
+    for (const { caseId } of [...cells.values()].flat())
       checks.contradicted(caseId, says, 'a case of the definition', 'another');
   } catch (error) {
     checks.contradicted('definition', 'the definition can be read', 'a definition', messageOf(error));

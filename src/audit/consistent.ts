@@ -180,78 +180,50 @@ interface Span {
 
 /** Nothing ends before it begins, and all of it happened within the trial. */
 function checkTimes({ record, attempts }: AuditedTrial, { batchStartedAt }: ConsistentParts, checks: Checks) {
-  const within = (path: string, says: string, { startedAt, finishedAt }: Span, outer: Span, drift = 0) => {
-    if (finishedAt < startedAt) checks.contradicted(path, 'it ends after it begins', startedAt, finishedAt);
-    if (startedAt < outer.startedAt - drift) checks.contradicted(path, says, outer.startedAt, startedAt);
-    if (finishedAt > outer.finishedAt + drift) checks.contradicted(path, says, outer.finishedAt, finishedAt);
+  const within = (path: string, says: string, [from, to]: [number, number], outer: Span, drift = 0) => {
+    if (to < from) checks.contradicted(path, 'it ends after it begins', from, to);
+    if (from < outer.startedAt - drift) checks.contradicted(path, says, outer.startedAt, from);
+    if (to > outer.finishedAt + drift) checks.contradicted(path, says, outer.finishedAt, to);
   };
   const inTrial = 'it happened within the trial';
   const { startedAt, finishedAt, phases, steps = [], models, trajectory = [], verifySteps = [] } = record;
   if (finishedAt < startedAt)
     checks.contradicted('finishedAt', 'it ends after it begins', startedAt, finishedAt);
   let until = startedAt;
-  for (const [index, phase] of phases.entries()) {
-    const span = { startedAt: phase.startedAt, finishedAt: phase.startedAt + phase.durationMs };
-    within(`phases[${index}]`, 'phases follow one another within the trial', span, {
-      startedAt: until,
-      finishedAt,
-    });
-    until = Math.max(until, span.finishedAt);
+  for (const [index, { startedAt: from, durationMs }] of phases.entries()) {
+    const outer = { startedAt: until, finishedAt };
+    const says = 'phases follow one another within the trial';
+    within(`phases[${index}]`, says, [from, from + durationMs], outer);
+    until = Math.max(until, from + durationMs);
   }
-  for (const [index, step] of steps.entries())
-    if (step.startedAt !== undefined && step.finishedAt !== undefined)
-      within(`steps[${index}]`, inTrial, { startedAt: step.startedAt, finishedAt: step.finishedAt }, record);
+  for (const [index, { startedAt: from, finishedAt: to }] of steps.entries())
+    if (from !== undefined && to !== undefined) within(`steps[${index}]`, inTrial, [from, to], record);
   let begun = startedAt;
   for (const [index, exchange] of (models?.exchanges ?? []).entries()) {
-    if (exchange.finishedAt < begun)
-      checks.contradicted(
-        `models.exchanges[${index}]`,
-        'exchanges are in the order in which they began',
-        begun,
-        exchange.finishedAt,
-      );
-    begun = Math.max(begun, exchange.startedAt);
-    const { firstByteAt = exchange.startedAt } = exchange;
-    within(`models.exchanges[${index}]`, inTrial, exchange, record);
-    within(
-      `models.exchanges[${index}].firstByteAt`,
-      'an answer begins within its exchange',
-      { startedAt: firstByteAt, finishedAt: firstByteAt },
-      exchange,
-    );
+    const path = `models.exchanges[${index}]`;
+    const { startedAt: from, finishedAt: to, firstByteAt: first = from } = exchange;
+    if (to < begun) checks.contradicted(path, 'exchanges are in the order in which they began', begun, to);
+    begun = Math.max(begun, from);
+    within(path, inTrial, [from, to], record);
+    within(`${path}.firstByteAt`, 'an answer begins within its exchange', [first, first], exchange);
   }
-  for (const [
-    index,
-    { startedAtMillis = startedAt, finishedAtMillis = startedAtMillis },
-  ] of trajectory.entries())
-    within(
-      `trajectory[${index}]`,
-      inTrial,
-      { startedAt: startedAtMillis, finishedAt: finishedAtMillis },
-      record,
-    );
-  for (const [index, { startedAt: at = startedAt, durationMs = 0 }] of verifySteps.entries())
-    within(`verifySteps[${index}]`, inTrial, { startedAt: at, finishedAt: at + durationMs }, record);
+  for (const [index, command] of trajectory.entries()) {
+    const { startedAtMillis: from = startedAt, finishedAtMillis: to = from } = command;
+    within(`trajectory[${index}]`, inTrial, [from, to], record);
+  }
+  for (const [index, { startedAt: from = startedAt, durationMs = 0 }] of verifySteps.entries())
+    within(`verifySteps[${index}]`, inTrial, [from, from + durationMs], record);
   const last = attempts.at(-1);
-  if (last?.endedAt !== undefined)
-    within(
-      'startedAt',
-      'the trial is within its attempt',
-      record,
-      { startedAt: last.startedAt, finishedAt: last.endedAt },
-      clockDriftMs,
-    );
+  if (last?.endedAt !== undefined) {
+    const outer = { startedAt: last.startedAt, finishedAt: last.endedAt };
+    within('startedAt', 'the trial is within its attempt', [startedAt, finishedAt], outer, clockDriftMs);
+  }
   let before = batchStartedAt;
-  for (const [index, { number, startedAt: begun, endedAt = begun }] of attempts.entries()) {
+  for (const [index, { number, startedAt: from, endedAt: to = from }] of attempts.entries()) {
     checks.same(`attempts[${index}].number`, 'no attempt is left out', index + 1, number);
-    within(
-      `attempts[${number - 1}]`,
-      'attempts follow one another',
-      { startedAt: begun, finishedAt: endedAt },
-      { startedAt: before, finishedAt: Number.POSITIVE_INFINITY },
-      clockDriftMs,
-    );
-    before = endedAt;
+    const outer = { startedAt: before, finishedAt: Number.POSITIVE_INFINITY };
+    within(`attempts[${number - 1}]`, 'attempts follow one another', [from, to], outer, clockDriftMs);
+    before = to;
   }
 }
 
@@ -266,13 +238,11 @@ function checkTrajectoryFile(
   if (content === undefined) return;
   const says = 'the file of the trajectory has the commands of the record';
   try {
-    const lines = content.split('\n').slice(0, -1);
-    checks.same(
-      trajectoryPath,
-      says,
-      trajectory,
-      lines.map((line) => parseForeignJson(line)),
-    );
+    const lines = content
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => parseForeignJson(line));
+    checks.same(trajectoryPath, says, trajectory, lines);
   } catch (error) {
     checks.contradicted(trajectoryPath, says, 'a command a line, as JSON', messageOf(error));
   }

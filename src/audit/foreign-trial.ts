@@ -16,17 +16,18 @@ export type TrialHere =
   | { obstacle: string };
 
 /**
- * A trial of somebody else as it can be run here. What the reader makes again is worth more than what the
- * owner brings, so that an image of the evidence is used only for an environment that cannot be made again,
- * and for what an agent left.
+ * A trial as it can be run here: one of this data folder is run as it was. Of one of somebody else, what the
+ * reader makes again is worth more than what the owner brings, so that an image of the evidence is used only
+ * for an environment that cannot be made again, and for what an agent left.
  *
- * @param brought loads the images that came with the evidence
+ * @param parts.brought loads the images that came with the evidence
  */
-export async function foreignTrial(
+export async function trialHere(
   spec: TrialSpec,
   record: Facts & Pick<TrialRecord, 'imageId' | 'environment'>,
-  brought: () => Promise<LoadedImages>,
+  { isForeign, brought }: { isForeign: boolean; brought: () => Promise<LoadedImages> },
 ): Promise<TrialHere> {
+  if (!isForeign) return { spec, isBrought: false };
   const obstacle = foreignObstacle(spec, record);
   if (obstacle === undefined) {
     if (record.left?.kind === 'image') await brought();

@@ -29,27 +29,24 @@ export function noteProblems(problems: readonly EvidenceProblem[], checks: Check
 }
 
 /** Compares contents with the hashes by which trials name them. Each is read once for all trials. */
-export class Contents {
-  readonly #ledger: Pick<Ledger, 'blobs' | 'workspaces'>;
-  readonly #seen = new Map<string, Promise<'whole' | 'damaged' | 'missing'>>();
+export type Contents = Record<
+  'blobs' | 'workspaces',
+  (sha256: string) => ReturnType<Ledger['blobs']['verify']>
+>;
 
-  constructor(ledger: Pick<Ledger, 'blobs' | 'workspaces'>) {
-    this.#ledger = ledger;
-  }
-
-  blob(sha256: string): Promise<'whole' | 'damaged' | 'missing'> {
-    return this.#once(sha256, () => this.#ledger.blobs.verify(sha256));
-  }
-
-  workspace(sha256: string): Promise<'whole' | 'damaged' | 'missing'> {
-    return this.#once(`workspace ${sha256}`, () => this.#ledger.workspaces.verify(sha256));
-  }
-
-  #once(key: string, verify: () => Promise<'whole' | 'damaged' | 'missing'>) {
-    const known = this.#seen.get(key) ?? verify();
-    this.#seen.set(key, known);
-    return known;
-  }
+export function contentsOf({ blobs, workspaces }: Pick<Ledger, 'blobs' | 'workspaces'>): Contents {
+  const once = (verify: Contents['blobs']): Contents['blobs'] => {
+    const seen = new Map<string, ReturnType<typeof verify>>();
+    return (sha256) => {
+      const known = seen.get(sha256) ?? verify(sha256);
+      seen.set(sha256, known);
+      return known;
+    };
+  };
+  return {
+    blobs: once((sha256) => blobs.verify(sha256)),
+    workspaces: once((sha256) => workspaces.verify(sha256)),
+  };
 }
 
 /** Whether all that a trial names is there, as it was named. */
@@ -59,7 +56,7 @@ export async function intactLevel(
 ): Promise<AuditedLevel> {
   const checks = new Checks();
   for (const { path, what, sha256, byteSize } of namedBlobs(record)) {
-    const state = await contents.blob(sha256);
+    const state = await contents.blobs(sha256);
     // What the statement itself calls missing is no forgery.
     if (state === 'missing' && isLeftOut(sha256)) checks.missed(`${what} is no longer kept`);
     else checks.same(path, 'the content is there, with its hash', 'whole', state);
@@ -71,13 +68,8 @@ export async function intactLevel(
   if (report) {
     const read = ReportedTrial.safeParse(report);
     const [issue] = read.error?.issues ?? [];
-    if (issue)
-      checks.contradicted(
-        `report.${issue.path.join('.')}`,
-        'a report has its form',
-        issue.message,
-        'another',
-      );
+    const place = `report.${issue?.path.join('.')}`;
+    if (issue) checks.contradicted(place, 'a report has its form', issue.message, 'another');
     const named = report.outcome.artifacts?.find(({ path }) => path === recordPath);
     if (named)
       checks.same('report.outcome.artifacts', 'the report names this record', trial.result, named.sha256);
@@ -94,21 +86,18 @@ async function checkLeft(
   checks: Checks,
 ): Promise<void> {
   const kept = ledger.workspaces.of(key);
+  const says = 'the workspace is the one that the record names';
   if (left?.kind !== 'archive') {
-    if (kept && kept.kind !== left?.kind)
-      checks.contradicted('left', 'the workspace is the one that the record names', left?.kind, kept.kind);
+    if (kept && kept.kind !== left?.kind) checks.contradicted('left', says, left?.kind, kept.kind);
     return;
   }
-  if (kept)
-    checks.same('left.sha256', 'the workspace is the one that the record names', left.sha256, kept.name);
-  if (!kept || kept.removedAt !== undefined) checks.missed('its workspace is no longer kept');
-  else
-    checks.same(
-      'left',
-      'the workspace is there, with its hash',
-      'whole',
-      await contents.workspace(left.sha256),
-    );
+  if (kept) checks.same('left.sha256', says, left.sha256, kept.name);
+  if (!kept || kept.removedAt !== undefined) {
+    checks.missed('its workspace is no longer kept');
+    return;
+  }
+  const state = await contents.workspaces(left.sha256);
+  checks.same('left', 'the workspace is there, with its hash', 'whole', state);
 }
 
 /** What a service can compare with what it has itself. Undefined where it is missing or cannot be read. */
@@ -124,10 +113,7 @@ export function committedBy({ batches, blobs, outbox }: Ledger, { key }: StoredB
   const setups = new Map(
     batches
       .runs(key)
-      .map((run) => [
-        run.key,
-        run.setup === undefined ? undefined : digestOf(() => digestOfSetup(blobs.readJson(run.setup ?? ''))),
-      ]),
+      .map(({ key, setup = '' }) => [key, digestOf(() => digestOfSetup(blobs.readJson(setup)))]),
   );
   return (trial: StoredTrial): Committed => ({
     record: trial.result,

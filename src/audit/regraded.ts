@@ -7,7 +7,7 @@ import type { TrialRecord } from '../record/trial-record.ts';
 import type { LookAgain } from './audit-batch.ts';
 import { Checks, notReached } from './checks.ts';
 import type { DefinitionParts } from './evidence-of-trial.ts';
-import { foreignTrial, pinned, type TrialHere } from './foreign-trial.ts';
+import { pinned, trialHere } from './foreign-trial.ts';
 
 export interface RegradedParts extends DefinitionParts, Omit<GradingParts, 'ledger' | 'suite' | 'cassette'> {
   batch: StoredBatch;
@@ -21,20 +21,17 @@ export interface RegradedParts extends DefinitionParts, Omit<GradingParts, 'ledg
 
 /** Grades what a trial left again, as it was planned, and compares each check. Stores nothing. */
 export function regradedLevel(parts: RegradedParts): LookAgain {
-  const { ledger, config, batch, isForeign, brought, askJudges, harnesses } = parts;
+  const { ledger, config, batch, askJudges, harnesses } = parts;
   return async ({ trial, record, spec }, signal) => {
     if (typeof spec === 'string') return notReached('regraded', spec);
     const request = { trials: [trial], suite: undefined, onlyMissing: false, newServices: false };
     const { jobs, leftOut } = await planRegrade(request, { ledger, harnesses, revision: { config } });
     const [job] = jobs;
-    if (!job)
-      return notReached(
-        'regraded',
-        record.verdict === 'void' ? noVerdict : (leftOut[0]?.why ?? 'it was left out'),
-      );
-    const here: TrialHere = isForeign
-      ? await foreignTrial(job.spec, record, brought)
-      : { spec: job.spec, isBrought: false };
+    if (!job) {
+      const why = leftOut[0]?.why ?? 'it was left out';
+      return notReached('regraded', record.verdict === 'void' ? noVerdict : why);
+    }
+    const here = await trialHere(job.spec, record, parts);
     if (here.obstacle !== undefined) return notReached('regraded', here.obstacle);
     if (!askJudges && lacksAnswers(record)) return notReached('regraded', unrecorded);
     const judges = askJudges || wereAsked(record) ? job.spec.judges : [];

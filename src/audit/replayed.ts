@@ -10,7 +10,7 @@ import type { TrialSpec } from '../trial/spec.ts';
 import type { LookAgain } from './audit-batch.ts';
 import { Checks, notReached } from './checks.ts';
 import { definitionOf } from './evidence-of-trial.ts';
-import { foreignTrial, type TrialHere } from './foreign-trial.ts';
+import { trialHere } from './foreign-trial.ts';
 import { broughtImage, noVerdict, type RegradedParts } from './regraded.ts';
 
 /**
@@ -18,7 +18,7 @@ import { broughtImage, noVerdict, type RegradedParts } from './regraded.ts';
  * its commands and what it left. Stores nothing.
  */
 export function replayedLevel(parts: Omit<RegradedParts, 'askJudges'>): LookAgain {
-  const { ledger, batch, isForeign, brought } = parts;
+  const { ledger, batch } = parts;
   // The evidence of somebody else has a plan that is safe to run, beside the definition.
   const specOf = definitionOf(batch, parts);
   return async ({ trial, record, spec: asked }, signal) => {
@@ -33,9 +33,7 @@ export function replayedLevel(parts: Omit<RegradedParts, 'askJudges'>): LookAgai
     const [why] = leftOut;
     if (recorded === 0)
       return notReached('replayed', why ?? 'it asked no model, so there is nothing to replay');
-    const here: TrialHere = isForeign
-      ? await foreignTrial(spec, record, brought)
-      : { spec, isBrought: false };
+    const here = await trialHere(spec, record, parts);
     if (here.obstacle !== undefined) return notReached('replayed', here.obstacle);
     const replay = { batch: batch.key, name: batch.id, live: 'never' as const };
     const given = { ...parts, keep: undefined, cassette: () => cassette };
@@ -77,23 +75,15 @@ function replayObstacle(
 }
 
 function compare(record: TrialRecord, now: TrialRecord, checks: Checks): void {
+  const says = 'the harness asks what it asked';
   if (now.cause?.kind === 'replay')
-    checks.contradicted(
-      'models.exchanges',
-      'the harness asks what it asked',
-      'a recorded request',
-      now.cause.message,
-    );
+    checks.contradicted('models.exchanges', says, 'a recorded request', now.cause.message);
   else checks.same('models.exchanges', 'the harness asks as often', countOf(now), countOf(record));
   const changed = now.replay?.changed ?? 0;
   if (changed > 0)
     checks.missed(`the harness’s own texts, tools or options: they differ in ${changed} requests`);
-  checks.same(
-    'trajectory',
-    'the same commands end with the same exit codes',
-    commands(now),
-    commands(record),
-  );
+  const [ran, did] = [commands(now), commands(record)];
+  checks.same('trajectory', 'the same commands end with the same exit codes', ran, did);
   const printed = commandsOf(now) ?? [];
   const others = printed.filter(({ output = '' }, index) => {
     return withoutVolatile(output) !== withoutVolatile(commandsOf(record)?.[index]?.output ?? '');

@@ -89,40 +89,26 @@ function checkExchange(
   checks: Checks,
 ): void {
   const path = `models.exchanges[${index}]`;
-  const { role, model, status = 0, usage } = exchange;
-  checks.same(
-    `${path}.requestBytes`,
-    'the size is that of the request',
-    request.length,
-    exchange.requestBytes,
-  );
-  checks.same(
-    `${path}.responseBytes`,
-    'the size is that of the answer',
-    answer.length,
-    exchange.responseBytes,
-  );
+  const { role, status = 0, usage } = exchange;
+  const { costUsd: _, ...tokens } = usage;
+  const told = { ...exchange, usage: tokens };
+  const same = (part: keyof typeof told, says: string, expected: unknown) =>
+    checks.same(`${path}.${part}`, says, expected, told[part]);
+  same('requestBytes', 'the size is that of the request', request.length);
+  same('responseBytes', 'the size is that of the answer', answer.length);
   const config = role === 'agent' ? spec?.modelConfig : undefined;
   if (config && !config.aliases.includes(spec?.model ?? ''))
-    checks.same(`${path}.model`, 'the model is that of the definition', spec?.model, model);
+    same('model', 'the model is that of the definition', spec?.model);
   const isFree = status >= 300 || isCount(exchange);
-  const reading = readingOf(wire, status, answer);
-  const counted = isFree ? {} : reading.usage;
-  const says = 'tokens follow from the answer of the model';
   const hasNoUsage = exchange.failure !== undefined && Object.keys(usage).length === 0;
   const whole = readingOf(wire, 200, answer);
   if ((isFree || hasNoUsage) && whole.complete && !whole.failure && whole.usage.outputTokens)
     checks.contradicted(`${path}.usage`, 'a whole answer of a model is counted', whole.usage, usage);
   // An exchange whose client left early has no usage, or what was read until then.
   if (hasNoUsage) return;
-  checks.same(
-    `${path}.answeredBy`,
-    'the model that answered is that of the answer',
-    reading.answeredBy,
-    exchange.answeredBy,
-  );
-  const { costUsd: _, ...tokens } = usage;
-  checks.same(`${path}.usage`, says, counted, tokens);
+  const reading = readingOf(wire, status, answer);
+  same('answeredBy', 'the model that answered is that of the answer', reading.answeredBy);
+  same('usage', 'tokens follow from the answer of the model', isFree ? {} : reading.usage);
 }
 
 /** The cost follows from the tokens and the price, whether the answer was recorded or not. */
@@ -217,28 +203,25 @@ function checkCommands(record: TrialRecord, kept: readonly KeptExchange[], check
   }
   // Each harness writes a command down in its own way; one that shows nothing of the traffic is not compared.
   const asked = entries.map(({ command }) => bare(command));
-  const isAsked = told.map(({ command }) => asked.some((one) => isSame(one, bare(command))));
+  const bareTold = told.map(({ command }) => bare(command));
+  const isAsked = bareTold.map((one) => asked.some((other) => isSame(other, one)));
   if (!isAsked.includes(true)) {
     if (told.length > 0)
       checks.missed('its commands against the exchanges: the harness writes them in another form');
     return;
   }
-  for (const [index, known] of isAsked.entries())
-    if (!known)
+  for (const [index, { command }] of told.entries())
+    if (!isAsked[index])
       checks.contradicted(
         `trajectory[${index}].command`,
         'a command is one that the model asked for',
         'a command of the exchanges',
-        told[index]?.command,
-      );
-  for (const { command } of entries)
-    if (!told.some((one) => isSame(bare(command), bare(one.command))))
-      checks.contradicted(
-        'trajectory',
-        'each command that the model asked for is in the trajectory',
         command,
-        undefined,
       );
+  const isTold = 'each command that the model asked for is in the trajectory';
+  for (const [index, { command }] of entries.entries())
+    if (!bareTold.some((one) => isSame(asked[index] ?? '', one)))
+      checks.contradicted('trajectory', isTold, command, undefined);
 }
 
 function derivedFrom(exchanges: readonly KeptExchange[]): DerivedTrajectory {

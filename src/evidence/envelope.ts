@@ -173,14 +173,14 @@ function sshPrivateKey(text: string): KeyObject {
     /^\s*-----BEGIN OPENSSH PRIVATE KEY-----([^-]*)-----END OPENSSH PRIVATE KEY-----\s*$/.exec(text) ?? [];
   const file = Buffer.from(base64, 'base64');
   if (file.toString('latin1', 0, magic.length) !== magic) throw new Error('it is damaged');
-  const outer = new Fields(file.subarray(magic.length));
+  const outer = fieldsOf(file.subarray(magic.length));
   const cipher = outer.next().toString('latin1');
   outer.next();
   outer.next();
   if (outer.number() !== 1) throw new Error('it has several keys');
   outer.next();
   if (cipher !== 'none') throw new Error('it needs a passphrase');
-  const inner = new Fields(outer.next());
+  const inner = fieldsOf(outer.next());
   const check = inner.number();
   if (inner.number() !== check) throw new Error('it is damaged');
   const type = inner.next().toString('latin1');
@@ -199,7 +199,7 @@ function sshPrivateKey(text: string): KeyObject {
 /** The public keys for ed25519 among the lines of a file as `id_ed25519.pub` or `authorized_keys`. */
 export function sshPublicKeys(text: string): KeyObject[] {
   return [...text.matchAll(/^ssh-ed25519 ([A-Za-z0-9+/=]+)(?:\s|$)/gm)].map(([, base64 = '']) => {
-    const fields = new Fields(Buffer.from(base64, 'base64'));
+    const fields = fieldsOf(Buffer.from(base64, 'base64'));
     const type = fields.next().toString('latin1');
     const key = fields.next();
     if (type !== kind || key.length !== 32) throw new Error('a line of it is damaged');
@@ -209,25 +209,13 @@ export function sshPublicKeys(text: string): KeyObject[] {
 }
 
 /** Reads what OpenSSH writes: numbers of four bytes, and strings of bytes after their length. */
-class Fields {
-  #rest: Buffer;
-
-  constructor(content: Buffer) {
-    this.#rest = content;
-  }
-
-  number(): number {
-    if (this.#rest.length < 4) throw new Error('it is damaged');
-    const number = this.#rest.readUInt32BE();
-    this.#rest = this.#rest.subarray(4);
-    return number;
-  }
-
-  next(): Buffer {
-    const length = this.number();
-    if (this.#rest.length < length) throw new Error('it is damaged');
-    const field = this.#rest.subarray(0, length);
-    this.#rest = this.#rest.subarray(length);
-    return field;
-  }
+function fieldsOf(content: Buffer) {
+  let end = 0;
+  const take = (length: number): Buffer => {
+    if (content.length < end + length) throw new Error('it is damaged');
+    end += length;
+    return content.subarray(end - length, end);
+  };
+  const number = () => take(4).readUInt32BE();
+  return { number, next: () => take(number()) };
 }

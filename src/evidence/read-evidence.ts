@@ -88,7 +88,9 @@ export async function readEvidence(
     requireRoom(contents, byteSize, refuse);
     sink?.begin(statement);
 
-    const documents = new Documents(statement);
+    const documents = documentsOf(statement);
+    /** Contents that records name, for each use of the record. */
+    let named = 0;
     const gone = new Map<string, string>();
     const drop = (from: number, to?: number) => {
       for (const dropped of contents.slice(from, to)) gone.set(entryOf(dropped), 'is not in the bundle');
@@ -108,10 +110,13 @@ export async function readEvidence(
       if (found.header.size !== content.byteSize)
         throw refuse(`it has ${found.header.size} bytes, and the statement says ${content.byteSize}`);
       const open = sink?.open(content);
-      const read = await readContent(found, content, documents.has(content), open);
+      const roles = content.kind === 'blob' ? documents.get(content.sha256) : undefined;
+      const read = await readContent(found, content, roles !== undefined, open);
       open?.close(read.isWhole);
       if (!read.isWhole) gone.set(entryOf(content), 'was changed: its content has another hash');
-      else if (read.text !== undefined) documents.check(content, read.text);
+      else if (roles && read.text !== undefined) named += checkDocument(read.text, roles);
+      const most = evidenceBundles.count.names;
+      if (named > most) throw refuse(`with it, records name more than ${most} contents`);
     }
     drop(next);
     entry = 'its end';
@@ -150,53 +155,44 @@ export async function readEvidence(
   }
 }
 
-type Role = 'plan' | 'setup' | 'record' | 'report';
+/** What others read a document of a bundle as, once for each time that the statement names it. */
+type Roles = ('plan' | 'setup' | 'record' | 'report')[];
 
-/** The plan, setups, records and reports of a bundle: others read them as that. */
-class Documents {
-  /** By their hashes, a role for each time that the statement names the document. */
-  readonly #roles = new Map<string, Role[]>();
-  /** Contents that records name, for each use of the record. */
-  #named = 0;
-
-  constructor({ predicate: { batch } }: Statement) {
-    const add = (sha256: string | undefined, role: Role) => {
-      if (sha256 === undefined) return;
-      const roles = this.#roles.get(sha256) ?? [];
-      this.#roles.set(sha256, roles);
+/** The plan, setups, records and reports of a bundle, by their hashes. */
+function documentsOf({ predicate: { batch } }: Statement): Map<string, Roles> {
+  const documents = new Map<string, Roles>();
+  const add = (role: Roles[number], ...named: (string | undefined)[]) => {
+    for (const sha256 of named) {
+      if (sha256 === undefined) continue;
+      const roles = documents.get(sha256) ?? [];
+      documents.set(sha256, roles);
       roles.push(role);
-    };
-    add(batch.plan, 'plan');
-    for (const { setup, trials } of batch.runs) {
-      add(setup, 'setup');
-      for (const { result, report, attempts, gradings } of trials) {
-        add(report?.body, 'report');
-        for (const record of [result?.record, ...attempts.map((one) => one.result)]) add(record, 'record');
-        for (const { record } of gradings) add(record, 'record');
-      }
+    }
+  };
+  add('plan', batch.plan);
+  for (const { setup, trials } of batch.runs) {
+    add('setup', setup);
+    for (const { result, report, attempts, gradings } of trials) {
+      add('report', report?.body);
+      add(
+        'record',
+        result?.record,
+        ...attempts.map((one) => one.result),
+        ...gradings.map((one) => one.record),
+      );
     }
   }
+  return documents;
+}
 
-  has({ kind, sha256 }: Content): boolean {
-    return kind === 'blob' && this.#roles.has(sha256);
-  }
-
-  /** Throws if a document is not what the statement takes it for. */
-  check({ sha256 }: Content, text: string): void {
-    const json = parseForeignJson(text);
-    const roles = this.#roles.get(sha256) ?? [];
-    for (const role of new Set(roles)) {
-      if (role === 'record') this.#count(namedBlobs(readRecord(json)).length * roles.length);
-      else if (typeof json !== 'object' || json === null) throw new Error(`it is no ${role}`);
-      else if (role === 'plan') requirePlan(json);
-    }
-  }
-
-  #count(names: number): void {
-    this.#named += names;
-    const most = evidenceBundles.count.names;
-    if (this.#named > most) throw new Error(`with it, records name more than ${most} contents`);
-  }
+/** Throws if a document is not what the statement takes it for. Returns how many contents it names. */
+function checkDocument(text: string, roles: Roles): number {
+  const json = parseForeignJson(text);
+  const isObject = typeof json === 'object' && json !== null;
+  const other = roles.find((role) => role !== 'record');
+  if (other && !isObject) throw new Error(`it is no ${other}`);
+  if (isObject && roles.includes('plan')) requirePlan(json);
+  return roles.includes('record') ? namedBlobs(readRecord(json)).length * roles.length : 0;
 }
 
 function requirePlan(json: object): void {
