@@ -92,3 +92,47 @@ export function verdictOf(value: unknown): 'passed' | 'failed' | undefined {
 export function firstEvents<Event>(events: readonly Event[]): readonly Event[] {
   return events.length > foreignLogs.count.events ? events.slice(0, foreignLogs.count.events) : events;
 }
+
+const failed = { failed: true };
+
+interface ForeignCall {
+  name: string;
+  input: unknown;
+  output: string;
+  at: number;
+  finishedAt?: number | undefined;
+  /** Why it failed; undefined if it did not. */
+  error: string | undefined;
+}
+
+/** Collects what a user, an agent and its tools said and did. */
+export function foreignTranscript() {
+  const events: NonNullable<TrialRecord['events']> = [];
+  const trajectory: NonNullable<TrialRecord['trajectory']> = [];
+  return {
+    say(kind: 'user' | 'message' | 'note', at: number, text: string): void {
+      if (text !== '') events.push({ kind, at, text: cutText(text) });
+    },
+    /** A call of a shell is a command, with the exit code that Offsite's own export writes as its error. */
+    call({ name, input, output: whole, at, finishedAt, error }: ForeignCall): void {
+      const output = cutText(whole);
+      const { command, cmd = command } = (input ?? {}) as { command?: unknown; cmd?: unknown };
+      if (name !== 'bash' || typeof cmd !== 'string') {
+        const ended = { ...(finishedAt !== undefined && { finishedAt }), ...(error !== undefined && failed) };
+        events.push({ kind: 'tool', at, name, input, output, ...ended });
+        return;
+      }
+      const exitCode = error === undefined ? 0 : Number(/^exited (\d+)$/.exec(error)?.[1]);
+      trajectory.push({
+        _tag: 'command',
+        command: cutText(cmd),
+        output,
+        startedAtMillis: at,
+        ...(finishedAt !== undefined && { finishedAtMillis: finishedAt }),
+        ...(!Number.isNaN(exitCode) && { exitCode }),
+      });
+    },
+    isEmpty: () => events.length === 0 && trajectory.length === 0,
+    told: () => ({ events, ...(trajectory.length > 0 && { trajectory }) }),
+  };
+}

@@ -17,14 +17,17 @@ type Json = Record<string, unknown>;
 /** @param put writes a file of the job's folder; its path has folders */
 export function harborForm(put: (path: string, text: string) => Promise<void>): TrialForm {
   const names = new Set<string>();
-  const done: { name: string; trial: ExportedTrial }[] = [];
+  const done: Done[] = [];
+  let batch: ExportedTrial['batch'] | undefined;
   const putJson = (path: string, content: unknown) => put(path, `${JSON.stringify(content, null, 2)}\n`);
   return {
     async add(trial) {
       const name = nameOf(trial, names);
-      const { record, ...rest } = trial;
-      // Later on, only what sums need.
-      done.push({ name, trial: { ...rest, attempts: [], record: lightened(record) } });
+      const { run, ordinal, record } = trial;
+      const { verdict, finishedAt } = record;
+      batch = trial.batch;
+      const facts = { agent: agentOf(record), usage: usageOf(record) ?? {} };
+      done.push({ name, caseId: run.caseId, ordinal, verdict, finishedAt, ...facts });
       await putJson(`${name}/config.json`, configOf(trial, name));
       await putJson(`${name}/result.json`, resultOf(trial, name));
       await putJson(`${name}/agent/trajectory.json`, trajectoryOf(trial));
@@ -33,12 +36,20 @@ export function harborForm(put: (path: string, text: string) => Promise<void>): 
       if (reward) await put(`${name}/verifier/reward.txt`, `${reward.reward}\n`);
     },
     async end() {
-      const [first] = done;
-      if (!first) return;
-      await putJson('config.json', jobConfig(first.trial, done));
-      await putJson('result.json', jobResult(first.trial, done));
+      if (!batch) return;
+      await putJson('config.json', jobConfig(batch, done));
+      await putJson('result.json', jobResult(batch, done));
     },
   };
+}
+
+/** What sums need of a trial. */
+interface Done extends Pick<TrialRecord, 'verdict' | 'finishedAt'> {
+  name: string;
+  caseId: string;
+  ordinal: number;
+  agent: Agent;
+  usage: Usage;
 }
 
 /** The folder of a job below the folder of all jobs. */
@@ -53,30 +64,6 @@ function nameOf({ run, ordinal }: ExportedTrial, taken: Set<string>): string {
   return name;
 }
 
-function lightened({
-  version,
-  verdict,
-  startedAt,
-  finishedAt,
-  modelUnmeasured,
-  subject,
-  models,
-  harness,
-}: TrialRecord) {
-  const used = models && { ...models, exchanges: [], connections: [] };
-  return {
-    version,
-    verdict,
-    startedAt,
-    finishedAt,
-    modelUnmeasured,
-    subject,
-    harness,
-    phases: [],
-    models: used,
-  };
-}
-
 function configOf({ batch, run, record }: ExportedTrial, name: string): Json {
   return {
     task: { path: run.caseId, source: batch.suite },
@@ -87,7 +74,9 @@ function configOf({ batch, run, record }: ExportedTrial, name: string): Json {
   };
 }
 
-function agentOf(record: TrialRecord): Json {
+type Agent = ReturnType<typeof agentOf>;
+
+function agentOf(record: TrialRecord) {
   return { name: record.subject?.harness ?? 'harness', model_name: modelOf(record) ?? null };
 }
 
@@ -219,34 +208,24 @@ function checksText({ verifySteps = [], validations = [] }: TrialRecord): string
   ].join('\n');
 }
 
-type Done = readonly { name: string; trial: ExportedTrial }[];
-
-function jobConfig({ batch }: ExportedTrial, done: Done): Json {
-  const agents = new Map(
-    done.map(({ trial }) => [JSON.stringify(agentOf(trial.record)), agentOf(trial.record)]),
-  );
-  const tasks = new Set(done.map(({ trial }) => trial.run.caseId));
-  const attempts = done.reduce((most, { trial }) => Math.max(most, trial.ordinal + 1), 1);
+function jobConfig(batch: ExportedTrial['batch'], done: readonly Done[]): Json {
+  const agents = new Map(done.map(({ agent }) => [JSON.stringify(agent), agent]));
+  const tasks = new Set(done.map(({ caseId }) => caseId));
   return {
     job_name: jobName(batch),
     jobs_dir: '.',
-    n_attempts: attempts,
+    n_attempts: done.reduce((most, { ordinal }) => Math.max(most, ordinal + 1), 1),
     agents: [...agents.values()],
     tasks: [...tasks].map((path) => ({ path, source: batch.suite })),
   };
 }
 
-function jobResult({ batch }: ExportedTrial, done: Done): Json {
-  const finishedAt = done.reduce(
-    (last, { trial }) => Math.max(last, trial.record.finishedAt),
-    batch.startedAt,
+function jobResult(batch: ExportedTrial['batch'], done: readonly Done[]): Json {
+  const finishedAt = done.reduce((last, trial) => Math.max(last, trial.finishedAt), batch.startedAt);
+  const usage = sumOfUsage(done.map((trial) => trial.usage));
+  const evals = Map.groupBy(done, ({ agent: { name, model_name } }) =>
+    [name, model_name, batch.suite].filter((part) => part !== null).join('__'),
   );
-  const usage = sumOfUsage(done.map(({ trial }) => usageOf(trial.record) ?? {}));
-  const evals = Map.groupBy(done, ({ trial }) => {
-    const { name, model_name } = agentOf(trial.record);
-    return [name, model_name, batch.suite].filter((part) => part !== null).join('__');
-  });
-  const voided = done.filter(({ trial }) => trial.record.verdict === 'void').length;
   return {
     id: uuidOf(batch.id),
     started_at: isoTime(batch.startedAt),
@@ -254,7 +233,7 @@ function jobResult({ batch }: ExportedTrial, done: Done): Json {
     n_total_trials: done.length,
     stats: {
       n_completed_trials: done.length,
-      n_errored_trials: voided,
+      n_errored_trials: namesOf(done, 'void').length,
       n_input_tokens: usage.inputTokens ?? null,
       n_cache_tokens: usage.cacheReadTokens ?? null,
       n_output_tokens: usage.outputTokens ?? null,
@@ -264,10 +243,8 @@ function jobResult({ batch }: ExportedTrial, done: Done): Json {
   };
 }
 
-function evalStats(own: Done): Json {
-  const named = (verdict: string) =>
-    own.filter(({ trial }) => trial.record.verdict === verdict).map(({ name }) => name);
-  const [passed, failed, voided] = [named('passed'), named('failed'), named('void')];
+function evalStats(own: readonly Done[]): Json {
+  const [passed, failed, voided] = [namesOf(own, 'passed'), namesOf(own, 'failed'), namesOf(own, 'void')];
   const scored = passed.length + failed.length;
   return {
     n_trials: scored,
@@ -278,14 +255,13 @@ function evalStats(own: Done): Json {
   };
 }
 
+function namesOf(done: readonly Done[], verdict: TrialRecord['verdict']): string[] {
+  return done.filter((trial) => trial.verdict === verdict).map(({ name }) => name);
+}
+
 /** The same in each export. */
 function uuidOf(key: string): string {
   const hex = createHash('sha256').update(key).digest('hex');
-  return [
-    hex.slice(0, 8),
-    hex.slice(8, 12),
-    `8${hex.slice(13, 16)}`,
-    `8${hex.slice(17, 20)}`,
-    hex.slice(20, 32),
-  ].join('-');
+  const [, first, second, third, fourth, last] = /^(.{8})(.{4}).(.{3}).(.{3})(.{12})/.exec(hex) ?? [];
+  return `${first}-${second}-8${third}-8${fourth}-${last}`;
 }

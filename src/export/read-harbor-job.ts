@@ -11,6 +11,7 @@ import {
   type ForeignTrial,
   firstEvents,
   foreignDocument,
+  foreignTranscript,
   modelAccount,
   timeIn,
   unreadableLog,
@@ -248,29 +249,20 @@ function transcriptOf(
   steps: readonly z.infer<typeof Trajectory>['steps'][number][],
   startedAt: number,
 ): Pick<TrialRecord, 'events' | 'trajectory'> {
-  const events: NonNullable<TrialRecord['events']> = [];
-  const trajectory: NonNullable<TrialRecord['trajectory']> = [];
+  const transcript = foreignTranscript();
   let at = startedAt;
   for (const { source, timestamp, message, tool_calls, observation } of steps) {
     at = timeIn(timestamp) ?? at;
-    const text = cutText(textOf(message));
     const kind = source === 'user' ? 'user' : source === 'agent' ? 'message' : 'note';
-    if (text !== '') events.push({ kind, at, text });
+    transcript.say(kind, at, textOf(message));
     // The first result of a call counts. A step can have as many as its document holds.
     const results = new Map(observation?.results.toReversed().map((one) => [one.source_call_id, one]));
     for (const { tool_call_id: id, function_name: name, arguments: input } of tool_calls ?? []) {
-      const found = results.get(id);
-      const output = cutText(textOf(found?.content));
-      const error = found?.extra?.error;
-      const command = input.command ?? input.cmd;
-      if (name === 'bash' && typeof command === 'string') {
-        const code = error == null ? 0 : Number(/^exited (\d+)$/.exec(error)?.[1]);
-        const exit = Number.isNaN(code) ? {} : { exitCode: code };
-        trajectory.push({ _tag: 'command', command: cutText(command), output, startedAtMillis: at, ...exit });
-      } else events.push({ kind: 'tool', at, name, input, output, ...(error != null && { failed: true }) });
+      const { content, extra } = results.get(id) ?? {};
+      transcript.call({ name, input, output: textOf(content), at, error: extra?.error ?? undefined });
     }
   }
-  return { events, ...(trajectory.length > 0 && { trajectory }) };
+  return transcript.told();
 }
 
 function textOf(content: z.infer<typeof Content>): string {

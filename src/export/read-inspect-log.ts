@@ -13,6 +13,7 @@ import {
   type ForeignTrial,
   firstEvents,
   foreignDocument,
+  foreignTranscript,
   modelAccount,
   timeIn,
   unreadableLog,
@@ -209,55 +210,30 @@ function transcriptOf(
   events: readonly z.infer<typeof Event>[],
   startedAt: number,
 ): Pick<TrialRecord, 'events' | 'trajectory'> {
-  const told: NonNullable<TrialRecord['events']> = [];
-  const commands: NonNullable<TrialRecord['trajectory']> = [];
+  const transcript = foreignTranscript();
   for (const event of events) {
     const at = timeIn(event.timestamp) ?? startedAt;
     const finishedAt = timeIn(event.completed);
     if (event.event === 'tool') {
-      const name = String(event.function ?? 'tool');
-      const { command, cmd = command } = (event.arguments ?? {}) as { command?: unknown; cmd?: unknown };
       const { error: beside } = (event.metadata ?? {}) as { error?: unknown };
       const { message = beside } = (event.error ?? {}) as { message?: unknown };
-      const output = cutText(textOf(event.result));
-      if (name === 'bash' && typeof cmd === 'string') {
-        const code = /^exited (\d+)$/.exec(String(message))?.[1];
-        commands.push({
-          _tag: 'command',
-          command: cutText(cmd),
-          output,
-          startedAtMillis: at,
-          ...(finishedAt !== undefined && { finishedAtMillis: finishedAt }),
-          ...(code === undefined ? message === undefined && { exitCode: 0 } : { exitCode: Number(code) }),
-        });
-      } else {
-        told.push({
-          kind: 'tool',
-          at,
-          name,
-          input: event.arguments,
-          output,
-          ...(finishedAt !== undefined && { finishedAt }),
-          ...(message !== undefined && { failed: true }),
-        });
-      }
+      const error = message === undefined ? undefined : String(message);
+      const [name, output] = [String(event.function ?? 'tool'), textOf(event.result)];
+      transcript.call({ name, input: event.arguments, output, at, finishedAt, error });
     } else if (event.event === 'model') {
       const { choices } = Output.safeParse(event.output).data ?? {};
-      const text = textOf(choices?.[0]?.message?.content);
-      if (text !== '') told.push({ kind: 'message', at: finishedAt ?? at, text: cutText(text) });
+      transcript.say('message', finishedAt ?? at, textOf(choices?.[0]?.message?.content));
     } else if (event.event === 'info' && typeof event.data === 'string') {
       const kinds = { user: 'user', agent: 'message' } as const;
-      const kind = kinds[event.source as keyof typeof kinds] ?? 'note';
-      told.push({ kind, at, text: cutText(event.data) });
+      transcript.say(kinds[event.source as keyof typeof kinds] ?? 'note', at, event.data);
     }
   }
-  if (told.length === 0 && commands.length === 0)
+  if (transcript.isEmpty())
     for (const { role, content } of firstEvents(messages ?? [])) {
-      const text = cutText(textOf(content));
       const kind = role === 'user' ? 'user' : role === 'assistant' ? 'message' : 'note';
-      if (text !== '') told.push({ kind, at: startedAt, text });
+      transcript.say(kind, startedAt, textOf(content));
     }
-  return { events: told, ...(commands.length > 0 && { trajectory: commands }) };
+  return transcript.told();
 }
 
 function usedModels(sample: Sample, header: Header, requests: number) {
@@ -312,17 +288,21 @@ interface OpenZip extends Disposable {
 /** Opens a zip that somebody else wrote. Nothing of it is written anywhere. Throws `LOG_UNREADABLE`. */
 async function openZip(file: string): Promise<OpenZip> {
   // The bundle has only the default export of a CommonJS package.
-  const { open } = (await import('yauzl')).default;
-  const zip = await new Promise<ZipFile>((resolve, reject) => {
-    const options = { lazyEntries: true, autoClose: false, validateEntrySizes: false };
-    open(file, options, (error, opened) =>
-      error ? reject(unreadableLog(file, error.message, error)) : resolve(opened),
-    );
-  });
+  const { openPromise } = (await import('yauzl')).default;
+  const options = { lazyEntries: true, autoClose: false, validateEntrySizes: false };
+  const refuse = (error: unknown) => Promise.reject(unreadableLog(file, messageOf(error), error));
+  const zip = await openPromise(file, options).catch(refuse);
+  // What is wrong while nothing is read shows when the next file is.
+  zip.on('error', () => undefined);
   try {
     if (zip.fileSize > foreignLogs.bytes.file) throw unreadableLog(file, 'it is too large');
     if (zip.entryCount > foreignLogs.count.files) throw unreadableLog(file, 'it has too many files');
-    const entries = await entriesOf(zip, file);
+    const listed = await Array.fromAsync(zip.eachEntry()).catch(refuse);
+    const entries = new Map<string, Entry>();
+    for (const entry of listed) {
+      entries.delete(entry.fileName);
+      entries.set(entry.fileName, entry);
+    }
     let unpacked = 0;
     return {
       names: [...entries.keys()],
@@ -342,22 +322,13 @@ async function openZip(file: string): Promise<OpenZip> {
   }
 }
 
-function entriesOf(zip: ZipFile, file: string): Promise<Map<string, Entry>> {
-  const entries = new Map<string, Entry>();
-  return new Promise((resolve, reject) => {
-    zip.on('error', (error: Error) => reject(unreadableLog(file, error.message, error)));
-    zip.on('end', () => resolve(entries));
-    zip.on('entry', (entry: Entry) => {
-      entries.delete(entry.fileName);
-      entries.set(entry.fileName, entry);
-      zip.readEntry();
-    });
-    zip.readEntry();
-  });
-}
-
 /** Of the methods of compression, those that inspect_ai writes: none, deflate, and Zstandard since 2026. */
-const methods = { stored: 0, deflate: 8, zstd: 93 };
+const unpackers: ReadonlyMap<number, (packed: Buffer, limit: { maxOutputLength: number }) => Buffer> =
+  new Map([
+    [0, (packed: Buffer) => packed],
+    [8, inflateRawSync],
+    [93, zstdDecompressSync],
+  ]);
 
 async function contentOf(zip: ZipFile, entry: Entry, place: string): Promise<Buffer> {
   const { compressionMethod: method, compressedSize, uncompressedSize } = entry;
@@ -365,17 +336,10 @@ async function contentOf(zip: ZipFile, entry: Entry, place: string): Promise<Buf
   if (compressedSize > most || uncompressedSize > most) throw unreadableLog(place, 'it is too large');
   if (entry.isEncrypted()) throw unreadableLog(place, 'it is encrypted');
   try {
-    const packed = await bytesOf(zip, entry);
+    const stream = await zip.openReadStreamPromise(entry, { decodeFileData: false });
+    const packed = Buffer.concat(await Array.fromAsync<Buffer>(stream));
     // The size that the zip claims is the most that is made of it, and must be right.
-    const limit = { maxOutputLength: Math.max(1, uncompressedSize) };
-    const content =
-      method === methods.stored
-        ? packed
-        : method === methods.deflate
-          ? inflateRawSync(packed, limit)
-          : method === methods.zstd
-            ? zstdDecompressSync(packed, limit)
-            : undefined;
+    const content = unpackers.get(method)?.(packed, { maxOutputLength: Math.max(1, uncompressedSize) });
     if (!content)
       throw new Error(`it is compressed by method ${method}, and Offsite reads deflate and Zstandard`);
     if (content.length !== uncompressedSize || crc32(content) !== entry.crc32)
@@ -384,14 +348,4 @@ async function contentOf(zip: ZipFile, entry: Entry, place: string): Promise<Buf
   } catch (error) {
     throw unreadableLog(place, messageOf(error), error);
   }
-}
-
-async function bytesOf(zip: ZipFile, entry: Entry): Promise<Buffer> {
-  const stream = await new Promise<AsyncIterable<Buffer>>((resolve, reject) => {
-    const options = { decodeFileData: false };
-    zip.openReadStream(entry, options, (error, opened) => (error ? reject(error) : resolve(opened)));
-  });
-  const parts: Buffer[] = [];
-  for await (const part of stream) parts.push(part);
-  return Buffer.concat(parts);
 }

@@ -42,14 +42,7 @@ export async function openExport(file: string): Promise<ExportFile> {
   const ended = async () => undefined;
   if (file === '-') return { write: print, keep: ended, [Symbol.asyncDispose]: ended };
   const partial = join(dirname(file), `.offsite-${randomBytes(6).toString('hex')}.partial`);
-  const failed = (error: unknown): never => {
-    throw new OffsiteError(`cannot write ${file}: ${messageOf(error)}`, {
-      code: 'FILE_NOT_WRITTEN',
-      kind: 'input',
-      hint: `Nothing was changed. ${systemHint(error, 'Check that the folder exists.')}`,
-      cause: error,
-    });
-  };
+  const failed = (error: unknown) => notWritten(file, error, 'Check that the folder exists.');
   const handle = await open(partial, 'wx').catch(failed);
   let isKept = false;
   return {
@@ -78,14 +71,7 @@ function print(part: string | Uint8Array): Promise<void> {
  */
 export async function openFolder(folder: string) {
   const partial = `${folder}.${randomBytes(6).toString('hex')}.partial`;
-  const failed = (error: unknown): never => {
-    throw new OffsiteError(`cannot write ${folder}: ${messageOf(error)}`, {
-      code: 'FILE_NOT_WRITTEN',
-      kind: 'input',
-      hint: `Nothing was changed. ${systemHint(error, 'Remove the folder, or name another one.')}`,
-      cause: error,
-    });
-  };
+  const failed = (error: unknown) => notWritten(folder, error, 'Remove the folder, or name another one.');
   if (existsSync(folder)) failed(new Error('it exists'));
   return {
     async put(path: string, text: string) {
@@ -96,6 +82,15 @@ export async function openFolder(folder: string) {
     keep: () => rename(partial, folder).catch(failed),
     [Symbol.asyncDispose]: () => rm(partial, { recursive: true, force: true }),
   };
+}
+
+function notWritten(place: string, cause: unknown, otherwise: string): never {
+  throw new OffsiteError(`cannot write ${place}: ${messageOf(cause)}`, {
+    code: 'FILE_NOT_WRITTEN',
+    kind: 'input',
+    hint: `Nothing was changed. ${systemHint(cause, otherwise)}`,
+    cause,
+  });
 }
 
 /**
