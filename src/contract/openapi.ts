@@ -1,53 +1,21 @@
 import { z } from 'zod';
-import { Baseline, CaseEntry, Integration, Prompt } from './catalog.ts';
-import { Case, Credential, Organization, Permission, Suite, Validator, Variant } from './definition.ts';
-import { DecodeErrorBody, ErrorBody, type ErrorStatus, errorTags, Issue } from './errors.ts';
+import * as catalog from './catalog.ts';
+import * as definition from './definition.ts';
+import type { ErrorStatus } from './errors.ts';
+import * as failures from './errors.ts';
 import { type OperationName, operations } from './operations.ts';
-import { Costs, Distribution, RunRecord, Setup, Trial } from './record.ts';
-import {
-  Artifact,
-  ReportedOutcome,
-  ReportedTrial,
-  TrajectoryEntry,
-  TrialEvent,
-  Usage,
-  VerifyStep,
-} from './report.ts';
-import { CapturedText, Judgment, ReportedValidation, Validation } from './validation.ts';
+import * as record from './record.ts';
+import * as report from './report.ts';
+import * as validation from './validation.ts';
 
-/** Schemas that the document defines once and refers to by name. */
-const named = {
-  Artifact,
-  Baseline,
-  CapturedText,
-  Case,
-  CaseEntry,
-  Costs,
-  Credential,
-  DecodeErrorBody,
-  Distribution,
-  ErrorBody,
-  Integration,
-  Issue,
-  Judgment,
-  Organization,
-  Permission,
-  Prompt,
-  ReportedOutcome,
-  ReportedTrial,
-  ReportedValidation,
-  RunRecord,
-  Setup,
-  Suite,
-  TrajectoryEntry,
-  Trial,
-  TrialEvent,
-  Usage,
-  Validation,
-  Validator,
-  Variant,
-  VerifyStep,
-};
+/** The schemas that the document defines once and refers to by name. Those of operations have other names. */
+const named = [catalog, definition, failures, record, report, validation]
+  .flatMap((module) => Object.entries<unknown>(module))
+  .flatMap(([id, schema]) => {
+    const isShape =
+      schema instanceof z.ZodObject || schema instanceof z.ZodUnion || schema instanceof z.ZodEnum;
+    return isShape && !/(Request|Response)$/.test(id) ? [{ id, schema }] : [];
+  });
 
 /**
  * The OpenAPI 3.1 document of the contract, as a plain value. It is made only from the table of operations.
@@ -111,7 +79,7 @@ function operationOf(name: OperationName) {
 
 function errorResponse(status: ErrorStatus) {
   return {
-    description: errorTags[status],
+    description: failures.errorTags[status],
     ...(status === 401 && {
       headers: {
         'WWW-Authenticate': { description: 'Says where to authenticate.', schema: { type: 'string' } },
@@ -125,7 +93,7 @@ function errorResponse(status: ErrorStatus) {
 
 function componentSchemas(): Record<string, object> {
   const registry = z.registry<{ id: string }>();
-  for (const [id, schema] of Object.entries(named)) registry.add(schema, { id });
+  for (const { id, schema } of named) registry.add(schema, { id });
   for (const [name, { request, response }] of Object.entries(operations)) {
     // Clone the schema, because a schema that is named above or shared by two operations already has a name.
     registry.add(request.clone(), { id: `${name}.request` });

@@ -29,37 +29,42 @@ export const Judgment = z.strictObject({
 });
 export type Judgment = z.infer<typeof Judgment>;
 
-const Call = z.strictObject({
-  index: z.int(),
-  method: openValue('answer', 'judge').optional(),
-  startedAt: EpochMillis.optional(),
-  durationMs: z.int().optional(),
-  input: CapturedText.optional(),
-  output: CapturedText.optional(),
-  error: CapturedText.optional(),
-});
+/** A reported text has no `format` and no `state`. */
+export const ReportedText = z.strictObject({ text: z.string(), truncated: z.boolean().optional() });
+export type ReportedText = z.infer<typeof ReportedText>;
 
-const Log = z.strictObject({
-  index: z.int(),
-  at: EpochMillis.optional(),
-  level: openValue('stdout', 'stderr').optional(),
-  value: CapturedText.optional(),
-});
+/** The fields that stored and reported forms share, with the texts of that form. */
+function sharedFields<Text extends typeof CapturedText | typeof ReportedText>(text: Text) {
+  const timed = {
+    index: z.int(),
+    startedAt: EpochMillis.optional(),
+    durationMs: z.int().optional(),
+    input: text.optional(),
+    output: text.optional(),
+    error: text.optional(),
+  };
+  return {
+    call: timed,
+    log: { index: z.int(), at: EpochMillis.optional(), value: text.optional() },
+    validation: {
+      id: z.string(),
+      name: z.string(),
+      message: z.string().optional(),
+      truncated: z.boolean().optional(),
+      ...timed,
+    },
+  };
+}
+
+const stored = sharedFields(CapturedText);
+const Call = z.strictObject({ ...stored.call, method: openValue('answer', 'judge').optional() });
+const Log = z.strictObject({ ...stored.log, level: openValue('stdout', 'stderr').optional() });
 
 export const Validation = z.strictObject({
-  id: z.string(),
-  index: z.int(),
-  name: z.string(),
+  ...stored.validation,
   kind: openValue('code', 'program', 'judgment', 'protected', 'tampering', 'tests').optional(),
   status: openValue('queued', 'passed', 'failed', 'voided').optional(),
-  startedAt: EpochMillis.optional(),
-  durationMs: z.int().optional(),
-  message: z.string().optional(),
   exitCode: z.number().optional(),
-  truncated: z.boolean().optional(),
-  input: CapturedText.optional(),
-  output: CapturedText.optional(),
-  error: CapturedText.optional(),
   calls: z.array(Call).optional(),
   logs: z.array(Log).optional(),
   judgment: Judgment.optional(),
@@ -67,41 +72,15 @@ export const Validation = z.strictObject({
 });
 export type Validation = z.infer<typeof Validation>;
 
-/** A reported text has no `format` and no `state`. */
-export const ReportedText = z.strictObject({ text: z.string(), truncated: z.boolean().optional() });
-export type ReportedText = z.infer<typeof ReportedText>;
-
-const ReportedCall = z.strictObject({
-  index: z.int(),
-  startedAt: EpochMillis.optional(),
-  durationMs: z.int().optional(),
-  input: ReportedText.optional(),
-  output: ReportedText.optional(),
-  error: ReportedText.optional(),
-});
-
-const ReportedLog = z.strictObject({
-  index: z.int(),
-  at: EpochMillis.optional(),
-  value: ReportedText.optional(),
-});
+const reported = sharedFields(ReportedText);
 
 export const ReportedValidation = z.strictObject({
-  id: z.string(),
-  index: z.int(),
-  name: z.string(),
-  startedAt: EpochMillis.optional(),
-  durationMs: z.int().optional(),
-  message: z.string().optional(),
+  ...reported.validation,
   exitCode: z
     .number()
     .optional()
     .meta({ description: '0 if the validation passed. Absent if it has no verdict.' }),
-  truncated: z.boolean().optional(),
-  input: ReportedText.optional(),
-  output: ReportedText.optional(),
-  error: ReportedText.optional(),
-  calls: z.array(ReportedCall).optional(),
-  logs: z.array(ReportedLog).optional(),
+  calls: z.array(z.strictObject(reported.call)).optional(),
+  logs: z.array(z.strictObject(reported.log)).optional(),
 });
 export type ReportedValidation = z.infer<typeof ReportedValidation>;
