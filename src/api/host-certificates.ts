@@ -68,14 +68,6 @@ export async function npmCafile(
   return text.match(/^\s*cafile\s*=\s*"?([^"\r\n]+?)"?\s*$/m)?.[1];
 }
 
-function readBounded(path: string, problem: (what: string, cause: unknown) => OffsiteError): Buffer {
-  try {
-    return readRegularFile(path).content;
-  } catch (cause) {
-    throw problem(`cannot be read (${messageOf(cause)})`, cause);
-  }
-}
-
 async function readBundle(path: string, namedBy: string): Promise<CaBundle> {
   const problem = (what: string, cause?: unknown) =>
     new OffsiteError(`${namedBy} names ${path}, which ${what}.`, {
@@ -84,7 +76,12 @@ async function readBundle(path: string, namedBy: string): Promise<CaBundle> {
       hint: 'Name a file of PEM certificates, or remove the setting.',
       cause,
     });
-  const pem = readBounded(path, problem);
+  let pem: Buffer;
+  try {
+    pem = readRegularFile(path).content;
+  } catch (cause) {
+    throw problem(`cannot be read (${messageOf(cause)})`, cause);
+  }
   if (!pem.includes('-----BEGIN CERTIFICATE-----')) throw problem('holds no PEM certificate');
   return { path, pem, namedBy };
 }

@@ -46,15 +46,19 @@ export function suiteToResume(ledger: Ledger, reference: string | undefined): st
   return others.every((file) => configBeside(file) === own) ? first : undefined;
 }
 
-function meantBy(
-  reference: string | undefined,
-  { batches, records, sets, starts }: Ledger,
-): { file: string | undefined }[] {
+function meantBy(reference: string | undefined, ledger: Ledger): { file: string | undefined }[] {
+  const { batches, sets, starts } = ledger;
   if (reference === undefined) return [...batches.open(), ...starts.open(), ...sets.open()];
+  const { set, found, runs } = meantIn(ledger, reference);
+  return [...(set ? [set] : []), ...found, ...runs.map(({ batch }) => batches.byKey(batch))];
+}
+
+/** What a reference means in the ledger: a set by its id, else the batches that it fits, else the runs. */
+function meantIn({ sets, records }: Ledger, reference: string) {
   const set = sets.find(reference);
-  if (set) return [set];
-  const found = fittingBatches(records, reference);
-  return found.length > 0 ? found : fittingRuns(records, reference).map(({ batch }) => batches.byKey(batch));
+  const found = set ? [] : fittingBatches(records, reference);
+  const runs = set || found.length > 0 ? [] : fittingRuns(records, reference);
+  return { set, found, runs };
 }
 
 /** What a command ends: all of it, or only one run of a batch. */
@@ -70,13 +74,8 @@ export function chosenToAbandon(ledger: Ledger, service: string, reference: stri
     return chosen(ledger, service, reference).map((what) => ({ what, run: undefined }));
   const { batch, run } = own;
   const isOver = run && !ledger.queue.ofBatch(batch.key).some((one) => one.run === run.key && !one.result);
-  if (isOver && ledger.queue.canceled(batch.key, run.key).length === 0) {
-    throw new OffsiteError(`run ${run.id} has no open trial`, {
-      code: 'NOTHING_TO_RESUME',
-      kind: 'input',
-      hint: `Its batch is ${batch.id}.`,
-    });
-  }
+  if (isOver && ledger.queue.canceled(batch.key, run.key).length === 0)
+    throw nothing(`run ${run.id} has no open trial`, `Its batch is ${batch.id}.`);
   return [{ what: { kind: 'batch', batch }, run }];
 }
 
@@ -89,53 +88,60 @@ function ownBatch(
   service: string,
   reference: string,
 ): { batch: StoredBatch; run: StoredRun | undefined } | undefined {
-  if (ledger.sets.find(reference)) return undefined;
-  const { batches, records } = ledger;
+  const { batches, sets } = ledger;
   const isOwn = (batch: StoredBatch) =>
     batch.service === service && batch.plan !== undefined && batch.lock !== fleetLock;
-  const found = fittingBatches(records, reference);
-  const batch = found.find(isOwn);
-  if (batch) {
-    const isAlone = found.every(({ id }) => id === batch.id) && !ledger.sets.ofBatch(batch.key);
-    return isAlone ? { batch, run: undefined } : undefined;
-  }
-  if (found.length > 0) return undefined;
-  const run = runNamed(records, reference, (one) => isOwn(batches.byKey(one.batch)));
-  return run && !ledger.sets.ofBatch(run.batch) ? { batch: batches.byKey(run.batch), run } : undefined;
+  const { found, runs } = meantIn(ledger, reference);
+  const run = only(runs.filter((one) => isOwn(batches.byKey(one.batch))));
+  const batch = run ? batches.byKey(run.batch) : found.find(isOwn);
+  const isAlone = batch && found.every(({ id }) => id === batch.id) && !sets.ofBatch(batch.key);
+  return isAlone ? { batch, run } : undefined;
+}
+
+function only<One>(all: readonly One[]): One | undefined {
+  return all.length === 1 ? all[0] : undefined;
 }
 
 function chosen(ledger: Ledger, service: string, reference: string | undefined): Resumable[] {
   const open = resumable(ledger, service);
-  const set = reference === undefined ? undefined : setNamed(ledger, reference);
-  if (set) return chosenSet(set, open, service);
   if (reference === undefined) {
     if (open.length === 0) refuseElsewhere(ledger, service);
     return open;
   }
-  const found = fittingBatches(ledger.records, reference);
+  const meant = meantIn(ledger, reference);
+  const { found } = meant;
+  const alone = only(found);
+  const set = meant.set ?? (alone && ledger.sets.ofBatch(alone.key));
+  if (set) return chosenSet(set, open, service);
   const id = onlyId(found, reference);
   const named = open.filter((one) => one.kind === 'batch' && one.batch.id === id);
   if (named.length > 0) return named;
   const elsewhere = found.find((batch) => batch.service !== service);
   if (elsewhere) refuseForeign(elsewhere, 'resumed');
   if (elsewhere?.service === platformService) throw platformsBatch(`batch ${id} is a platform batch`);
-  const run = found.length === 0 ? runNamed(ledger.records, reference) : undefined;
-  const isFound = found.some((batch) => batch.plan === undefined && batch.state === 'open');
-  const [message, hint] = run
-    ? [`${run.id} is a run`, `Name its batch: ${ledger.batches.byKey(run.batch).id}`]
-    : found.length === 0
-      ? [
-          `the data folder has no ${id.startsWith('run_') ? 'run' : 'batch'} ${id}`,
-          /\.ya?ml$/.test(id)
-            ? 'Name a batch, not a file of a suite. Without a name, all unfinished batches are resumed.'
-            : '`offsite data batches` lists those that it has. --data-folder names another folder.',
-        ]
-      : elsewhere
-        ? [`batch ${id} is of the service ${elsewhere.service}, not of ${service}`, 'Configure that service.']
-        : isFound
-          ? [`batch ${id} was found at the service`, 'The daemon of this data folder runs it: offsite daemon']
-          : [`batch ${id} is finished`, '`offsite data outbox` shows whether all of it is reported.'];
-  throw new OffsiteError(message, { code: 'NOTHING_TO_RESUME', kind: 'input', hint });
+  if (elsewhere)
+    throw nothing(`batch ${id} is of the service ${elsewhere.service}, not of ${service}`, configureIt);
+  if (found.some((batch) => batch.plan === undefined && batch.state === 'open'))
+    throw nothing(
+      `batch ${id} was found at the service`,
+      'The daemon of this data folder runs it: offsite daemon',
+    );
+  if (found.length > 0) throw nothing(`batch ${id} is finished`, reported);
+  const run = only(meant.runs);
+  if (run) throw nothing(`${run.id} is a run`, `Name its batch: ${ledger.batches.byKey(run.batch).id}`);
+  throw nothing(
+    `the data folder has no ${id.startsWith('run_') ? 'run' : 'batch'} ${id}`,
+    /\.ya?ml$/.test(id)
+      ? 'Name a batch, not a file of a suite. Without a name, all unfinished batches are resumed.'
+      : '`offsite data batches` lists those that it has. --data-folder names another folder.',
+  );
+}
+
+const configureIt = 'Configure that service.';
+const reported = '`offsite data outbox` shows whether all of it is reported.';
+
+function nothing(message: string, hint: string): OffsiteError {
+  return new OffsiteError(message, { code: 'NOTHING_TO_RESUME', kind: 'input', hint });
 }
 
 /** Trials of runs that the daemon of this data folder found, and that a person canceled. */
@@ -148,10 +154,11 @@ export interface CanceledHere {
 
 /** What was canceled of the found runs of a batch, or of one found run. Undefined if nothing was. */
 export function canceledHere(ledger: Ledger, service: string, reference: string): CanceledHere | undefined {
-  const { records, batches, queue } = ledger;
+  const { batches, queue } = ledger;
+  const meant = meantIn(ledger, reference);
   const isOwn = (batch: StoredBatch) => batch.service === service;
-  const [batch, ...others] = fittingBatches(records, reference).filter(isOwn);
-  const run = batch ? undefined : runNamed(records, reference, (one) => isOwn(batches.byKey(one.batch)));
+  const [batch, ...others] = meant.found.filter(isOwn);
+  const run = only(meant.runs.filter((one) => isOwn(batches.byKey(one.batch))));
   const of = batch?.key ?? run?.batch;
   if (of === undefined || others.length > 0) return undefined;
   const trials = queue.canceled(of, run?.key, 'found');
@@ -159,32 +166,11 @@ export function canceledHere(ledger: Ledger, service: string, reference: string)
   return trials.length === 0 ? undefined : { id, name: `${batch ? 'batch' : 'run'} ${id}`, trials };
 }
 
-/** The only run whose id is the reference, or begins with it. */
-function runNamed(
-  records: Ledger['records'],
-  reference: string,
-  isMeant: (run: StoredRun) => boolean = () => true,
-): StoredRun | undefined {
-  const runs = fittingRuns(records, reference).filter(isMeant);
-  return runs.length === 1 ? runs[0] : undefined;
-}
-
-/** The set that a reference names, or that has the batch that it names. */
-function setNamed(ledger: Ledger, reference: string): StoredSet | undefined {
-  const set = ledger.sets.find(reference);
-  if (set) return set;
-  const batches = fittingBatches(ledger.records, reference);
-  return batches.length === 1 && batches[0] ? ledger.sets.ofBatch(batches[0].key) : undefined;
-}
-
 function chosenSet(set: StoredSet, open: readonly Resumable[], service: string): Resumable[] {
   const found = open.filter((one) => one.kind === 'set' && one.set.key === set.key);
   if (found.length > 0) return found;
-  const [message, hint] =
-    set.service === service
-      ? [`${set.id} is finished`, '`offsite data outbox` shows whether all of it is reported.']
-      : [`${set.id} is of the service ${set.service}, not of ${service}`, 'Configure that service.'];
-  throw new OffsiteError(message, { code: 'NOTHING_TO_RESUME', kind: 'input', hint });
+  if (set.service === service) throw nothing(`${set.id} is finished`, reported);
+  throw nothing(`${set.id} is of the service ${set.service}, not of ${service}`, configureIt);
 }
 
 /**
@@ -198,19 +184,14 @@ function refuseElsewhere(ledger: Ledger, service: string): void {
   if (elsewhere.every((name) => name === platformService))
     throw platformsBatch('the unfinished batches are platform batches');
   const others = `the unfinished batches belong to ${elsewhere.join(', ')}`;
-  throw new OffsiteError(`nothing to resume at the service ${service}; ${others}`, {
-    code: 'NOTHING_TO_RESUME',
-    kind: 'input',
-    hint: "Name the batch's configuration (--config, OFFSITE_CONFIG) or its service (OFFSITE_URL).",
-  });
+  throw nothing(
+    `nothing to resume at the service ${service}; ${others}`,
+    "Name the batch's configuration (--config, OFFSITE_CONFIG) or its service (OFFSITE_URL).",
+  );
 }
 
 function platformsBatch(message: string): OffsiteError {
-  return new OffsiteError(message, {
-    code: 'NOTHING_TO_RESUME',
-    kind: 'input',
-    hint: '`offsite serve` with this data folder continues platform batches.',
-  });
+  return nothing(message, '`offsite serve` with this data folder continues platform batches.');
 }
 
 /** What the ledger has of it. */
@@ -249,6 +230,7 @@ export async function requirePlanned(
       missing.add(error.message);
     }
   };
+  const none = { variants: [], judges: [], replay };
   const moved = new Map<string, string>();
   for (const { harness, model, modelConfig, userModel, sandbox } of variants) {
     const now = findModel(model, config);
@@ -258,14 +240,12 @@ export async function requirePlanned(
     }
     if (!runners.some((runner) => runner.name === harness)) missing.add(`there is no harness ${harness}`);
     await attempt(() =>
-      checkModels({ variants: [{ model, modelConfig, userModel: undefined }], judges: [], replay }, gateway),
+      checkModels({ ...none, variants: [{ model, modelConfig, userModel: undefined }] }, gateway),
     );
-    if (userModel !== undefined)
-      await attempt(() => checkModels({ variants: [], judges: [userModel], replay }, gateway));
+    if (userModel !== undefined) await attempt(() => checkModels({ ...none, judges: [userModel] }, gateway));
     await attempt(() => void passedEnvironment(sandbox, host));
   }
-  for (const judge of judges)
-    await attempt(() => checkModels({ variants: [], judges: [judge], replay }, gateway));
+  for (const judge of judges) await attempt(() => checkModels({ ...none, judges: [judge] }, gateway));
   await attempt(() => refuseKeys(plan, host));
   if (missing.size === 0) {
     for (const line of moved.values()) note(text`${name}: ${line}`);
@@ -369,14 +349,16 @@ export async function waitForBatch(
     reported = ended;
     await clock.sleep(backoff(quiet, waits, Math.random), signal);
   }
-  const found = runs.map((run) => {
-    return platformRun(
-      run.caseId,
-      variants[run.variantIndex]?.name ?? '',
-      records.get(run.id) ?? { id: run.id },
-    );
+  const found = runs.map(({ id, caseId, variantIndex }): PlatformRun => {
+    const { status = '', distribution } = records.get(id) ?? {};
+    const { passed = 0, failed = 0, voided = 0, passRate } = distribution ?? {};
+    const variant = variants[variantIndex]?.name ?? '';
+    return { id, case: caseId, variant, status, passed, failed, void: voided, passRate };
   });
-  return { batchId, service, ...tally(found), runs: found };
+  const sum = (of: 'passed' | 'failed' | 'void') => found.reduce((total, run) => total + run[of], 0);
+  const [passed, failed] = [sum('passed'), sum('failed')];
+  const passRate = passed + failed === 0 ? undefined : passed / (passed + failed);
+  return { batchId, service, passed, failed, void: sum('void'), passRate, runs: found };
 }
 
 function isOver(record: RunRecord | undefined): boolean {
@@ -385,26 +367,4 @@ function isOver(record: RunRecord | undefined): boolean {
 
 function endedIn({ distribution }: RunRecord): number {
   return (distribution?.scored ?? 0) + (distribution?.voided ?? 0);
-}
-
-function platformRun(
-  caseId: string,
-  variant: string,
-  { id, status = '', distribution }: RunRecord,
-): PlatformRun {
-  const { passed = 0, failed = 0, voided = 0, passRate } = distribution ?? {};
-  return { id, case: caseId, variant, status, passed, failed, void: voided, passRate };
-}
-
-function tally(runs: readonly PlatformRun[]) {
-  const sum = (of: (run: PlatformRun) => number) => runs.reduce((total, run) => total + of(run), 0);
-  const passed = sum((run) => run.passed);
-  const failed = sum((run) => run.failed);
-  const scored = passed + failed;
-  return {
-    passed,
-    failed,
-    void: sum((run) => run.void),
-    passRate: scored === 0 ? undefined : passed / scored,
-  };
 }
