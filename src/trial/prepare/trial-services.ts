@@ -50,20 +50,23 @@ export interface ServicesRequest {
 
 /** Opens the network of a trial's services, and begins to start them. */
 export async function startServices(request: ServicesRequest, parent: AbortSignal): Promise<TrialServices> {
-  const { engine, images, baseImageId, labels } = request;
+  const { engine, images, baseImageId, labels, sandboxName } = request;
   const disposed = new AbortController();
   const signal = AbortSignal.any([parent, disposed.signal]);
   const network = await engine.openNetwork({ imageId: baseImageId, labels }, signal);
-  const running = images.map((image, index) => new RunningService(request, image, index));
+  const names = namesOf(images.map(({ planned }) => planned));
+  const running = images.map((image, index) => new RunningService(request, image, addressOf(index), names));
   const ready = startInOrder(running, network, signal);
   // A caller may dispose of them without waiting.
   ready.catch(() => undefined);
   let graders = 0;
   return {
     ready,
-    join: (whose, own, joining) => {
+    async join(whose, own, joining) {
       const address = whose === 'agent' ? sandboxAddress : graderAddress(graders++);
-      return join(network, request, { address, own }, joining);
+      const hosts = { ...names, ...(sandboxName !== undefined && { [sandboxName]: address }) };
+      const member = await network.join({ address, hostName: 'sandbox', network: own, hosts }, joining);
+      return { network: member.network, hosts, [Symbol.asyncDispose]: () => member[Symbol.asyncDispose]() };
     },
     async found(blobs) {
       const all = await Promise.all(running.map((each) => each.found(blobs)));
@@ -80,18 +83,6 @@ export async function startServices(request: ServicesRequest, parent: AbortSigna
   };
 }
 
-async function join(
-  network: Network,
-  { images, sandboxName }: ServicesRequest,
-  { address, own }: { address: string; own: 'none' | 'open' },
-  signal: AbortSignal,
-): Promise<ServiceAccess> {
-  const named = sandboxName === undefined ? {} : { [sandboxName]: address };
-  const hosts = { ...namesOf(images.map(({ planned }) => planned)), ...named };
-  const member = await network.join({ address, hostName: 'sandbox', network: own, hosts }, signal);
-  return { network: member.network, hosts, [Symbol.asyncDispose]: () => member[Symbol.asyncDispose]() };
-}
-
 /** Rejects with the first failure, once nothing is being started any more. */
 async function startInOrder(
   running: readonly RunningService[],
@@ -100,24 +91,21 @@ async function startInOrder(
 ): Promise<void> {
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
-  const started = new Map<string, Promise<void>>();
+  const started = new Map<RunningService, Promise<void>>();
   const begin = (service: RunningService): Promise<void> => {
-    const { name, dependsOn } = service.planned;
-    const known = started.get(name);
+    const known = started.get(service);
     if (known) return known;
-    const needed = dependsOn.map(({ service: other, until }) => {
-      const found = running.find(({ planned }) => planned.name === other);
-      return { found, until, begun: found ? begin(found) : Promise.resolve() };
-    });
     const starting = (async () => {
-      for (const { found, until, begun } of needed) {
-        await begun;
-        if (until === 'healthy') await found?.healthy(either);
-        if (until === 'ended') await found?.ended(either);
+      for (const { service: name, until } of service.planned.dependsOn) {
+        const needed = running.find(({ planned }) => planned.name === name);
+        if (!needed) continue;
+        await begin(needed);
+        if (until === 'healthy') await needed.healthy(either);
+        if (until === 'ended') await needed.ended(either);
       }
       await service.start(network, either);
     })();
-    started.set(name, starting);
+    started.set(service, starting);
     return starting;
   };
   const each = running.map(async (service) => {
@@ -136,11 +124,13 @@ async function startInOrder(
   for (const service of running) await service.requireNotFailed(signal);
 }
 
+/** A service of a trial. Its methods throw a {@link TrialFailure} of kind `task` if it fails. */
 class RunningService implements AsyncDisposable {
   readonly planned: PlannedService;
   readonly #request: ServicesRequest;
   readonly #image: ServiceImage;
-  readonly #index: number;
+  readonly #address: string;
+  readonly #names: Record<string, string>;
   readonly #stop = new AbortController();
   #member: NetworkMember | undefined;
   #service: Service | undefined;
@@ -149,23 +139,26 @@ class RunningService implements AsyncDisposable {
   #healthyAt: number | undefined;
   #isOutOfDisk = false;
 
-  constructor(request: ServicesRequest, image: ServiceImage, index: number) {
+  /** @param names the addresses of all services */
+  constructor(request: ServicesRequest, image: ServiceImage, address: string, names: Record<string, string>) {
     this.#request = request;
     this.#image = image;
-    this.#index = index;
+    this.#address = address;
+    this.#names = names;
     this.planned = image.planned;
   }
 
   async start(network: Network, signal: AbortSignal): Promise<void> {
-    const { engine, images, sandboxName, labels, clock } = this.#request;
+    const { engine, sandboxName, labels, clock } = this.#request;
     const { name, files = [], volumes = [], hosts } = this.planned;
-    const address = addressOf(this.#index);
-    this.#member = await network.join({ address, hostName: name, network: 'none', hosts: {} }, signal);
+    const place = { address: this.#address, hostName: name, network: 'none' as const, hosts: {} };
+    this.#member = await network.join(place, signal);
+    const sandbox = { sandbox: sandboxAddress, ...(sandboxName && { [sandboxName]: sandboxAddress }) };
     const service = await engine.createService(
       {
         ...this.#image.container,
         network: this.#member.network,
-        hosts: { ...hosts, ...namesOf(images.map(({ planned }) => planned)), ...sandboxNames(sandboxName) },
+        hosts: { ...hosts, ...this.#names, ...sandbox },
         labels: { ...labels, 'offsite.service': name },
       },
       signal,
@@ -179,49 +172,97 @@ class RunningService implements AsyncDisposable {
       await service.start(signal);
     } catch (error) {
       signal.throwIfAborted();
-      await this.#requireProgram(service, signal);
-      await this.#requireUser(service, signal);
+      await this.#requireStartable(service, signal);
       throw error;
     }
     this.#startedAt = clock.now();
     this.#watchDisk(service);
   }
 
-  /** Throws a {@link TrialFailure} of kind `task` if the container does not have what it is to start. */
-  async #requireProgram(service: Service, signal: AbortSignal): Promise<void> {
-    const { container, path, planned } = this.#image;
+  /** Throws if the container has no such program, or no such user. */
+  async #requireStartable(service: Service, signal: AbortSignal): Promise<void> {
+    const { container, path } = this.#image;
+    const { name, place } = this.planned;
     const [program = ''] = container.service.command;
     const places = program.includes('/')
       ? [posix.resolve(container.workingDir ?? '/', program)]
       : path.map((folder) => posix.join(folder, program));
-    for (const place of places) if ((await service.kindOf(place, signal)) === 'other') return;
-    throw unusable(`${planned.place}: the service ${planned.name} has no program ${JSON.stringify(program)}`);
-  }
-
-  /** The same for the user that it runs as. */
-  async #requireUser(service: Service, signal: AbortSignal): Promise<void> {
-    const { container, planned } = this.#image;
+    const kinds = await Promise.all(places.map((each) => service.kindOf(each, signal)));
+    if (!kinds.includes('other'))
+      throw unusable(`${place}: the service ${name} has no program ${JSON.stringify(program)}`);
     const { user = '' } = container;
-    if (await hasUser(service, user, signal)) return;
-    throw unusable(`${planned.place}: the image of the service ${planned.name} has no user ${user}`);
+    if (!(await hasUser(service, user, signal)))
+      throw unusable(`${place}: the image of the service ${name} has no user ${user}`);
   }
 
   healthy(signal: AbortSignal): Promise<void> {
-    const service = this.#service;
-    if (!service || !this.#image.healthcheck) return Promise.resolve();
-    const { clock } = this.#request;
-    this.#healthy ??= untilHealthy(service, this.#image, clock, signal).then(() => {
-      this.#healthyAt = clock.now();
-    });
+    this.#healthy ??= this.#untilHealthy(signal);
     return this.#healthy;
   }
 
-  async ended(signal: AbortSignal): Promise<void> {
-    if (this.#service) await untilEnded(this.#service, this.#image, this.#request.clock, signal);
+  /**
+   * Waits until the health check succeeds. The check runs more often than its interval says, so that trials
+   * wait less. It gets as much time as with its own interval, and at least as many attempts.
+   */
+  async #untilHealthy(signal: AbortSignal): Promise<void> {
+    const service = this.#service;
+    const { healthcheck } = this.#image;
+    if (!service || !healthcheck) return;
+    const { clock } = this.#request;
+    const { command, interval, timeout, startPeriod, retries } = healthcheck;
+    const argv = typeof command === 'string' ? ['/bin/sh', '-c', command] : command;
+    const begun = clock.now();
+    const patience = Math.min(startPeriod + retries * interval, serviceOutput.time.health);
+    for (let attempts = 1; ; attempts++) {
+      const checked = await service.check(argv, timeout, signal);
+      if (checked.exitCode === 0) break;
+      const ended = await service.exitCode(signal);
+      if (ended !== undefined) throw this.#failed(service, `ended with ${ended}`);
+      const waited = clock.now() - begun;
+      if ((waited >= patience && attempts >= retries) || waited >= serviceOutput.time.health)
+        throw this.#neverHealthy(service, checked, waited);
+      await clock.sleep(Math.min(interval, serviceOutput.time.poll), signal);
+    }
+    this.#healthyAt = clock.now();
   }
 
+  /** Waits until it has ended with exit code 0, because another service needs that. */
+  async ended(signal: AbortSignal): Promise<void> {
+    const service = this.#service;
+    if (!service) return;
+    const { clock } = this.#request;
+    const begun = clock.now();
+    while (clock.now() - begun < serviceOutput.time.health) {
+      const exitCode = await service.exitCode(signal);
+      if (exitCode === 0) return;
+      if (exitCode !== undefined) throw this.#failed(service, `ended with ${exitCode}`);
+      await clock.sleep(serviceOutput.time.poll, signal);
+    }
+    throw this.#failed(service, `did not end in ${serviceOutput.time.health / 1000} s`);
+  }
+
+  /** One round trip. */
   async requireNotFailed(signal: AbortSignal): Promise<void> {
-    if (this.#service) await requireNotFailed(this.#service, this.#image, signal);
+    const service = this.#service;
+    const exitCode = await service?.exitCode(signal);
+    if (service && exitCode) throw this.#failed(service, `ended with ${exitCode}`);
+  }
+
+  #neverHealthy(service: Service, { exitCode, detail }: Checked, waited: number): TrialFailure {
+    const how = exitCode === undefined ? 'did not finish' : `exited with ${exitCode}`;
+    // Most programs say in their last line what is wrong, such as Python after its traceback.
+    const lines = detail.split('\n');
+    const printed = detail === '' ? '' : `: ${lines.at(-1)}`;
+    const seconds = Math.round(waited / 1000);
+    const what = `was not healthy after ${seconds} s; its check ${how}${printed}`;
+    return this.#failed(service, what, lines.length > 1 ? `${detail}\n` : '');
+  }
+
+  #failed(service: Service, what: string, checked = ''): TrialFailure {
+    const { name, place } = this.planned;
+    const output = checked + service.log().text.slice(-serviceOutput.bytes.shown);
+    const message = `${place}: the service ${name} ${what}`;
+    return new TrialFailure({ kind: 'task', phase: 'sandbox', message, ...(output !== '' && { output }) });
   }
 
   async found(blobs: BlobStore): Promise<{ record: ServiceRecord; artifact: Artifact[] }> {
@@ -265,10 +306,6 @@ class RunningService implements AsyncDisposable {
   }
 }
 
-function sandboxNames(name: string | undefined): Record<string, string> {
-  return { sandbox: sandboxAddress, ...(name !== undefined && { [name]: sandboxAddress }) };
-}
-
 /**
  * Addresses on the network of a trial's services. Every trial has the same ones, because no two networks are
  * connected.
@@ -298,89 +335,4 @@ function namesOf(services: readonly Pick<PlannedService, 'name' | 'aliases'>[]):
       [name, ...aliases].map((each) => [each, addressOf(index)]),
     ),
   );
-}
-
-/**
- * Waits until the health check of a service succeeds. The check runs more often than its interval says, so
- * that trials wait less. It gets as much time as with its own interval, and at least as many attempts. Throws
- * a {@link TrialFailure} of kind `task` if that was not enough, or if the service ended.
- */
-async function untilHealthy(
-  service: Service,
-  { planned, healthcheck }: ServiceImage,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<void> {
-  if (!healthcheck) return;
-  const { command, interval, timeout, startPeriod, retries } = healthcheck;
-  const argv = typeof command === 'string' ? ['/bin/sh', '-c', command] : command;
-  const begun = clock.now();
-  const patience = Math.min(startPeriod + retries * interval, serviceOutput.time.health);
-  for (let attempts = 1; ; attempts++) {
-    const checked = await service.check(argv, timeout, signal);
-    if (checked.exitCode === 0) return;
-    const ended = await service.exitCode(signal);
-    if (ended !== undefined) throw endedEarly(service, planned.name, planned.place, ended);
-    const waited = clock.now() - begun;
-    if ((waited >= patience && attempts >= retries) || waited >= serviceOutput.time.health)
-      throw neverHealthy(service, planned.name, planned.place, checked, waited);
-    await clock.sleep(Math.min(interval, serviceOutput.time.poll), signal);
-  }
-}
-
-/**
- * Waits until a service has ended with exit code 0, because another service needs that. Throws as
- * {@link untilHealthy} does.
- */
-async function untilEnded(
-  service: Service,
-  { planned: { name, place } }: ServiceImage,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<void> {
-  const begun = clock.now();
-  while (clock.now() - begun < serviceOutput.time.health) {
-    const exitCode = await service.exitCode(signal);
-    if (exitCode === 0) return;
-    if (exitCode !== undefined) throw endedEarly(service, name, place, exitCode);
-    await clock.sleep(serviceOutput.time.poll, signal);
-  }
-  const message = `${place}: the service ${name} did not end in ${serviceOutput.time.health / 1000} s`;
-  throw failed(service, message);
-}
-
-/** Throws as {@link untilHealthy} does if a service has failed. One round trip. */
-async function requireNotFailed(
-  service: Service,
-  { planned: { name, place } }: ServiceImage,
-  signal: AbortSignal,
-): Promise<void> {
-  const exitCode = await service.exitCode(signal);
-  if (exitCode !== undefined && exitCode !== 0) throw endedEarly(service, name, place, exitCode);
-}
-
-function endedEarly(service: Service, name: string, place: string, exitCode: number): TrialFailure {
-  return failed(service, `${place}: the service ${name} ended with ${exitCode}`);
-}
-
-function neverHealthy(
-  service: Service,
-  name: string,
-  place: string,
-  { exitCode, detail }: Checked,
-  waited: number,
-): TrialFailure {
-  const how = exitCode === undefined ? 'did not finish' : `exited with ${exitCode}`;
-  const seconds = Math.round(waited / 1000);
-  // Most programs say in their last line what is wrong, such as Python after its traceback.
-  const lines = detail.split('\n');
-  const printed = detail === '' ? '' : `: ${lines.at(-1)}`;
-  const message = `${place}: the service ${name} was not healthy after ${seconds} s; its check ${how}${printed}`;
-  return failed(service, message, lines.length > 1 ? `${detail}\n` : '');
-}
-
-function failed(service: Service, message: string, checked = ''): TrialFailure {
-  const { text } = service.log();
-  const output = checked + text.slice(-serviceOutput.bytes.shown);
-  return new TrialFailure({ kind: 'task', phase: 'sandbox', message, ...(output !== '' && { output }) });
 }
