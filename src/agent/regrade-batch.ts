@@ -14,12 +14,12 @@ import type { TrialRecord } from '../record/trial-record.ts';
 import type { CaseEnvironment } from '../suite/environment.ts';
 import { environmentContent, type PlannedCase, type SuitePlan } from '../suite/plan.ts';
 import {
+  obstacleOf,
   placeObstacle,
   type RegradeParts,
   regradeTrial,
   servicesObstacle,
 } from '../trial/grade/regrade-trial.ts';
-import { obstacleOf } from '../trial/grade/restore-left.ts';
 import type { Sandboxes } from '../trial/prepare/sandboxes.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 import { type OpenBatch, openBatch } from './batch-run.ts';

@@ -5,8 +5,7 @@ import type { Answer, CaseAgent, CaseSteps, CaseTests } from '../suite/case-test
 import { type CaseEnvironment, noEnvironment, sandboxIn } from '../suite/environment.ts';
 import { freshVerify, promptOf, type SuitePlan } from '../suite/plan.ts';
 import { expandVariables, referencesIn, type Variables } from '../suite/variables.ts';
-import { solutionOf } from '../trial/grade/solution.ts';
-import type { TrialSpec, TrialSteps } from '../trial/spec.ts';
+import { solutionOf, type TrialSpec, type TrialSteps } from '../trial/spec.ts';
 import type { Run } from './batch-run.ts';
 
 /** What a plan says of all its trials. */

@@ -5,8 +5,7 @@ import type { TrialRecord } from '../record/trial-record.ts';
 import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
 import { joined, ours, type Printable, text } from '../text/printable.ts';
 import { plural } from '../text/quantities.ts';
-import { solvedBy } from '../trial/grade/solution.ts';
-import type { TrialSolution, TrialSpec, TrialSteps } from '../trial/spec.ts';
+import { solvedBy, type TrialSolution, type TrialSpec, type TrialSteps } from '../trial/spec.ts';
 
 /** The result of grading a case in one state of its workspace. */
 export const CheckedState = z.object({

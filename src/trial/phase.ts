@@ -17,7 +17,7 @@ import type { Sandboxes } from './prepare/sandboxes.ts';
 import type { AgentUsers, StartedSandbox } from './prepare/started-sandbox.ts';
 import type { TrialServices } from './prepare/trial-services.ts';
 import type { TrialModels } from './run/models.ts';
-import { type TrialSolution, type TrialSpec, testsSpec } from './spec.ts';
+import { type Solve, type TrialSpec, testsSpec } from './spec.ts';
 
 /** The record of a trial to which phases still add, and values that only later phases need. */
 export interface OpenRecord extends Partial<TrialRecord> {
@@ -55,12 +55,7 @@ export interface TrialSandbox
    * The same, with the author's solution of each step until the end of this one, which `run` runs. Undefined
    * if one has no solution.
    */
-  solve:
-    | ((
-        container: Container,
-        run: (solution: TrialSolution, spec: TrialSpec) => Promise<void>,
-      ) => Promise<void>)
-    | undefined;
+  solve: Solve | undefined;
   /** Other sandboxes, in which no harness ran. */
   graders: GradingSandboxes;
   /** Undefined if the trial has no model, not even a judge. */

@@ -7,11 +7,10 @@ import type { StepResult, TrialRecord } from '../record/trial-record.ts';
 import { agentUsage, sumOfUsage } from '../record/usage.ts';
 import type { PlannedSource } from '../suite/git/git-source.ts';
 import { verdictOf } from '../validate/verify.ts';
+import { causeOf } from './blame.ts';
 import { trajectoryArtifact, trajectoryPath } from './collect/artifacts.ts';
 import { keeping } from './collect/keep-left.ts';
-import { causeOf } from './failure.ts';
 import { grade } from './grade/grade.ts';
-import { wholeSolution } from './grade/solution.ts';
 import { putTests } from './grade/tests.ts';
 import { judgmentsOf } from './grade/tests-grade.ts';
 import {
@@ -27,7 +26,7 @@ import type { TrialServices } from './prepare/trial-services.ts';
 import { recordOf, withServices } from './record.ts';
 import { harness } from './run/harness.ts';
 import { missedCause, openModels, replayOf, type TrialModels } from './run/models.ts';
-import type { TrialSpec, TrialStep, TrialSteps } from './spec.ts';
+import { type TrialSpec, type TrialStep, type TrialSteps, wholeSolution } from './spec.ts';
 
 /**
  * Runs one trial from its setup to its outcome. If something goes wrong, the result says what and who caused

@@ -1,5 +1,6 @@
 import type { SourceFile } from '../contract/definition.ts';
-import type { Answer, CaseAgent, CaseStep, CaseSteps, CaseTests } from '../suite/case-tests.ts';
+import type { Container } from '../engine/container.ts';
+import type { Answer, CaseAgent, CaseOracle, CaseStep, CaseSteps, CaseTests } from '../suite/case-tests.ts';
 import type { CaseEnvironment, PlacedFile } from '../suite/environment.ts';
 import type { ModelConfig } from '../suite/model-config.ts';
 import {
@@ -9,7 +10,8 @@ import {
   type Sandbox,
   type VerifyPlace,
 } from '../suite/plan.ts';
-import type { Variables } from '../suite/variables.ts';
+import { expandVariables, type Variables } from '../suite/variables.ts';
+import { shellWord } from '../text/escape.ts';
 
 /** Everything that one trial needs to know. All texts are expanded. */
 export interface TrialSpec {
@@ -134,4 +136,43 @@ export function testsSpec(spec: TrialSpec): TrialSpec {
     prompt: '',
     modelConfig: undefined,
   };
+}
+
+/** The solution of a case: a script, or a command with its files. Undefined if it has none. */
+export function solutionOf(
+  { solution, oracle }: { solution?: string | undefined; oracle?: CaseOracle | undefined },
+  variables: Variables,
+): TrialSolution | undefined {
+  if (oracle) {
+    const { files, command, env } = oracle;
+    return { files, run: command.map(shellWord).join(' '), env };
+  }
+  return solution === undefined
+    ? undefined
+    : { files: [], run: expandVariables(solution, variables, 'keep'), env: {} };
+}
+
+/** The trial with the solution in place of its agent. It asks no model. */
+export function solvedBy(spec: TrialSpec, { run, env }: TrialSolution): TrialSpec {
+  const own = { run, env: { ...spec.profile.env, ...env }, stream: undefined, trajectory: undefined };
+  const profile = { ...spec.profile, ...own };
+  const none = { model: 'none', modelConfig: undefined, user: undefined };
+  // Nothing is hidden from it.
+  const open = { answers: undefined, hidesLaterCommits: undefined };
+  return { ...spec, profile, harness: 'command', ...none, ...open };
+}
+
+/**
+ * Brings an untouched sandbox to where a step's harness begins, and has the author's solution of each step
+ * run there by `run`.
+ */
+export type Solve = (
+  container: Container,
+  run: (solution: TrialSolution, spec: TrialSpec) => Promise<void>,
+) => Promise<void>;
+
+/** How a trial without steps is solved. Undefined if nobody says how. */
+export function wholeSolution(spec: TrialSpec): Solve | undefined {
+  const { solution } = spec;
+  return solution && ((_, run) => run(solution, spec));
 }

@@ -15,8 +15,12 @@ import { Redactor } from '../../src/redaction/redactor.ts';
 import type { CaseTests } from '../../src/suite/case-tests.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';
 import type { PlannedService } from '../../src/suite/services.ts';
-import { placeObstacle, regradeTrial, servicesObstacle } from '../../src/trial/grade/regrade-trial.ts';
-import { obstacleOf } from '../../src/trial/grade/restore-left.ts';
+import {
+  obstacleOf,
+  placeObstacle,
+  regradeTrial,
+  servicesObstacle,
+} from '../../src/trial/grade/regrade-trial.ts';
 import { Sandboxes } from '../../src/trial/prepare/sandboxes.ts';
 import { runTrial } from '../../src/trial/run-trial.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';

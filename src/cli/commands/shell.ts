@@ -24,7 +24,7 @@ import {
   restoreArchive,
   restoreWorkspace,
   type Unrestored,
-} from '../../trial/grade/restore-left.ts';
+} from '../../trial/grade/regrade-trial.ts';
 import { containerSpec, defaultContext } from '../../trial/prepare/environment.ts';
 import { type StartSpec, startOf } from '../../trial/prepare/start-image.ts';
 import { CommandContext } from '../context.ts';

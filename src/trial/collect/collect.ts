@@ -15,9 +15,8 @@ import { FreshSandbox, type OpenRecord, type Phase, type TrialParts, type TrialS
 import { gradingEnvironment } from '../prepare/environment.ts';
 import type { TrialSpec } from '../spec.ts';
 import { type ArtifactCollection, artifactCollection, trajectoryArtifact } from './artifacts.ts';
-import { ChangedTexts } from './file-texts.ts';
 import { needsWholeSandbox } from './keep-left.ts';
-import { changedFiles, readWorkspace, reportedFiles } from './read-workspace.ts';
+import { ChangedTexts, changedFiles, readWorkspace, reportedFiles } from './read-workspace.ts';
 import {
   cachesAmong,
   protectedChanges,

@@ -8,8 +8,8 @@ import { isSuccess, printedBy } from '../../engine/exec/exec-request.ts';
 import type { BroughtArtifacts, BroughtWorkspace, CarriedArtifact } from '../../suite/case-tests.ts';
 import { patchedFiles, wholePatch } from '../../tasks/swe-bench/row.ts';
 import { type Carry, copiedRepository, gitSettings } from '../../validate/workspace-copy.ts';
+import { TrialFailure } from '../blame.ts';
 import { globMatcher } from '../collect/read-workspace.ts';
-import { TrialFailure } from '../failure.ts';
 import { gradingEnvironment } from '../prepare/environment.ts';
 import type { StartedSandbox } from '../prepare/started-sandbox.ts';
 

@@ -3,11 +3,10 @@ import type { Cause, PhaseName } from '../../record/cause.ts';
 import type { AskModel } from '../../validate/judge/judge.ts';
 import { answerAboutNothing, type JudgeAnswer } from '../../validate/model-calls.ts';
 import { runVerify, type VerifyRequest } from '../../validate/verify.ts';
-import { type Blamed, type Fault, settle } from '../blame.ts';
+import { type Blamed, causeOf, type Fault, settle } from '../blame.ts';
 import { collect } from '../collect/collect.ts';
 import { needsWholeSandbox } from '../collect/keep-left.ts';
 import { shownPaths, systemChanges } from '../collect/system-changes.ts';
-import { causeOf } from '../failure.ts';
 import {
   FreshSandbox,
   GradingSandboxes,
@@ -21,8 +20,7 @@ import type { StartedSandbox } from '../prepare/started-sandbox.ts';
 import { agentWhoLeft } from '../run/ending-cause.ts';
 import { harness } from '../run/harness.ts';
 import { openModels, type TrialModels } from '../run/models.ts';
-import type { TrialSolution, TrialSpec } from '../spec.ts';
-import { solvedBy } from './solution.ts';
+import { type Solve, solvedBy, type TrialSolution, type TrialSpec } from '../spec.ts';
 import { validate } from './validate.ts';
 import { verify, verifyRequest } from './verify.ts';
 
@@ -204,8 +202,6 @@ export async function inUntouched<Seen>(
     return look(at);
   });
 }
-
-type Solve = NonNullable<TrialSandbox['solve']>;
 
 /** Looks at a sandbox as an agent would have it, in which the author's solution ran in place of one. */
 export async function inSolved<Seen>(

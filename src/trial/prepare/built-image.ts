@@ -12,7 +12,7 @@ import { rewritten, secretMount, usedImages } from '../../suite/dockerfile.ts';
 import { namedFrontend, plainDockerfile, remoteAdds, unmetNeeds } from '../../suite/dockerfile-features.ts';
 import type { PlannedBuild } from '../../suite/environment.ts';
 import { unchangedContext } from '../../suite/load-environment.ts';
-import { TrialFailure } from '../failure.ts';
+import { TrialFailure } from '../blame.ts';
 import { trustVariables } from '../prepare/environment.ts';
 import { relayImage, relayImageOf } from '../prepare/model-port.ts';
 import { requireImage, usedImage } from '../prepare/obtain-image.ts';

@@ -10,7 +10,7 @@ import type { Image } from '../../engine/port/images.ts';
 import { harnessFolder, harnessNode } from '../../harness/npm-cli.ts';
 import type { EnvironmentStep } from '../../record/environment.ts';
 import type { Sandbox } from '../../suite/plan.ts';
-import { TrialFailure } from '../failure.ts';
+import { TrialFailure } from '../blame.ts';
 import { baseEnvironment, containerSpec, defaultContext, sandboxPaths } from '../prepare/environment.ts';
 import { relayImage } from '../prepare/model-port.ts';
 import { obtainImage, whyMissing } from '../prepare/obtain-image.ts';

@@ -12,7 +12,7 @@ import type { PlacedFile } from '../../suite/environment.ts';
 import { sourceEntries } from '../../suite/git/commit-files.ts';
 import type { PlannedSource } from '../../suite/git/git-source.ts';
 import type { Variables } from '../../suite/variables.ts';
-import { TrialFailure } from '../failure.ts';
+import { TrialFailure } from '../blame.ts';
 import { preparationEnvironment, sandboxPaths } from '../prepare/environment.ts';
 import type { BuildState, ObserveBuild } from '../prepare/obtain-image.ts';
 

@@ -8,14 +8,15 @@ import type { Container } from '../../engine/container.ts';
 import type { Mount } from '../../engine/port/containers.ts';
 import type { EnvironmentStep } from '../../record/environment.ts';
 import { type PlacedFile, startUpOf } from '../../suite/environment.ts';
-import { keepTexts, type TextPack } from '../collect/file-texts.ts';
+import { TrialFailure } from '../blame.ts';
 import {
+  keepTexts,
   readWorkspace,
   smallWorkspace,
+  type TextPack,
   type WorkspaceState,
   workspaceBytes,
 } from '../collect/read-workspace.ts';
-import { TrialFailure } from '../failure.ts';
 import { type TrialSpec, testsSpec } from '../spec.ts';
 import {
   containerSpec,

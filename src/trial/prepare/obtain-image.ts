@@ -5,7 +5,7 @@ import type { Image, PullProgress } from '../../engine/port/images.ts';
 import { isRefusal, pullObstacle } from '../../engine/pull/obtain-image.ts';
 import type { Cause } from '../../record/cause.ts';
 import type { UsedImage } from '../../record/environment.ts';
-import { TrialFailure } from '../failure.ts';
+import { TrialFailure } from '../blame.ts';
 
 /**
  * Only `offsite engine base-image` makes images of these names. A registry may have a stranger's image of

@@ -6,7 +6,7 @@ import type { Mount } from '../../engine/port/containers.ts';
 import type { SnapshotResult } from '../../engine/snapshot.ts';
 import { harnessFolder } from '../../harness/npm-cli.ts';
 import type { EnvironmentStep, UsedImage } from '../../record/environment.ts';
-import { TrialFailure } from '../failure.ts';
+import { TrialFailure } from '../blame.ts';
 import { builtImage } from '../prepare/built-image.ts';
 import { containerSpec, defaultContext, sandboxPaths } from '../prepare/environment.ts';
 import { installedHarness, requireRunnable, validatorNode } from '../prepare/harness-volume.ts';

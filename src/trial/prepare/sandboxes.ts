@@ -5,7 +5,7 @@ import type { Container } from '../../engine/container.ts';
 import type { Engine, KeepRequest } from '../../engine/engine.ts';
 import type { Runner } from '../../harness/runner.ts';
 import type { BuildLogs } from '../../ledger/build-logs.ts';
-import { TextPack } from '../collect/file-texts.ts';
+import { TextPack } from '../collect/read-workspace.ts';
 import type { OwnChanges } from '../collect/system-changes.ts';
 import type { TrialSpec } from '../spec.ts';
 import { type HostEnvironment, noHostEnvironment } from './environment.ts';

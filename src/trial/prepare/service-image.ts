@@ -8,7 +8,7 @@ import type { ServiceSpec } from '../../engine/service.ts';
 import type { EnvironmentStep, UsedImage } from '../../record/environment.ts';
 import { isPathTooLong } from '../../suite/environment.ts';
 import type { PlannedService, ServiceHealthcheck } from '../../suite/services.ts';
-import { TrialFailure, unusable } from '../failure.ts';
+import { TrialFailure, unusable } from '../blame.ts';
 import { baseEnvironment } from '../prepare/environment.ts';
 import type { TrialSpec } from '../spec.ts';
 import { builtImage } from './built-image.ts';

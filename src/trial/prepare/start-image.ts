@@ -10,7 +10,7 @@ import type { UsedImage } from '../../record/environment.ts';
 import { workdirObstacle } from '../../suite/environment.ts';
 import type { PlannedCase, Sandbox } from '../../suite/plan.ts';
 import { missingLabel } from '../../suite/quantities.ts';
-import { unusable } from '../failure.ts';
+import { unusable } from '../blame.ts';
 import {
   baseEnvironment,
   type CommandContext,

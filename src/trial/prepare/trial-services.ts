@@ -9,8 +9,8 @@ import type { Checked, Service } from '../../engine/service.ts';
 import type { BlobStore } from '../../ledger/blobs.ts';
 import type { ServiceRecord } from '../../record/environment.ts';
 import type { PlannedService } from '../../suite/services.ts';
+import { TrialFailure, unusable } from '../blame.ts';
 import { serviceLogPath } from '../collect/artifacts.ts';
-import { TrialFailure, unusable } from '../failure.ts';
 import type { ServiceImage } from './service-image.ts';
 import { hasUser } from './start-image.ts';
 

@@ -7,7 +7,7 @@ import { hasPart, tellingLines } from '../../suite/answer-lines.ts';
 import type { Answer } from '../../suite/case-tests.ts';
 import { plural } from '../../text/quantities.ts';
 import { gitSettings } from '../../validate/workspace-copy.ts';
-import { TrialFailure } from '../failure.ts';
+import { TrialFailure } from '../blame.ts';
 import type { TrialSpec } from '../spec.ts';
 
 const script = readFileSync(new URL('./visible-answers.sh', import.meta.url), 'utf8');

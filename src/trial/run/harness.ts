@@ -8,7 +8,7 @@ import type { CommandSource, Runner, TimeLeft } from '../../harness/runner.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import { mcpObstacle } from '../../suite/planned-variant.ts';
 import { openSimulatedUser, type UserTurn } from '../../validate/simulated-user.ts';
-import { TrialFailure } from '../failure.ts';
+import { TrialFailure } from '../blame.ts';
 import type { OpenRecord, Phase, TrialSandbox } from '../phase.ts';
 import { harnessEnvironment, sandboxPaths } from '../prepare/environment.ts';
 import { modelAccess, reachThrough } from '../prepare/model-port.ts';

@@ -15,7 +15,7 @@ import type { Cause, PhaseName } from '../../record/cause.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import type { Budget } from '../../suite/model-config.ts';
 import type { PlannedReplay, PlannedVariant } from '../../suite/plan.ts';
-import { TrialFailure } from '../failure.ts';
+import { TrialFailure } from '../blame.ts';
 import type { TrialSpec } from '../spec.ts';
 
 /** What trials need for their models. All trials of a batch share it. */
