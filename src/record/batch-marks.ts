@@ -1,3 +1,4 @@
+import { plural } from '../text/quantities.ts';
 import { type Audited, auditLevels } from './audit.ts';
 
 /** What a batch is, as far as it is not simply a whole run of its suite with live models. */
@@ -45,37 +46,27 @@ export interface Regraded {
 /** What to know before the results of a batch are believed or compared, each in a few words. */
 export function batchMarks(batch: BatchFacts): string[] {
   const { unfinished, canceled = 0, fromService = 0, cases, suiteCases, isFound, elsewhere = 0 } = batch;
-  const {
-    answers,
-    isForeign,
-    isRunning,
-    regraded,
-    audited,
-    superseded = 0,
-    unreported = 0,
-    dropped = 0,
-  } = batch;
-  return [
-    ...(isForeign ? ['foreign'] : []),
-    ...(answers === 'replayed' || answers === 'forked' ? [answers] : []),
-    ...(suiteCases !== undefined && suiteCases > cases ? [`${cases} of ${suiteCases} cases`] : []),
-    ...(isRunning ? ['running'] : []),
-    ...(unfinished > 0 ? [`${unfinished} ${unfinished === 1 ? 'trial' : 'trials'} left`] : []),
-    ...(canceled > 0 ? [`${canceled} ${canceled === 1 ? 'trial' : 'trials'} canceled`] : []),
-    ...(elsewhere > 0 ? [`${elsewhere} ${elsewhere === 1 ? 'trial' : 'trials'} ran elsewhere`] : []),
-    ...(superseded > 0 ? [supersededText(superseded)] : []),
-    ...(isFound ? ['found at the service'] : []),
-    ...(fromService > 0 ? [`${fromService} from the service`] : []),
+  const { answers, isForeign, isRunning, regraded, audited } = batch;
+  const { superseded = 0, unreported = 0, dropped = 0 } = batch;
+  const notSeen = 'not seen at the service';
+  const marks = [
+    isForeign && 'foreign',
+    (answers === 'replayed' || answers === 'forked') && answers,
+    suiteCases !== undefined && suiteCases > cases && `${cases} of ${suiteCases} cases`,
+    isRunning && 'running',
+    unfinished > 0 && `${plural(unfinished, 'trial')} left`,
+    canceled > 0 && `${plural(canceled, 'trial')} canceled`,
+    elsewhere > 0 && `${plural(elsewhere, 'trial')} ran elsewhere`,
+    superseded > 0 && supersededText(superseded),
+    isFound && 'found at the service',
+    fromService > 0 && `${fromService} from the service`,
     // What comes from elsewhere is reported there, and what runs is reported by its process.
-    ...(unreported > 0 && !isForeign && !isRunning
-      ? [`${unreported} ${unreported === 1 ? 'result' : 'results'} not seen at the service`]
-      : []),
-    ...(dropped > 0 && !isForeign
-      ? [`${dropped} ${dropped === 1 ? 'result' : 'results'} never reported: removed from the outbox`]
-      : []),
-    ...(regraded ? [regradedText(batch, regraded)] : []),
-    ...(audited ? [auditedText(audited)] : []),
+    unreported > 0 && !isForeign && !isRunning && `${plural(unreported, 'result')} ${notSeen}`,
+    dropped > 0 && !isForeign && `${plural(dropped, 'result')} never reported: removed from the outbox`,
+    regraded && regradedText(batch, regraded),
+    audited && auditedText(audited),
   ];
+  return marks.filter((mark) => typeof mark === 'string');
 }
 
 function supersededText(superseded: number): string {

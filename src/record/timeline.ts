@@ -56,77 +56,47 @@ export function timelineOf(record: TrialRecord): TimelineEntry[] {
   const { phases, events = [], models, verifySteps = [], validations = [], judgments = [] } = record;
   const phaseAt = (name: string) =>
     phases.find((phase) => phase.name === name)?.startedAt ?? record.startedAt;
-  const entries: TimelineEntry[] = [
-    ...phases.map((phase, index) => ({
-      kind: 'phase' as const,
-      index,
+  const entries = [
+    ...listed('phase', phases, record.startedAt, (phase) => ({
       at: phase.startedAt,
       until: phase.startedAt + phase.durationMs,
       title: phaseTitle(phase),
       failed: hasFailed(phase, record),
     })),
-    ...events.map((event, index) => ({
-      kind: event.kind,
-      index,
-      at: event.at,
-      ...(event.kind === 'tool'
-        ? {
-            until: event.finishedAt,
-            isAbout: event.timesBy === 'arrival',
-            title: event.name,
-            failed: event.failed === true,
-          }
-        : { title: firstLine(event.text), failed: false }),
-    })),
-    ...timed(commandsOf(record) ?? [], phaseAt('harness'), (command) => ({
+    ...listed('tool', events, record.startedAt, (event) => {
+      const { kind, at } = event;
+      if (kind !== 'tool') return { kind, at, title: firstLine(event.text) };
+      const isAbout = event.timesBy === 'arrival';
+      return { kind, at, until: event.finishedAt, isAbout, title: event.name, failed: event.failed === true };
+    }),
+    ...listed('command', commandsOf(record) ?? [], phaseAt('harness'), (command) => ({
       at: command.startedAtMillis,
       until: command.finishedAtMillis,
-    })).map(({ item, index, at, until }) => ({
-      kind: 'command' as const,
-      index,
-      at,
-      until,
-      title: firstLine(item.command),
-      isAbout: item.timesBy === 'arrival',
-      failed: item.exitCode !== undefined && item.exitCode !== 0,
+      title: firstLine(command.command),
+      isAbout: command.timesBy === 'arrival',
+      failed: command.exitCode !== undefined && command.exitCode !== 0,
     })),
-    ...(models?.exchanges ?? []).map((exchange, index) => ({
-      kind: 'exchange' as const,
-      index,
+    ...listed('exchange', models?.exchanges ?? [], record.startedAt, (exchange) => ({
       at: exchange.startedAt,
       until: exchange.finishedAt,
       title: exchange.role === 'agent' ? exchange.model : `${exchange.model} (${exchange.role})`,
       failed: exchange.failure !== undefined,
     })),
-    ...(models?.connections ?? []).map((connection, index) => ({
-      kind: 'connection' as const,
-      index,
+    ...listed('connection', models?.connections ?? [], record.startedAt, (connection) => ({
       at: connection.startedAt,
       until: connection.finishedAt,
       title: `${connection.host}:${connection.port}`,
       failed: connection.failure !== undefined,
     })),
-    ...timed(verifySteps, phaseAt('verify'), ({ startedAt, durationMs }) => ({
-      at: startedAt,
-      until: startedAt === undefined ? undefined : startedAt + (durationMs ?? 0),
-    })).map(({ item, index, at, until }) => ({
-      kind: 'verify' as const,
-      index,
-      at,
-      until,
-      title: firstLine(item.command),
-      failed: item.exitCode !== 0,
+    ...listed('verify', verifySteps, phaseAt('verify'), (step) => ({
+      ...measured(step),
+      title: firstLine(step.command),
+      failed: step.exitCode !== 0,
     })),
-    ...timed(validations, phaseAt('validate'), ({ startedAt, durationMs }) => ({
-      at: startedAt,
-      until: startedAt === undefined ? undefined : startedAt + (durationMs ?? 0),
-    })).map(({ item, index, at, until }) => ({
-      kind: 'validation' as const,
-      index,
-      at,
-      until,
-      title: item.name,
-      failed: !hasPassed(item, judgments),
+    ...listed('validation', validations, phaseAt('validate'), (validation) => ({
+      ...measured(validation),
+      title: validation.name,
+      failed: !hasPassed(validation, judgments),
     })),
   ];
   return entries.sort((one, other) => one.at - other.at);
@@ -143,18 +113,23 @@ export function hasFailed({ name, step }: Phase, { cause, steps = [] }: TrialRec
   return (own?.cause ?? cause)?.phase === name && (step === undefined || own?.verdict !== 'passed');
 }
 
-/** Gives an item without a time the time of the one before it. */
-function timed<Item>(
+/** The entries of a list. An item without a time gets that of the one before it. */
+function listed<Item>(
+  kind: TimelineKind,
   items: readonly Item[],
   start: number,
-  timesOf: (item: Item) => { at: number | undefined; until: number | undefined },
-) {
+  entryOf: (item: Item) => Partial<TimelineEntry> & Pick<TimelineEntry, 'title'>,
+): TimelineEntry[] {
   let last = start;
   return items.map((item, index) => {
-    const { at = last, until } = timesOf(item);
+    const { at = last, ...entry } = entryOf(item);
     last = at;
-    return { item, index, at, until };
+    return { kind, index, at, failed: false, ...entry };
   });
+}
+
+function measured({ startedAt, durationMs = 0 }: { startedAt?: number; durationMs?: number | undefined }) {
+  return startedAt === undefined ? {} : { at: startedAt, until: startedAt + durationMs };
 }
 
 function firstLine(text: string): string {

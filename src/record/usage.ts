@@ -17,10 +17,16 @@ export const usageFields = [
  */
 export function sumOfUsage(parts: readonly Usage[]): Usage {
   const sums = usageFields.flatMap((field) => {
-    const sum = parts.reduce((total, part) => total + (part[field] ?? Number.NaN), 0);
-    return Number.isFinite(sum) ? [[field, sum]] : [];
+    const sum = sumIfKnown(parts.map((part) => part[field]));
+    return sum === undefined ? [] : [[field, sum]];
   });
   return Object.fromEntries(sums);
+}
+
+/** Undefined if one part is not known: the sum of the others is not a count. */
+export function sumIfKnown(parts: readonly (number | undefined)[]): number | undefined {
+  const sum = parts.reduce<number>((total, part) => total + (part ?? Number.NaN), 0);
+  return Number.isFinite(sum) ? sum : undefined;
 }
 
 /**

@@ -367,9 +367,14 @@ export class TrialFailure extends OffsiteError {
   }
 }
 
+/** The failure of a case whose own scripts, files or images cannot be used. */
+export function taskFailure(phase: Cause['phase'], message: string, output?: string): TrialFailure {
+  return new TrialFailure({ kind: 'task', phase, message, ...(output !== undefined && { output }) });
+}
+
 /** The failure for a case whose image, build or service cannot be used. */
 export function unusable(message: string): TrialFailure {
-  return new TrialFailure({ kind: 'task', phase: 'sandbox', message });
+  return taskFailure('sandbox', message);
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Judgment } from '../contract/validation.ts';
 import type { ModelAccount } from '../gateway/gateway.ts';
 import type { PhaseName } from '../record/cause.ts';
 import type { StepResult, TrialRecord } from '../record/trial-record.ts';
-import { agentUsage, sumOfUsage } from '../record/usage.ts';
+import { agentUsage, sumIfKnown, sumOfUsage } from '../record/usage.ts';
 import type { PlannedSource } from '../suite/git/git-source.ts';
 import { verdictOf } from '../validate/verify.ts';
 import { causeOf } from './blame.ts';
@@ -96,31 +96,24 @@ function sourceOf({ url, ref, commit }: PlannedSource) {
   return { url, commit, ...(ref !== undefined && { ref }) };
 }
 
-const compared = ['inputTokens', 'outputTokens'] as const;
-
 /**
  * One line for each count of the harness that differs from ours: its token counts from the gateway's, its
  * command count from the commands in its stream.
  */
 function disagreements({ harnessCounts, trajectory }: Partial<TrialRecord>, account: ModelAccount): string[] {
-  const usage = agentUsage(account);
-  const tokens = compared.flatMap((field) => {
-    const said = harnessCounts?.usage?.[field];
-    const seen = usage[field];
-    return said === undefined || seen === undefined || said === seen
-      ? []
-      : [`the harness counted ${said} ${words[field]}, the gateway ${seen}`];
-  });
-  const said = harnessCounts?.commands;
-  const seen = trajectory?.length;
-  const commands =
+  const { usage: counted, commands } = harnessCounts ?? {};
+  const used = agentUsage(account);
+  const compared = [
+    { said: counted?.inputTokens, what: 'input tokens', seenBy: 'the gateway', seen: used.inputTokens },
+    { said: counted?.outputTokens, what: 'output tokens', seenBy: 'the gateway', seen: used.outputTokens },
+    { said: commands, what: 'commands', seenBy: 'its stream showed', seen: trajectory?.length },
+  ];
+  return compared.flatMap(({ said, what, seenBy, seen }) =>
     said === undefined || seen === undefined || said === seen
       ? []
-      : [`the harness counted ${said} commands, its stream showed ${seen}`];
-  return [...tokens, ...commands];
+      : [`the harness counted ${said} ${what}, ${seenBy} ${seen}`],
+  );
 }
-
-const words = { inputTokens: 'input tokens', outputTokens: 'output tokens' } as const;
 
 interface StepsRun {
   timer: PhaseTimer;
@@ -262,8 +255,7 @@ function combinedSteps({ steps }: TrialSpec, ran: readonly RanStep[]): OpenRecor
     .map((one, index) => ({ ...one, id: `validation-${index}`, index }));
   const cause = named.findLast(({ found }) => found.cause);
   const counts = named.map(({ found }) => found.harnessCounts ?? {});
-  const usage = counts.map(({ usage }) => usage);
-  const commands = counts.map(({ commands }) => commands);
+  const usage = counts.flatMap((count) => count.usage ?? []);
   const deviations = new Set(named.flatMap(({ found }) => found.deviations ?? []));
   const isComplete = ran.length === steps.list.length;
   const failed = named.find(({ found }) => found.verdict !== 'passed');
@@ -285,10 +277,8 @@ function combinedSteps({ steps }: TrialSpec, ran: readonly RanStep[]): OpenRecor
     commandsCut: named.some(({ found }) => found.commandsCut) || undefined,
     turns: named.reduce((sum, { found }) => sum + (found.turns ?? 0), 0),
     harnessCounts: {
-      usage: usage.every((one) => one !== undefined) ? sumOfUsage(usage) : undefined,
-      commands: commands.every((one) => one !== undefined)
-        ? commands.reduce((sum, one) => sum + one, 0)
-        : undefined,
+      usage: usage.length === counts.length ? sumOfUsage(usage) : undefined,
+      commands: sumIfKnown(counts.map((count) => count.commands)),
     },
     validations,
     judgments,

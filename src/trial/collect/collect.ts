@@ -8,10 +8,9 @@ import type { Manifest } from '../../engine/archive/stored-file.ts';
 import type { Container } from '../../engine/container.ts';
 import { howItEnded, isSuccess } from '../../engine/exec/exec-request.ts';
 import type { FileChange } from '../../record/files.ts';
-import type { HarnessEvent } from '../../record/harness.ts';
 import type { CollectCommand } from '../../suite/case-tests.ts';
 import type { Carry } from '../../validate/workspace-copy.ts';
-import { FreshSandbox, type OpenRecord, type Phase, type TrialParts, type TrialSandbox } from '../phase.ts';
+import { FreshSandbox, type OpenRecord, type Phase, type TrialSandbox } from '../phase.ts';
 import { gradingEnvironment } from '../prepare/environment.ts';
 import type { TrialSpec } from '../spec.ts';
 import { type ArtifactCollection, artifactCollection, trajectoryArtifact } from './artifacts.ts';
@@ -35,7 +34,7 @@ async function run(spec: TrialSpec, sandbox: TrialSandbox, found: OpenRecord): P
   const ms = workspaceFiles.time.reading;
   // For a later grading, these commands ran before the state was kept.
   const commands = sandbox.restored ? [] : (spec.tests?.collect ?? []);
-  const notes = await runCollectCommands(sandbox.container, commands, parts, signal);
+  const notes = await runCollectCommands(sandbox.container, commands, signal);
   using deadline = startDeadline(parts.clock, ms, signal);
   const { filesChanged, changes, collection, carry, packed, protectedChanged, paths } = await read(
     spec,
@@ -46,10 +45,10 @@ async function run(spec: TrialSpec, sandbox: TrialSandbox, found: OpenRecord): P
   signal.throwIfAborted();
   const newNotes = [
     ...notes,
-    ...cacheNote(spec, sandbox, filesChanged),
+    ...cacheNote(spec, filesChanged),
     ...(await unmatchedNote(spec, sandbox)),
     ...deepNote(sandbox, paths ?? filesChanged),
-  ];
+  ].map((text) => ({ kind: 'note' as const, at: parts.clock.now(), text }));
   const trajectory = await trajectoryArtifact(found.trajectory ?? [], parts.blobs);
   return {
     ...(newNotes.length > 0 && { events: [...(found.events ?? []), ...newNotes] }),
@@ -64,42 +63,36 @@ async function run(spec: TrialSpec, sandbox: TrialSandbox, found: OpenRecord): P
 }
 
 /** Notes that protected folders have caches that do not count. */
-function cacheNote(
-  spec: TrialSpec,
-  { parts }: TrialSandbox,
-  filesChanged: readonly string[],
-): HarnessEvent[] {
+function cacheNote(spec: TrialSpec, filesChanged: readonly string[]): string[] {
   const caches = cachesAmong(protectionOf(spec), filesChanged);
   if (caches.length === 0) return [];
   const left = spec.verifyPlace.in === 'fresh' ? ', and are left out of grading' : '';
-  const text = `caches of tools among the protected files do not count${left}: ${shownPaths(caches)}`;
-  return [{ kind: 'note', at: parts.clock.now(), text }];
+  return [`caches of tools among the protected files do not count${left}: ${shownPaths(caches)}`];
 }
 
 /**
  * Notes which patterns match no file of the prepared workspace. Such a pattern may be misspelled, or name
  * files that must not be added.
  */
-async function unmatchedNote(spec: TrialSpec, { parts, prepared }: TrialSandbox): Promise<HarnessEvent[]> {
+async function unmatchedNote(spec: TrialSpec, { prepared }: TrialSandbox): Promise<string[]> {
   if (spec.protected.length === 0) return [];
   const { state } = await prepared();
-  if (state === 'large') return [];
-  const unmatched = unmatchedGlobs(spec.protected, state.keys());
+  const unmatched = state === 'large' ? [] : unmatchedGlobs(spec.protected, state.keys());
   if (unmatched.length === 0) return [];
-  const text = `protected: no file of the prepared workspace matches ${unmatched.join(', ')}`;
-  return [{ kind: 'note', at: parts.clock.now(), text }];
+  return [`protected: no file of the prepared workspace matches ${unmatched.join(', ')}`];
 }
 
 /**
  * Notes paths so long that those below them may be longer than a system call takes: engines leave these out
  * of their archives without a word.
  */
-function deepNote({ container, parts }: TrialSandbox, paths: Iterable<string>): HarnessEvent[] {
+function deepNote({ container }: TrialSandbox, paths: Iterable<string>): string[] {
   let longest = 0;
   for (const path of paths) longest = Math.max(longest, Buffer.byteLength(path));
   if (container.workingDir.length + longest < deepPath) return [];
-  const text = `the workspace has a path of ${longest} bytes: what is beyond ${pathMax} may be missing in a copy that is graded`;
-  return [{ kind: 'note', at: parts.clock.now(), text }];
+  return [
+    `the workspace has a path of ${longest} bytes: what is beyond ${pathMax} may be missing in a copy that is graded`,
+  ];
 }
 
 /** In bytes. The list of a large workspace ends a few names before the longest path. */
@@ -235,10 +228,9 @@ export async function protectedBefore(
 async function runCollectCommands(
   container: Container,
   commands: readonly CollectCommand[],
-  { clock }: Pick<TrialParts, 'clock'>,
   signal: AbortSignal,
-): Promise<HarnessEvent[]> {
-  const notes: HarnessEvent[] = [];
+): Promise<string[]> {
+  const notes: string[] = [];
   for (const { command, timeoutMs, user } of commands) {
     const result = await container.exec({
       argv: ['bash', '-c', `{ ${command}\n} 2>&1`],
@@ -251,7 +243,7 @@ async function runCollectCommands(
     if (isSuccess(result)) continue;
     const how = howItEnded(result, timeoutMs);
     const output = result.stdout.text.slice(0, printedText.bytes.line);
-    notes.push({ kind: 'note', at: clock.now(), text: `the collect command ${how}: ${command}\n${output}` });
+    notes.push(`the collect command ${how}: ${command}\n${output}`);
   }
   if (commands.length > 0) await container.killAll(signal);
   return notes;

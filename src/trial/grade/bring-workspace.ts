@@ -8,7 +8,7 @@ import { isSuccess, printedBy } from '../../engine/exec/exec-request.ts';
 import type { BroughtArtifacts, BroughtWorkspace, CarriedArtifact } from '../../suite/case-tests.ts';
 import { patchedFiles, wholePatch } from '../../tasks/swe-bench/row.ts';
 import { type Carry, copiedRepository, gitSettings } from '../../validate/workspace-copy.ts';
-import { TrialFailure } from '../blame.ts';
+import { taskFailure } from '../blame.ts';
 import { globMatcher } from '../collect/read-workspace.ts';
 import { gradingEnvironment } from '../prepare/environment.ts';
 import type { StartedSandbox } from '../prepare/started-sandbox.ts';
@@ -75,7 +75,7 @@ interface BringRequest {
  * files of the patch, those with a restored name, and the git repository stay as they are in the untouched
  * workspace. So git and the patch never see what the agent wrote, such as hooks, settings and attributes.
  * What would be imported in place of a file of the patch is not brought.
- * Throws a {@link TrialFailure} of kind `task` if the patch cannot be applied.
+ * Throws a `TrialFailure` of kind `task` if the patch cannot be applied.
  */
 export async function bringWorkspace(
   from: Container,
@@ -84,7 +84,7 @@ export async function bringWorkspace(
   { carry = 'all', leftOut, maxBytes, signal }: BringRequest,
 ): Promise<Brought> {
   const files = patchedFiles(testPatch);
-  if ('problem' in files) throw failed(`the test patch cannot be read: ${files.problem}`);
+  if ('problem' in files) throw taskFailure('validate', `the test patch cannot be read: ${files.problem}`);
   const { before, after } = files;
   await to.put([{ path: patchPath, content: wholePatch(testPatch) }], '/', signal);
   const runIn = async (script: string, args: string[], stdin: string, env: Record<string, string>) => {
@@ -99,12 +99,12 @@ export async function bringWorkspace(
     signal.throwIfAborted();
     if (isSuccess(result)) return result.stdout;
     const said = printedBy(result, 'stderr').trim() || result.ended;
-    throw failed('the test patch cannot be applied in the image', said);
+    throw taskFailure('validate', 'the test patch cannot be applied in the image', said);
   };
   const isNew = after.filter((path) => !before.includes(path));
   const args = [String(before.length), ...before, ...isNew];
   const listed = await runIn(applyPatch, args, '', { BASE: base, RESTORED: restored.join('/') });
-  if (listed.truncated) throw failed('the image has too many files that are to be restored');
+  if (listed.truncated) throw taskFailure('validate', 'the image has too many files that are to be restored');
   if (carry === 'nothing') return { kind: 'brought', leftOut: [] };
   const kept = new Set([
     '.git',
@@ -180,15 +180,6 @@ const refusals: Readonly<Record<string, string>> = {
 function relativeFoldersAbove(path: string): string[] {
   const parts = path.split('/').slice(0, -1);
   return ['', ...parts.map((_, index) => parts.slice(0, index + 1).join('/'))];
-}
-
-function failed(message: string, output?: string): TrialFailure {
-  return new TrialFailure({
-    kind: 'task',
-    phase: 'validate',
-    message,
-    ...(output !== undefined && { output }),
-  });
 }
 
 /** `refused`: something is in the way that only the agent, or the author, can have put there. */

@@ -4,7 +4,7 @@ import type { NewEntry } from '../../engine/archive/entries.ts';
 import type { Container } from '../../engine/container.ts';
 import { howItEnded, isSuccess, printedBy } from '../../engine/exec/exec-request.ts';
 import type { Cause } from '../../record/cause.ts';
-import { type Blamed, causeOf, type Fault, settle, TrialFailure } from '../blame.ts';
+import { type Blamed, causeOf, type Fault, settle, TrialFailure, taskFailure } from '../blame.ts';
 import { inSolved, inUntouched } from '../grade/grade.ts';
 import { foldersAbove } from '../grade/tests.ts';
 import type { Phase, TrialSandbox } from '../phase.ts';
@@ -131,7 +131,7 @@ async function putStep(
 ): Promise<void> {
   const { workingDir } = container;
   if ((await container.kindOf(workingDir, signal)) === 'other')
-    throw new TrialFailure({ kind: 'task', phase: 'sandbox', message: `${workingDir} is not a folder` });
+    throw taskFailure('sandbox', `${workingDir} is not a folder`);
   const placed = files.map((file) => ({ ...file, path: posix.resolve(workingDir, file.path) }));
   const folders: NewEntry[] = [];
   // A folder replaces a file or a link in its place.
@@ -184,5 +184,5 @@ async function runSetup(
   signal.throwIfAborted();
   if (isSuccess(result)) return;
   const message = `${setup} ${howItEnded(result, timeoutMs)}`;
-  throw new TrialFailure({ kind: 'task', phase: 'sandbox', message, output: printedBy(result) });
+  throw taskFailure('sandbox', message, printedBy(result));
 }

@@ -12,7 +12,7 @@ import { rewritten, secretMount, usedImages } from '../../suite/dockerfile.ts';
 import { namedFrontend, plainDockerfile, remoteAdds, unmetNeeds } from '../../suite/dockerfile-features.ts';
 import type { PlannedBuild } from '../../suite/environment.ts';
 import { unchangedContext } from '../../suite/load-environment.ts';
-import { TrialFailure } from '../blame.ts';
+import { taskFailure } from '../blame.ts';
 import { trustVariables } from '../prepare/environment.ts';
 import { relayImage, relayImageOf } from '../prepare/model-port.ts';
 import { requireImage, usedImage } from '../prepare/obtain-image.ts';
@@ -104,7 +104,8 @@ function refuseRemoteAdds({ file, dockerfile }: PlannedBuild, bases: readonly Ba
     bases.flatMap(({ image }) => image.triggers),
   );
   if (!found) return;
-  throw failed(
+  throw taskFailure(
+    'build',
     `${file}:${found.line}: ${found.message}, which the engine would fetch from its own machine's network, where also ` +
       'what listens on localhost answers. Use COPY, or RUN with curl or git; or allow it: `remoteAdd: allow` in ' +
       'the sandbox in offsite.yaml.',
@@ -145,7 +146,8 @@ async function runBuild(
 ): Promise<Prepared> {
   const members = unchangedContext(build);
   if (!members) {
-    throw failed(
+    throw taskFailure(
+      'build',
       `${build.place}: the build context has changed since the batch was planned; run the suite again`,
     );
   }
@@ -160,7 +162,7 @@ async function runBuild(
   const frontend = hasNamed ? 'current' : builder.frontend;
   const plain = plainDockerfile(build.dockerfile, frontend);
   const [unmet] = unmetNeeds(plain.text, frontend);
-  if (unmet) throw failed(`${build.file}:${unmet.line}: ${unmet.message}`);
+  if (unmet) throw taskFailure('build', `${build.file}:${unmet.line}: ${unmet.message}`);
   const { text, removedFrontends, lineOf } = rewritten(plain.text, {
     args,
     imageFor: (name) => build.images[name] ?? name,
@@ -205,7 +207,7 @@ async function runBuild(
     signal.throwIfAborted();
     const isAuthors = error instanceof OffsiteError && error.kind === 'input';
     if (!isAuthors) throw error;
-    throw failed(`${build.file}: ${messageOf(error)}`, printed());
+    throw taskFailure('build', `${build.file}: ${messageOf(error)}`, printed());
   }
   return { startedAt, durationMs: clock.now() - startedAt, output: printed() };
 }
@@ -244,13 +246,4 @@ function withLines(output: string, lineOf: (line: number) => number): string {
       (_, before, line) => `${before}${lineOf(Number(line))}`,
     )
     .replace(/^(\s*)(\d+)( \| )/gm, (_, before, line, after) => `${before}${lineOf(Number(line))}${after}`);
-}
-
-function failed(message: string, output?: string): TrialFailure {
-  return new TrialFailure({
-    kind: 'task',
-    phase: 'build',
-    message,
-    ...(output !== undefined && { output }),
-  });
 }

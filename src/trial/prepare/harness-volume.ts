@@ -10,7 +10,7 @@ import type { Image } from '../../engine/port/images.ts';
 import { harnessFolder, harnessNode } from '../../harness/npm-cli.ts';
 import type { EnvironmentStep } from '../../record/environment.ts';
 import type { Sandbox } from '../../suite/plan.ts';
-import { TrialFailure } from '../blame.ts';
+import { TrialFailure, taskFailure } from '../blame.ts';
 import { baseEnvironment, containerSpec, defaultContext, sandboxPaths } from '../prepare/environment.ts';
 import { relayImage } from '../prepare/model-port.ts';
 import { obtainImage, whyMissing } from '../prepare/obtain-image.ts';
@@ -200,7 +200,7 @@ export async function requireRunnable(
       `${where}: ${name} does not run in the image ${spec.sandbox.image}: ${obstacleOf(result)}. ` +
       `It is installed in ${harnessImage}; set harnessImage of the sandbox to an image with npm and the same ` +
       'C library, or use another image';
-    throw new TrialFailure({ kind: 'task', phase: 'sandbox', message });
+    throw taskFailure('sandbox', message);
   });
 }
 

@@ -12,7 +12,7 @@ import type { PlacedFile } from '../../suite/environment.ts';
 import { sourceEntries } from '../../suite/git/commit-files.ts';
 import type { PlannedSource } from '../../suite/git/git-source.ts';
 import type { Variables } from '../../suite/variables.ts';
-import { TrialFailure } from '../blame.ts';
+import { TrialFailure, taskFailure } from '../blame.ts';
 import { preparationEnvironment, sandboxPaths } from '../prepare/environment.ts';
 import type { BuildState, ObserveBuild } from '../prepare/obtain-image.ts';
 
@@ -261,12 +261,8 @@ async function run(
   }
   signal.throwIfAborted();
   const memory = result.oomKilled ? ' after it ran out of memory' : '';
-  throw new TrialFailure({
-    kind: 'task',
-    phase,
-    message: `${phase} ${howItEnded(result, timeoutMs)}${memory}${unreachableText(output)}`,
-    output,
-  });
+  const how = howItEnded(result, timeoutMs);
+  throw taskFailure(phase, `${phase} ${how}${memory}${unreachableText(output)}`, output);
 }
 
 interface SourceToPut {

@@ -8,7 +8,7 @@ import type { Container } from '../../engine/container.ts';
 import type { Mount } from '../../engine/port/containers.ts';
 import type { EnvironmentStep } from '../../record/environment.ts';
 import { type PlacedFile, startUpOf } from '../../suite/environment.ts';
-import { TrialFailure } from '../blame.ts';
+import { type TrialFailure, taskFailure } from '../blame.ts';
 import {
   keepTexts,
   readWorkspace,
@@ -382,7 +382,7 @@ function preparesBesideServices({ environment, caseName }: TrialSpec): TrialFail
   const [first] = environment.services ?? [];
   const why = 'leaves processes running, or its image has volumes, so it would run in each sandbox';
   const message = `${first?.place}: prepare of ${caseName} ${why}; beside services that is not possible`;
-  return new TrialFailure({ kind: 'task', phase: 'prepare', message });
+  return taskFailure('prepare', message);
 }
 
 function labelsOf({ batchId, runId, caseName, ordinal }: TrialSpec): Record<string, string> {

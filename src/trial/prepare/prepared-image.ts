@@ -6,7 +6,7 @@ import type { Mount } from '../../engine/port/containers.ts';
 import type { SnapshotResult } from '../../engine/snapshot.ts';
 import { harnessFolder } from '../../harness/npm-cli.ts';
 import type { EnvironmentStep, UsedImage } from '../../record/environment.ts';
-import { TrialFailure } from '../blame.ts';
+import { TrialFailure, taskFailure } from '../blame.ts';
 import { builtImage } from '../prepare/built-image.ts';
 import { containerSpec, defaultContext, sandboxPaths } from '../prepare/environment.ts';
 import { installedHarness, requireRunnable, validatorNode } from '../prepare/harness-volume.ts';
@@ -122,12 +122,8 @@ async function snapshot(
 }
 
 function leftRunning(processes: readonly string[]): TrialFailure {
-  const names = processes.join(', ');
-  return new TrialFailure({
-    kind: 'task',
-    phase: 'install',
-    message: `install left processes running, which a snapshot cannot keep: ${names}; start them in prepare`,
-  });
+  const left = `install left processes running, which a snapshot cannot keep: ${processes.join(', ')}`;
+  return taskFailure('install', `${left}; start them in prepare`);
 }
 
 /** The image that the environment begins with. Each is looked up once, and fails once. */

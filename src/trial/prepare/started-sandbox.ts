@@ -5,7 +5,7 @@ import type { Container } from '../../engine/container.ts';
 import { howItEnded, isSuccess, printedBy } from '../../engine/exec/exec-request.ts';
 import type { EnvironmentStep, UsedImage } from '../../record/environment.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
-import { TrialFailure } from '../blame.ts';
+import { TrialFailure, taskFailure } from '../blame.ts';
 import type { WorkspaceState } from '../collect/read-workspace.ts';
 import type { TrialSpec } from '../spec.ts';
 import { gradingEnvironment, sandboxPaths } from './environment.ts';
@@ -131,7 +131,7 @@ async function userOf(container: Container, name: string, signal: AbortSignal): 
   if (result.ended === 'exited' && /^\d+$/.test(uid) && /^\d+$/.test(gid))
     return { uid: Number(uid), gid: Number(gid), home: home.startsWith('/') ? home : '/tmp' };
   const message = `the sandbox has no user ${JSON.stringify(name)}, as which the agent is to run`;
-  throw new TrialFailure({ kind: 'task', phase: 'sandbox', message, output: printedBy(result, 'stderr') });
+  throw taskFailure('sandbox', message, printedBy(result, 'stderr'));
 }
 
 /** Prints ids and home of the user. Needs nothing but a shell and `id`. */
@@ -188,7 +188,7 @@ export async function startProgram(
   const { place = '' } = environment.image ?? environment.build ?? {};
   const how = result.ended === 'exited' ? 'ended' : howItEnded(result, startUps.time.starting);
   const message = `${place}: the program that the environment starts ${how}: ${program.join(' ').slice(0, 200)}`;
-  throw new TrialFailure({ kind: 'task', phase: 'sandbox', message, output: result.stdout.text });
+  throw taskFailure('sandbox', message, result.stdout.text);
 }
 
 /**
@@ -236,7 +236,7 @@ export async function requireHealth(
     if (failures >= retries) {
       const message = `the healthcheck failed ${failures} times, and ${howItEnded(result, timeout)} the last time`;
       const output = result.stdout.text;
-      throw new TrialFailure({ kind: 'task', phase: 'sandbox', message, output });
+      throw taskFailure('sandbox', message, output);
     }
     await clock.sleep(interval, signal);
   }

@@ -9,7 +9,7 @@ import type { Checked, Service } from '../../engine/service.ts';
 import type { BlobStore } from '../../ledger/blobs.ts';
 import type { ServiceRecord } from '../../record/environment.ts';
 import type { PlannedService } from '../../suite/services.ts';
-import { TrialFailure, unusable } from '../blame.ts';
+import { type TrialFailure, taskFailure, unusable } from '../blame.ts';
 import { serviceLogPath } from '../collect/artifacts.ts';
 import type { ServiceImage } from './service-image.ts';
 import { hasUser } from './start-image.ts';
@@ -262,7 +262,7 @@ class RunningService implements AsyncDisposable {
     const { name, place } = this.planned;
     const output = checked + service.log().text.slice(-serviceOutput.bytes.shown);
     const message = `${place}: the service ${name} ${what}`;
-    return new TrialFailure({ kind: 'task', phase: 'sandbox', message, ...(output !== '' && { output }) });
+    return taskFailure('sandbox', message, output || undefined);
   }
 
   async found(blobs: BlobStore): Promise<{ record: ServiceRecord; artifact: Artifact[] }> {

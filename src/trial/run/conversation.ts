@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Usage } from '../../contract/report.ts';
 import type { HarnessRun, HarnessSession, TurnLimits } from '../../harness/runner.ts';
 import type { CommandEntry, HarnessEnding, HarnessEvent } from '../../record/harness.ts';
+import { sumIfKnown, sumOfUsage } from '../../record/usage.ts';
 
 /** Answers the harness: says something more, or ends the conversation and gives a reason. */
 export type Answerer = (
@@ -91,32 +92,9 @@ function combined(runs: readonly HarnessRun[], events: HarnessEvent[]): Conversa
     isCut: runs.some(({ isCut }) => isCut === true),
     finalMessage: last.finalMessage,
     version: runs.find(({ version }) => version !== undefined)?.version,
-    usage: sumOfUsage(runs.map(({ usage }) => usage)),
-    commandCount: sum(runs.map(({ commandCount }) => commandCount)),
+    usage: runs.some(({ usage }) => usage) ? sumOfUsage(runs.map(({ usage = {} }) => usage)) : undefined,
+    commandCount: sumIfKnown(runs.map(({ commandCount }) => commandCount)),
     turns: runs.length,
     lastOutput: last.lastOutput,
   };
-}
-
-function sumOfUsage(parts: readonly (Usage | undefined)[]): Usage | undefined {
-  if (parts.every((part) => part === undefined)) return undefined;
-  const fields = [
-    'inputTokens',
-    'outputTokens',
-    'cacheReadTokens',
-    'cacheWriteTokens',
-    'totalTokens',
-  ] as const;
-  const sums = fields.map((field) => [field, sum(parts.map((part) => part?.[field]))]);
-  return Object.fromEntries(sums.filter(([, value]) => value !== undefined));
-}
-
-/** Undefined if any part is undefined: the sum of only the known parts is not a count. */
-function sum(parts: readonly (number | undefined)[]): number | undefined {
-  let total = 0;
-  for (const part of parts) {
-    if (part === undefined) return undefined;
-    total += part;
-  }
-  return total;
 }

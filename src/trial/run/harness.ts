@@ -8,7 +8,7 @@ import type { CommandSource, Runner, TimeLeft } from '../../harness/runner.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import { mcpObstacle } from '../../suite/planned-variant.ts';
 import { openSimulatedUser, type UserTurn } from '../../validate/simulated-user.ts';
-import { TrialFailure } from '../blame.ts';
+import { TrialFailure, taskFailure } from '../blame.ts';
 import type { OpenRecord, Phase, TrialSandbox } from '../phase.ts';
 import { harnessEnvironment, sandboxPaths } from '../prepare/environment.ts';
 import { modelAccess, reachThrough } from '../prepare/model-port.ts';
@@ -172,7 +172,7 @@ export async function copySkills(
   signal.throwIfAborted();
   if (isSuccess(result)) return;
   const message = `the skills in ${from} could not be copied to ${to}`;
-  throw new TrialFailure({ kind: 'task', phase: 'harness', message, output: printedBy(result) });
+  throw taskFailure('harness', message, printedBy(result));
 }
 
 const copy = 'exec 2>&1; mkdir -p "$HOME/$2" && cp -R "$1/." "$HOME/$2/"';
@@ -187,37 +187,26 @@ interface TimeLeftParts {
 
 /**
  * Passes a harness what is left of its time and of the budgets of its models, at the beginning of each turn:
- * in its environment, and by the function that this returns. A batch's budget is shared: what is left of it
- * may be used by other trials.
+ * in its environment, and by the function that this returns. What is not limited has no variable. A batch's
+ * budget is shared: what is left of it may be used by other trials.
  *
  * @param until when the harness is ended, epoch milliseconds
  */
 function passTimeLeft(until: number, { clock, env, budgetLeft }: TimeLeftParts): () => TimeLeft {
-  const left = () => timeLeft(until, budgetLeft(), clock.now());
-  Object.assign(env, deadlineEnvironment(left(), clock.now()));
-  return left;
-}
-
-function timeLeft(
-  until: number,
-  { until: budgetUntil = until, ...budgets }: BudgetLeft,
-  now: number,
-): TimeLeft {
-  return { timeMs: Math.max(0, Math.min(until, budgetUntil) - now), ...budgets };
-}
-
-/** The variables that tell a harness what is left. What is not limited has no variable. */
-function deadlineEnvironment(
-  { timeMs, tokens, usd, requests }: TimeLeft,
-  now: number,
-): Record<string, string> {
-  return {
+  const left = (now = clock.now()): TimeLeft => {
+    const { until: budgetUntil = until, ...budgets } = budgetLeft();
+    return { timeMs: Math.max(0, Math.min(until, budgetUntil) - now), ...budgets };
+  };
+  const now = clock.now();
+  const { timeMs, tokens, usd, requests } = left(now);
+  Object.assign(env, {
     OFFSITE_DEADLINE: String(Math.floor((now + timeMs) / 1000)),
     OFFSITE_TIME_LIMIT_SECONDS: String(Math.floor(timeMs / 1000)),
     ...(tokens !== undefined && { OFFSITE_TOKEN_BUDGET: String(Math.floor(tokens)) }),
     ...(usd !== undefined && { OFFSITE_USD_BUDGET: usd.toFixed(4) }),
     ...(requests !== undefined && { OFFSITE_REQUEST_BUDGET: String(requests) }),
-  };
+  });
+  return () => left();
 }
 
 /**
