@@ -120,3 +120,8 @@ export function endCall(
   if (record.openCommand(id) === undefined) record.endTool(id, { ...when, output, failed });
   else record.endCommand(id, { ...when, ...outcomeOf() });
 }
+
+/** The script of a command line such as `/bin/bash -lc SCRIPT`. Undefined if it is another one. */
+export function scriptOfShell([shell = '', flag = '', script]: readonly string[]): string | undefined {
+  return /(^|\/)(ba|z|da|k)?sh$/.test(shell) && /^-l?c$/.test(flag) ? script : undefined;
+}

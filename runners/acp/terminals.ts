@@ -11,6 +11,8 @@ import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
 import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
 import type { HarnessContext } from '../../src/harness/runner.ts';
 import type { TurnRecord } from '../../src/harness/turn-record.ts';
+import { shellWord } from '../../src/text/escape.ts';
+import { scriptOfShell } from '../cli-runner.ts';
 
 interface Terminal {
   stop: AbortController;
@@ -164,14 +166,8 @@ function tailOf(bytes: Buffer, limit: number): string {
 
 /** What the model asked for: the script of a shell, or the command with its arguments. */
 function commandText(command: string, args: readonly string[]): string {
-  const [flag, script] = args;
-  const isShell = /(^|\/)(ba|z|da|k)?sh$/.test(command) && /^-l?c$/.test(flag ?? '');
-  if (isShell && script !== undefined) return script;
-  return [command, ...args.map((arg) => (/^[\w@%+=:,./-]+$/.test(arg) ? arg : quoted(arg)))].join(' ');
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
+  const words = args.map((arg) => (/^[\w@%+=:,./-]+$/.test(arg) ? arg : shellWord(arg)));
+  return scriptOfShell([command, ...args]) ?? [command, ...words].join(' ');
 }
 
 /** Milliseconds: longer than any trial. The turns have deadlines of their own. */

@@ -3,6 +3,7 @@ import { acpMessages } from '../../src/bounds/sandbox.ts';
 import { beginningOf } from '../../src/harness/cli-stream.ts';
 import type { TurnRecord } from '../../src/harness/turn-record.ts';
 import type { CommandEntry } from '../../src/record/harness.ts';
+import { scriptOfShell } from '../cli-runner.ts';
 
 const Content = z.looseObject({
   type: z.string(),
@@ -129,10 +130,7 @@ function commandOf(input: unknown): string | undefined {
   const { data } = Input.safeParse(input);
   if (!data) return undefined;
   const { command } = data;
-  if (typeof command === 'string') return command;
-  const [shell = '', flag = '', script] = command;
-  const isShell = /(^|\/)(ba|z|da|k)?sh$/.test(shell) && /^-l?c$/.test(flag);
-  return isShell && script !== undefined ? script : command.join(' ');
+  return typeof command === 'string' ? command : (scriptOfShell(command) ?? command.join(' '));
 }
 
 function titleOf(title: string): string {

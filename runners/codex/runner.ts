@@ -3,7 +3,7 @@ import type { LineTaker } from '../../src/harness/cli-stream.ts';
 import { programPath } from '../../src/harness/npm-cli.ts';
 import { modelFailure, type TurnRecord } from '../../src/harness/turn-record.ts';
 import type { McpServer } from '../../src/suite/mcp-server.ts';
-import { cliRunner } from '../cli-runner.ts';
+import { cliRunner, scriptOfShell } from '../cli-runner.ts';
 import { versions } from '../versions.ts';
 
 /** Not OPENAI_API_KEY: with that variable, Codex would also look for an account. */
@@ -191,9 +191,7 @@ function usageOf(usage: z.infer<typeof Completed>['usage']): TurnRecord['usage']
  */
 export function innerCommand(shown: string): string {
   const words = shellWords(shown);
-  const [shell = '', flag = '', script] = words ?? [];
-  const isShell = /(^|\/)(ba|z|da|k)?sh$/.test(shell);
-  return isShell && /^-l?c$/.test(flag) && words?.length === 3 && script !== undefined ? script : shown;
+  return (words?.length === 3 ? scriptOfShell(words) : undefined) ?? shown;
 }
 
 /**

@@ -26,95 +26,90 @@ export function serviceLogPath(service: string): string {
 }
 
 /** Keeps workspace files that match the globs as blobs. Links, devices and folders are not artifacts. */
-export interface ArtifactCollection {
-  readonly artifacts: readonly Artifact[];
+export class ArtifactCollection {
+  readonly artifacts: Artifact[] = [];
   /** Paths that matched but were left out. If there are very many, only the first ones. */
-  readonly omitted: readonly string[];
+  readonly omitted: string[] = [];
+  readonly #container: Container;
+  readonly #blobs: BlobStore;
+  readonly #matches: ((path: string) => boolean) | undefined;
+  readonly #otherNames: string[] = [];
+  readonly #room = new PathRoom();
+  #bytes = 0;
+
+  constructor(
+    container: Container,
+    { artifacts: globs, artifactsExcept = [] }: Pick<TrialSpec, 'artifacts' | 'artifactsExcept'>,
+    blobs: BlobStore,
+  ) {
+    this.#container = container;
+    this.#blobs = blobs;
+    const inside = `${container.workingDir}/`;
+    const relative = (glob: string) => (glob.startsWith(inside) ? glob.slice(inside.length) : glob);
+    const isNamed = globMatcher(globs.map(relative), false);
+    const isExcept = globMatcher(artifactsExcept.map(relative), false);
+    this.#matches = globs.length === 0 ? undefined : (path) => isNamed(path) && !isExcept(path);
+  }
+
   /** Keeps an entry of the workspace's archive if it matches. */
-  visit(entry: ArchivedEntry): Promise<void>;
+  async visit(entry: ArchivedEntry): Promise<void> {
+    const { path, type } = entry;
+    if (!this.#matches?.(path) || ownPaths.has(path) || path.startsWith(serviceLogs)) return;
+    if (type === 'file') await this.#take(path, entry);
+    if (type === 'hardlink' && this.#room.take(path)) this.#otherNames.push(path);
+  }
+
   /**
    * Call this after the last entry. It reads files that the archive listed as a second name, without content.
    */
-  finish(deadline: AbortSignal): Promise<void>;
+  async finish(deadline: AbortSignal): Promise<void> {
+    for (const path of this.#otherNames.splice(0)) {
+      try {
+        const place = `${this.#container.workingDir}/${path}`;
+        for await (const entry of this.#container.archive(place, deadline))
+          if (entry.type === 'file') await this.#take(path, entry);
+      } catch (error) {
+        // The engine cannot be asked for a name that is not UTF-8: `path` is only how that name is shown.
+        if (!(error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND')) throw error;
+        this.#omit(path);
+      }
+    }
+  }
+
   /**
    * Reads the workspace only for artifacts. Stops when `deadline` aborts, or before the file that would bring
    * the total size above `maxBytes` (a sparse file of terabytes, for example). It keeps what it read until
    * then.
    */
-  readAll(deadline: AbortSignal, maxBytes: number): Promise<void>;
-}
-
-export function artifactCollection(
-  container: Container,
-  { artifacts: globs, artifactsExcept = [] }: Pick<TrialSpec, 'artifacts' | 'artifactsExcept'>,
-  blobs: BlobStore,
-): ArtifactCollection {
-  const inside = `${container.workingDir}/`;
-  const relative = (glob: string) => (glob.startsWith(inside) ? glob.slice(inside.length) : glob);
-  const isNamed = globMatcher(globs.map(relative), false);
-  const isExcept = globMatcher(artifactsExcept.map(relative), false);
-  const matches = (path: string) => isNamed(path) && !isExcept(path);
-  const artifacts: Artifact[] = [];
-  const omitted: string[] = [];
-  const otherNames: string[] = [];
-  let bytes = 0;
-  const room = new PathRoom();
-
-  function omit(path: string): void {
-    if (room.take(path)) omitted.push(path);
-  }
-
-  async function take(path: string, entry: ArchivedEntry): Promise<void> {
-    const isOver =
-      artifacts.length >= workspaceFiles.count.artifacts ||
-      bytes + entry.size > workspaceFiles.bytes.artifacts;
-    if (isOver) {
-      omit(path);
-      return;
-    }
-    const { sha256, byteSize } = await blobs.put(entry.content());
-    bytes += byteSize;
-    artifacts.push({ path, byteSize, sha256 });
-  }
-
-  async function visit(entry: ArchivedEntry): Promise<void> {
-    if (!matches(entry.path) || ownPaths.has(entry.path) || entry.path.startsWith(serviceLogs)) return;
-    if (entry.type === 'file') await take(entry.path, entry);
-    if (entry.type === 'hardlink' && room.take(entry.path)) otherNames.push(entry.path);
-  }
-
-  async function finish(deadline: AbortSignal): Promise<void> {
-    for (const path of otherNames.splice(0)) await takeOtherName(path, deadline);
-  }
-
-  async function takeOtherName(path: string, deadline: AbortSignal): Promise<void> {
+  async readAll(deadline: AbortSignal, maxBytes: number): Promise<void> {
+    if (!this.#matches) return;
+    const { workingDir } = this.#container;
     try {
-      for await (const entry of container.archive(`${container.workingDir}/${path}`, deadline)) {
-        if (entry.type === 'file') await take(path, entry);
-      }
-    } catch (error) {
-      // The engine cannot be asked for a name that is not UTF-8: `path` is only how that name is shown.
-      if (!(error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND')) throw error;
-      omit(path);
-    }
-  }
-
-  async function readAll(deadline: AbortSignal, maxBytes: number): Promise<void> {
-    if (globs.length === 0) return;
-    try {
-      for await (const entry of container.archive(container.workingDir, deadline, maxBytes))
-        await visit(entry);
-      await finish(deadline);
+      for await (const entry of this.#container.archive(workingDir, deadline, maxBytes))
+        await this.visit(entry);
+      await this.finish(deadline);
     } catch (error) {
       const isTooLarge = error instanceof OffsiteError && error.code === 'ENGINE_TOO_LARGE';
       if (!deadline.aborted && !isTooLarge) throw error;
-      omitted.push(
+      this.omitted.push(
         isTooLarge ? 'all files after one that is too large' : 'all files that were not read in time',
       );
     }
   }
 
-  return { artifacts, omitted, visit, finish, readAll };
+  async #take(path: string, entry: ArchivedEntry): Promise<void> {
+    const isOver =
+      this.artifacts.length >= workspaceFiles.count.artifacts ||
+      this.#bytes + entry.size > workspaceFiles.bytes.artifacts;
+    if (isOver) return this.#omit(path);
+    const { sha256, byteSize } = await this.#blobs.put(entry.content());
+    this.#bytes += byteSize;
+    this.artifacts.push({ path, byteSize, sha256 });
+  }
+
+  #omit(path: string): void {
+    if (this.#room.take(path)) this.omitted.push(path);
+  }
 }
 
 /** The whole trajectory as an artifact, one entry a line. */

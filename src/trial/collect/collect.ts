@@ -13,7 +13,7 @@ import type { Carry } from '../../validate/workspace-copy.ts';
 import { FreshSandbox, type OpenRecord, type Phase, type TrialSandbox } from '../phase.ts';
 import { gradingEnvironment } from '../prepare/environment.ts';
 import type { TrialSpec } from '../spec.ts';
-import { type ArtifactCollection, artifactCollection, trajectoryArtifact } from './artifacts.ts';
+import { ArtifactCollection, trajectoryArtifact } from './artifacts.ts';
 import { needsWholeSandbox } from './keep-left.ts';
 import { ChangedTexts, changedFiles, readWorkspace, reportedFiles } from './read-workspace.ts';
 import {
@@ -146,7 +146,7 @@ async function readWhole(
 ): Promise<Reading | undefined> {
   const { state: before } = await prepared();
   if (before === 'large') return undefined;
-  const collection = artifactCollection(container, spec, parts.blobs);
+  const collection = new ArtifactCollection(container, spec, parts.blobs);
   const texts = new ChangedTexts(before, parts.sandboxes.texts);
   const visitor = texts.visitor((entry) => collection.visit(entry));
   const packed = needsWholeSandbox(spec) ? undefined : new ArchiveCopy(workspaceFiles.bytes.again);
@@ -180,7 +180,7 @@ async function readLarge(
 ): Promise<Reading> {
   const { parts, container, restored } = sandbox;
   const filesChanged = restored ? [...restored.filesChanged] : await reportedFiles(container, deadline);
-  const collection = artifactCollection(container, spec, parts.blobs);
+  const collection = new ArtifactCollection(container, spec, parts.blobs);
   const largest = await largestWorkspace(spec, sandbox, found);
   await collection.readAll(deadline, largest);
   const protectedChanged = await protectedInLarge(spec, sandbox, largest, deadline);

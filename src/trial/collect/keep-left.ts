@@ -103,48 +103,46 @@ async function keepArchive(
   using asked = again
     ? undefined
     : await container.pack(container.workingDir, { maxBytes: keptWorkspaces.bytes.archive, signal });
-  const archive = new Counted(again ?? asked?.archive ?? Readable.from([]), store.search());
+  const seen: Seen = { bytes: 0 };
+  const archive = searched(again ?? asked?.archive ?? Readable.from([]), store.search(), seen);
   const level = { [constants.ZSTD_c_compressionLevel]: 1 };
   const compressed = createZstdCompress({ params: level });
-  const sending = pipeline(archive.pieces(), compressed, { signal });
+  const sending = pipeline(archive, compressed, { signal });
   // The reader gets the error too.
   sending.catch(() => undefined);
   const { sha256, byteSize } = await store.store(upTo(room, compressed)).catch((error: unknown) => {
-    throw archive.problem ?? (error instanceof OffsiteError ? (error.cause ?? error) : error);
+    throw seen.problem ?? (error instanceof OffsiteError ? (error.cause ?? error) : error);
   });
   await sending;
-  return { kind: 'archive', sha256, byteSize: archive.bytes, storedSize: byteSize };
+  return { kind: 'archive', sha256, byteSize: seen.bytes, storedSize: byteSize };
 }
 
-/** Counts the bytes of an archive that passes, and refuses one with a key of this machine. */
-class Counted {
-  bytes = 0;
+/** What was seen of an archive that passed. */
+interface Seen {
+  bytes: number;
   /** Why it was refused. */
-  problem: NotKept | undefined;
-  readonly #archive: Readable;
-  readonly #search: ReturnType<Workspaces['search']>;
+  problem?: NotKept;
+}
 
-  constructor(archive: Readable, search: ReturnType<Workspaces['search']>) {
-    this.#archive = archive;
-    this.#search = search;
+/** Passes an archive on, and refuses one that is too large or has a key of this machine. */
+async function* searched(
+  archive: AsyncIterable<Buffer>,
+  search: ReturnType<Workspaces['search']>,
+  seen: Seen,
+): AsyncGenerator<Buffer> {
+  const refuse = (why: string): never => {
+    seen.problem = new NotKept(why);
+    throw seen.problem;
+  };
+  for await (const chunk of archive) {
+    seen.bytes += chunk.length;
+    if (seen.bytes > keptWorkspaces.bytes.archive)
+      refuse(`its archive has more than ${gibibytes(keptWorkspaces.bytes.archive)}`);
+    // A redacted file could get another verdict, so an archive with a key is refused as a whole.
+    if (search?.push(chunk)) refuse(keyFound);
+    yield chunk;
   }
-
-  async *pieces(): AsyncGenerator<Buffer> {
-    for await (const chunk of this.#archive as AsyncIterable<Buffer>) {
-      this.bytes += chunk.length;
-      if (this.bytes > keptWorkspaces.bytes.archive)
-        this.#refuse(`its archive has more than ${gibibytes(keptWorkspaces.bytes.archive)}`);
-      // A redacted file could get another verdict, so an archive with a key is refused as a whole.
-      if (this.#search?.push(chunk)) this.#refuse(keyFound);
-      yield chunk;
-    }
-    if (this.#search?.end()) this.#refuse(keyFound);
-  }
-
-  #refuse(why: string): never {
-    this.problem = new NotKept(why);
-    throw this.problem;
-  }
+  if (search?.end()) refuse(keyFound);
 }
 
 const keyFound = 'a key of this machine is in the workspace';

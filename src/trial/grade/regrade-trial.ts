@@ -102,8 +102,9 @@ export async function regradeTrial(
     const graders = held.use(new GradingSandboxes({ spec, parts, signal, services: sandbox.services }));
     graders.start();
     const { filesChanged = [], systemChanges } = record;
-    const systemPaths = kept.kind === 'image' ? pathsOf(systemChanges) : [];
-    if (kept.kind === 'image' && isCut(systemChanges)) notes.push(systemPathsCut);
+    const lists = kept.kind === 'image' ? Object.values(systemChanges ?? {}) : [];
+    const systemPaths = lists.flatMap(({ paths }) => paths);
+    if (lists.some(({ paths, count }) => paths.length < count)) notes.push(systemPathsCut);
     const { services } = sandbox;
     const restored = { filesChanged, systemPaths };
     // Its sandbox is as the harness left it, and no harness runs.
@@ -162,19 +163,6 @@ function endingOf(cause: Cause | undefined): Cause | undefined {
 const startedAnew = 'its services were newly started, without what the agent did to them';
 
 const systemPathsCut = 'of the paths that had changed outside the workspace, only the first ones are known';
-
-function isCut(changes: TrialRecord['systemChanges']): boolean {
-  const lists = listsOf(changes);
-  return lists.some(({ paths, count }) => paths.length < count);
-}
-
-function pathsOf(changes: TrialRecord['systemChanges']): string[] {
-  return listsOf(changes).flatMap(({ paths }) => paths);
-}
-
-function listsOf(changes: TrialRecord['systemChanges']) {
-  return changes ? [changes.kept, changes.unexpected, ...(changes.caches ? [changes.caches] : [])] : [];
-}
 
 /** Why what a trial left cannot be graded again; undefined if it can be tried. */
 export function obstacleOf(
@@ -308,7 +296,8 @@ export async function restoreWorkspace(
       else unrestored.push({ path, why: whyNot(change) });
     }
   }
-  if (edits.length > 0) await edit(container, edits, signal);
+  const input = edits.map((part) => `${part}\0`).join('');
+  if (edits.length > 0) await run(container, ['bash', '-c', editing], signal, input);
   if (entries.length > 0) await container.put(entries, container.workingDir, signal);
   return unrestored;
 }
@@ -332,14 +321,10 @@ function whyNot({ omitted, after }: FileChange): string {
   return after.content === undefined ? `it is a ${after.type}` : 'its blob is gone';
 }
 
-const script = `
+const editing = `
 while IFS= read -r -d '' mode && IFS= read -r -d '' path; do
   if [ "$mode" = - ]; then rm -rf -- "./$path"; else chmod -- "$mode" "./$path"; fi
 done`;
-
-async function edit(container: Container, edits: readonly string[], signal: AbortSignal): Promise<void> {
-  await run(container, ['bash', '-c', script], signal, edits.map((part) => `${part}\0`).join(''));
-}
 
 /** The user and the group of what the sandbox's own user writes. */
 async function ownerIn(container: Container, signal: AbortSignal): Promise<{ uid: number; gid: number }> {

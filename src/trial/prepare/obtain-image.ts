@@ -155,7 +155,7 @@ export type BuildState =
 export type OpenBuildState = Extract<BuildState['kind'], 'running' | 'queued' | 'other-agent'>;
 
 export function isOpen(state: BuildState): state is BuildState & { kind: OpenBuildState } {
-  return state.kind === 'running' || state.kind === 'queued' || state.kind === 'other-agent';
+  return ['running', 'queued', 'other-agent'].includes(state.kind);
 }
 
 export type ObserveBuild = (event: BuildEvent) => void;

@@ -27,6 +27,15 @@ export interface SandboxOptions {
   observeBuild?: ObserveBuild;
 }
 
+/** What was started ahead for a trial, and not taken. */
+interface StartedAhead {
+  /** Its own sandbox, if it is still there. */
+  own: Promise<StartedSandbox>[];
+  graders: Promise<StartedSandbox>[];
+  /** Stops the graders that still start. */
+  stop: AbortController;
+}
+
 /**
  * The sandboxes of a batch's trials. Starting and removing a container are the two most expensive operations
  * of an engine, so both can happen while other trials run: `start` starts a sandbox before its trial
@@ -42,12 +51,7 @@ export class Sandboxes implements AsyncDisposable {
   readonly protectedFiles = new OncePerImage<Manifest>();
   /** The texts of the workspaces that prepare left. */
   readonly texts = new TextPack();
-  readonly #ahead = new Map<TrialSpec, Promise<StartedSandbox>>();
-  /** Sandboxes for grading that were started ahead, and what stops those that still start. */
-  readonly #gradersAhead = new Map<
-    TrialSpec,
-    { started: Promise<StartedSandbox>[]; stop: AbortController }
-  >();
+  readonly #ahead = new Map<TrialSpec, StartedAhead>();
   readonly #removals = new Set<Promise<void>>();
 
   /** @param extraCertificates the host's extra certificates, for install and prepare */
@@ -79,9 +83,7 @@ export class Sandboxes implements AsyncDisposable {
    * one.
    */
   take(spec: TrialSpec, signal: AbortSignal): Promise<StartedSandbox> {
-    const ahead = this.#ahead.get(spec);
-    this.#ahead.delete(spec);
-    return ahead ?? this.#maker.start(spec, signal);
+    return this.#ahead.get(spec)?.own.pop() ?? this.#maker.start(spec, signal);
   }
 
   /**
@@ -95,7 +97,7 @@ export class Sandboxes implements AsyncDisposable {
     signal: AbortSignal,
     services: TrialServices | undefined,
   ): Promise<StartedSandbox> {
-    return this.#gradersAhead.get(spec)?.started.pop() ?? this.#startForGrading(spec, signal, services);
+    return this.#ahead.get(spec)?.graders.pop() ?? this.#startForGrading(spec, signal, services);
   }
 
   #startForGrading(spec: TrialSpec, signal: AbortSignal, services: TrialServices | undefined) {
@@ -149,10 +151,9 @@ export class Sandboxes implements AsyncDisposable {
     const graders = Array.from({ length: isAlone ? gradersOf(spec) : 0 }, () =>
       prepared.then(() => this.#startForGrading(spec, either, undefined)),
     );
-    this.#gradersAhead.set(spec, { started: graders, stop });
     const [grader] = graders;
     const started = prepared.then(() => this.#maker.start(spec, signal, { grades: false }, grader));
-    this.#ahead.set(spec, started);
+    this.#ahead.set(spec, { own: [started], graders, stop });
     // Without this, a failure that nobody awaits yet would end the process.
     for (const each of [started, ...graders]) each.catch(() => undefined);
   }
@@ -164,17 +165,17 @@ export class Sandboxes implements AsyncDisposable {
   forget(spec: TrialSpec): void {
     const ahead = this.#ahead.get(spec);
     this.#ahead.delete(spec);
-    const graders = this.#gradersAhead.get(spec);
-    this.#gradersAhead.delete(spec);
-    graders?.stop.abort();
-    for (const each of [ahead ?? [], graders?.started ?? []].flat()) this.giveBack(each);
+    ahead?.stop.abort();
+    for (const each of [ahead?.own ?? [], ahead?.graders ?? []].flat()) this.giveBack(each);
   }
 
   /** Releases a sandbox, even one that is still starting. It is removed in the background. */
   giveBack(sandbox: StartedSandbox | Promise<StartedSandbox>): void {
     // A container that cannot be removed now is removed with all others of this agent when the engine is
     // closed.
-    const removal = removed(sandbox).catch(() => undefined);
+    const removal = Promise.resolve(sandbox)
+      .then(removeSandbox)
+      .catch(() => undefined);
     this.#removals.add(removal);
     removal.finally(() => this.#removals.delete(removal));
   }
@@ -185,7 +186,7 @@ export class Sandboxes implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const spec of new Set([...this.#ahead.keys(), ...this.#gradersAhead.keys()])) this.forget(spec);
+    for (const spec of this.#ahead.keys()) this.forget(spec);
     await Promise.all(this.#removals);
     this.texts[Symbol.dispose]();
   }
@@ -203,8 +204,4 @@ function keptIsGone(): OffsiteError {
     kind: 'infrastructure',
     hint: 'Such images are removed when snapshots exceed their budget: `advanced.snapshots` in offsite.yaml.',
   });
-}
-
-async function removed(sandbox: StartedSandbox | Promise<StartedSandbox>): Promise<void> {
-  await removeSandbox(await sandbox);
 }
