@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { carriedArtifacts } from '../../bounds/sandbox.ts';
 import { taskRows } from '../../bounds/tasks.ts';
-import type { ArchivedType } from '../../engine/archive/entries.ts';
+import type { ArchivedType, NewEntry } from '../../engine/archive/entries.ts';
 import type { Container } from '../../engine/container.ts';
 import { isSuccess, printedBy } from '../../engine/exec/exec-request.ts';
 import type { BroughtArtifacts, BroughtWorkspace, CarriedArtifact } from '../../suite/case-tests.ts';
@@ -153,7 +153,7 @@ async function carryRest(
   },
   { maxBytes, signal }: { maxBytes: number; signal: AbortSignal },
 ): Promise<Brought> {
-  const above = new Set([...kept].flatMap(relativeFoldersAbove));
+  const above = new Set(['', ...[...kept].flatMap(foldersAbove)]);
   const keeps = (path: string, type: ArchivedType) =>
     !kept.has(path) &&
     !staysBehind(path, type) &&
@@ -175,12 +175,6 @@ const refusals: Readonly<Record<string, string>> = {
   ENGINE_NOT_FOUND: 'no longer exists',
   ENGINE_TOO_LARGE: 'is more than the sandbox allows',
 };
-
-/** `''`, `a` and `a/b` for `a/b/c`. */
-function relativeFoldersAbove(path: string): string[] {
-  const parts = path.split('/').slice(0, -1);
-  return ['', ...parts.map((_, index) => parts.slice(0, index + 1).join('/'))];
-}
 
 /** `refused`: something is in the way that only the agent, or the author, can have put there. */
 type Brought =
@@ -234,9 +228,7 @@ async function aboveOf(
   path: string,
   signal: AbortSignal,
 ): Promise<{ kind: 'folders' | 'nothing' } | { kind: 'link'; path: string }> {
-  const parts = path.split('/').slice(1, -1);
-  for (const index of parts.keys()) {
-    const above = `/${parts.slice(0, index + 1).join('/')}`;
+  for (const above of foldersAbove(path)) {
     const kind = await container.kindOf(above, signal);
     if (kind === 'nothing') return { kind };
     if (kind !== 'folder') return { kind: 'link', path: above };
@@ -255,4 +247,19 @@ function keeping({ path, exclude }: CarriedArtifact, sealed: readonly string[]) 
   return (below: string) =>
     below === '' ||
     (!isExcluded(below) && !closed.some((folder) => isBelow(posix.join(path, below), folder)));
+}
+
+/** `/logs` and `/logs/a` for `/logs/a/b`; `a` and `a/b` for `a/b/c`. */
+export function foldersAbove(path: string): string[] {
+  const parts = path.split('/');
+  return parts.slice(0, -1).flatMap((_, index) => parts.slice(0, index + 1).join('/') || []);
+}
+
+/** Entries that leave an empty folder: a file replaces a folder and all that is in it, or a link. */
+export function emptyFolder(path: string): NewEntry[] {
+  return [
+    { path, content: '' },
+    // Programs may run there as another user than root.
+    { path, folder: true, mode: 0o777 },
+  ];
 }

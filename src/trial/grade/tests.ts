@@ -17,7 +17,7 @@ import { gradingEnvironment } from '../prepare/environment.ts';
 import { type ModelPort, proxyVariables } from '../prepare/model-port.ts';
 import { startProgram } from '../prepare/started-sandbox.ts';
 import type { TrialSpec } from '../spec.ts';
-import { bringArtifacts, bringWorkspace, ofWorkspace } from './bring-workspace.ts';
+import { bringArtifacts, bringWorkspace, emptyFolder, foldersAbove, ofWorkspace } from './bring-workspace.ts';
 import { gradeOf } from './tests-grade.ts';
 
 /** `refused`: what the agent left cannot be brought to where the tests run. */
@@ -250,11 +250,7 @@ export async function putTests(
   await container.put(
     [
       ...[...above].map((path) => ({ path, folder: true as const })),
-      ...emptied.flatMap((path) => [
-        { path, content: '' },
-        // Tests may run as another user than root.
-        { path, folder: true as const, mode: 0o777 },
-      ]),
+      ...emptied.flatMap(emptyFolder),
       ...files,
     ],
     '/',
@@ -267,12 +263,6 @@ export async function putTests(
       if (type !== 'folder' && !ours.has(whole)) throw notEmptied(whole);
     }
   }
-}
-
-/** `/logs` for `/logs/verifier`. */
-export function foldersAbove(path: string): string[] {
-  const parts = path.split('/').slice(1, -1);
-  return parts.map((_, index) => `/${parts.slice(0, index + 1).join('/')}`);
 }
 
 function notEmptied(path: string): TrialFailure {

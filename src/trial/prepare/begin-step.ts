@@ -5,8 +5,8 @@ import type { Container } from '../../engine/container.ts';
 import { howItEnded, isSuccess, printedBy } from '../../engine/exec/exec-request.ts';
 import type { Cause } from '../../record/cause.ts';
 import { type Blamed, causeOf, type Fault, settle, TrialFailure, taskFailure } from '../blame.ts';
+import { emptyFolder, foldersAbove } from '../grade/bring-workspace.ts';
 import { inSolved, inUntouched } from '../grade/grade.ts';
-import { foldersAbove } from '../grade/tests.ts';
 import type { Phase, TrialSandbox } from '../phase.ts';
 import { gradingEnvironment, sandboxPaths } from '../prepare/environment.ts';
 import { asUser, requireHealth, startProgram } from '../prepare/started-sandbox.ts';
@@ -133,39 +133,30 @@ async function putStep(
   if ((await container.kindOf(workingDir, signal)) === 'other')
     throw taskFailure('sandbox', `${workingDir} is not a folder`);
   const placed = files.map((file) => ({ ...file, path: posix.resolve(workingDir, file.path) }));
-  const folders: NewEntry[] = [];
-  // A folder replaces a file or a link in its place.
-  for (const path of [workingDir, sandboxPaths.own, ...foldersOf(placed, workingDir)])
-    if ((await container.kindOf(path, signal)) !== 'folder') folders.push({ path, folder: true });
+  const around = placed.flatMap(({ path }) => foldersAbove(path));
+  const inside = around.filter((path) => path.startsWith(`${workingDir}/`)).toSorted();
+  /** A folder replaces a file or a link in its place. */
+  const missing = async (paths: readonly string[]) => {
+    const folders: NewEntry[] = [];
+    for (const path of new Set(paths))
+      if ((await container.kindOf(path, signal)) !== 'folder') folders.push({ path, folder: true });
+    return folders;
+  };
+  const folders = await missing([workingDir, sandboxPaths.own, ...inside]);
   // An agent may have put a link in the path of a folder that is emptied. Then another folder would be
   // emptied.
-  const above: NewEntry[] = [];
-  for (const path of new Set(emptied.flatMap(foldersAbove)))
-    if ((await container.kindOf(path, signal)) !== 'folder') above.push({ path, folder: true });
+  const above = await missing(emptied.flatMap(foldersAbove));
   const { uid = 0, gid = 0 } = owner ?? {};
   await container.put(
     [
       ...above,
-      // A file replaces the folder and all that is in it, and a new folder replaces the file.
-      ...emptied.flatMap((path) => [
-        { path, content: '' },
-        { path, folder: true as const, mode: 0o777 },
-      ]),
+      ...emptied.flatMap(emptyFolder),
       ...[...folders, ...placed].map((entry) => ({ ...entry, uid, gid })),
       { path: sandboxPaths.prompt, content: prompt },
     ],
     '/',
     signal,
   );
-}
-
-/** The folders of files below a folder, parents first. */
-function foldersOf(files: readonly { path: string }[], below: string): string[] {
-  const folders = new Set<string>();
-  for (const { path } of files)
-    for (let folder = posix.dirname(path); folder.startsWith(`${below}/`); folder = posix.dirname(folder))
-      folders.add(folder);
-  return [...folders].toSorted();
 }
 
 async function runSetup(
