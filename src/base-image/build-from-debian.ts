@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'n
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findHostProgram, runHostProgram, withSystemPath } from '../base/host-program.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, OffsiteError } from '../base/offsite-error.ts';
 import type { During } from '../base/progress.ts';
 import { Semaphore } from '../base/semaphore.ts';
 import type { EnginePort } from '../engine/port/engine-port.ts';
@@ -128,12 +128,11 @@ async function prepareHost({
     engineArch,
   });
   if (obstacle !== undefined) {
-    throw new OffsiteError(
+    throw infrastructureError(
+      'BASE_IMAGE_UNAVAILABLE',
       `There is no base image. ${registryError.message}\n` +
         `It could not be built from Debian packages either: ${obstacle}.`,
       {
-        code: 'BASE_IMAGE_UNAVAILABLE',
-        kind: 'infrastructure',
         hint:
           `Let the engine reach a registry and pull ${recipe.registryImage} (or 'docker load' that image), ` +
           "run this as root on a Debian-like Linux on the engine's machine, or set a sandbox image.",
@@ -205,11 +204,11 @@ async function remove(folder: string): Promise<void> {
   const mounts = (await readFile('/proc/self/mounts', 'utf8')).split('\n').map((line) => line.split(' ')[1]);
   const inside = mounts.filter((point) => point?.startsWith(`${folder}/`));
   if (inside.length > 0) {
-    throw new OffsiteError(`Left ${folder} behind: ${inside.join(', ')} is still mounted inside it.`, {
-      code: 'BASE_IMAGE_FOLDER_MOUNTED',
-      kind: 'infrastructure',
-      hint: 'Unmount it, then remove the folder.',
-    });
+    throw infrastructureError(
+      'BASE_IMAGE_FOLDER_MOUNTED',
+      `Left ${folder} behind: ${inside.join(', ')} is still mounted inside it.`,
+      { hint: 'Unmount it, then remove the folder.' },
+    );
   }
   await rm(folder, { recursive: true, force: true, maxRetries: 3 });
 }
@@ -236,24 +235,24 @@ const fetchMs = 600_000;
 export async function fetchNode({ folder, recipe, arch, env, caBundle, signal }: NodeFetch): Promise<void> {
   const npm = await findHostProgram('npm', env);
   if (npm === undefined) {
-    throw new OffsiteError('The base image needs npm, and this host has no npm to fetch it with.', {
-      code: 'BASE_IMAGE_NO_NPM',
-      kind: 'infrastructure',
-      hint: 'Install npm.',
-    });
+    throw infrastructureError(
+      'BASE_IMAGE_NO_NPM',
+      'The base image needs npm, and this host has no npm to fetch it with.',
+      { hint: 'Install npm.' },
+    );
   }
   const integrity = recipe.node.integrity[arch];
   const locked = {
     [`node-linux-${arch}`]: { version: recipe.node.version, integrity },
     npm: recipe.npm,
   };
-  const dependencies = Object.fromEntries(
-    Object.entries(locked).map(([name, { version }]) => [name, version]),
-  );
-  const packages = Object.fromEntries(
-    Object.entries(locked).map(([name, entry]) => [`node_modules/${name}`, entry]),
-  );
-  const lock = { lockfileVersion: 3, requires: true, packages: { '': { dependencies }, ...packages } };
+  const dependencies: Record<string, string> = {};
+  const packages: Record<string, unknown> = { '': { dependencies } };
+  for (const [name, entry] of Object.entries(locked)) {
+    dependencies[name] = entry.version;
+    packages[`node_modules/${name}`] = entry;
+  }
+  const lock = { lockfileVersion: 3, requires: true, packages };
   await mkdir(folder);
   await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies }));
   await writeFile(join(folder, 'package-lock.json'), JSON.stringify(lock));
@@ -307,14 +306,13 @@ export async function installDebianPackages({ packages, env, signal }: DebianIns
   const update = await outcomeOf(apt(['update'], 'update the package lists'));
   const second = await outcomeOf(install());
   if (second === undefined) return;
-  throw new OffsiteError(
+  throw infrastructureError(
+    'DEBIAN_INSTALL_FAILED',
     [second, update]
       .filter((error) => error !== undefined)
       .map((error) => error.message)
       .join('\n'),
     {
-      code: 'DEBIAN_INSTALL_FAILED',
-      kind: 'infrastructure',
       hint: `Run 'apt-get update && apt-get install ${packages.join(' ')}' yourself to see what is wrong.`,
       cause: second,
     },

@@ -1,5 +1,5 @@
 import { systemClock } from '../base/clock.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, OffsiteError } from '../base/offsite-error.ts';
 import { type During, progressLines } from '../base/progress.ts';
 import type { EnginePort } from '../engine/port/engine-port.ts';
 import { buildFromDebian } from './build-from-debian.ts';
@@ -52,7 +52,7 @@ export async function ensureBaseImage(options: BaseImageOptions): Promise<BaseIm
   const id = present ?? (await imageId(engine, name, signal));
   if (id === undefined) {
     const message = `The engine reported that it built ${name}, but does not have it.`;
-    throw new OffsiteError(message, { code: 'IMAGE_FAILED', kind: 'infrastructure' });
+    throw infrastructureError('IMAGE_FAILED', message);
   }
   const alias = `${recipe.repository}:${recipe.tag}`;
   if ((await imageId(engine, alias, signal)) !== id) await engine.images.tag(name, alias, signal);

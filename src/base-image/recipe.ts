@@ -28,18 +28,10 @@ export interface BaseImageRecipe {
 const parts = {
   revision: 4,
   repository: 'offsite/base',
-  debianPackages: [
-    'bash',
-    'ca-certificates',
-    'curl',
-    'git',
-    'iproute2',
-    'procps',
-    'python3',
-    'python3-pip',
-    'python3-pytest',
-    'python3-venv',
-  ],
+  debianPackages:
+    'bash ca-certificates curl git iproute2 procps python3 python3-pip python3-pytest python3-venv'.split(
+      ' ',
+    ),
   uv:
     'uv==0.13.9 ' +
     '--hash=sha256:d7f459fe4fd247d830351c75686d3996ace3c6f3f728eb0e85a30b7ada0cef19 ' + // x86_64
@@ -101,21 +93,9 @@ export function baseImageName(recipe: BaseImageRecipe): string {
 export const withoutUv = 'offsite-without-uv';
 
 /** The arguments of pip with which it installs the requirements of a file into the image. */
-export const pipInstall = [
-  'install',
-  '--quiet',
-  '--no-cache-dir',
-  '--root-user-action',
-  'ignore',
-  '--require-hashes',
-  '--disable-pip-version-check',
-  '--only-binary',
-  ':all:',
-  '--timeout',
-  '60',
-  '--retries',
-  '4',
-].join(' ');
+export const pipInstall =
+  'install --quiet --no-cache-dir --root-user-action ignore --require-hashes --disable-pip-version-check ' +
+  '--only-binary :all: --timeout 60 --retries 4';
 
 /** Warns the user if a build printed that it has no uv. */
 export function warnWithoutUv(printed: string, log: (line: string) => void): void {

@@ -104,6 +104,22 @@ export async function abortable<Value>(
   }
 }
 
+/**
+ * Remembers what a function gives for each key. What failed is done again when it is asked for again. Several
+ * callers may wait for one work, so it must not end with the signal of one of them.
+ */
+export function remembered<Value>(): (key: string, make: () => Promise<Value>) => Promise<Value> {
+  const known = new Map<string, Promise<Value>>();
+  return (key, make) => {
+    const before = known.get(key);
+    if (before) return before;
+    const value = make();
+    known.set(key, value);
+    value.catch(() => known.delete(key));
+    return value;
+  };
+}
+
 /** Resolves after the given milliseconds, or as soon as the signal aborts. */
 export async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   try {

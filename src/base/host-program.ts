@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { execa } from 'execa';
 import { systemClock } from './clock.ts';
 import { startDeadline } from './deadline.ts';
-import { OffsiteError } from './offsite-error.ts';
+import { infrastructureError } from './offsite-error.ts';
 
 export interface HostProgram {
   command: string;
@@ -58,12 +58,11 @@ export async function runHostProgram(program: HostProgram): Promise<string> {
   if (!result.failed) return result.all;
   const how = deadline.expired() ? `did not finish within ${deadlineMs / 1000} s` : howItFailed(result);
   const tail = result.all?.trimEnd().split('\n').slice(-shownLines).join('\n');
-  throw new OffsiteError(`Could not ${purpose}: ${command} ${how}.${tail ? `\n${tail}` : ''}`, {
-    code: 'HOST_PROGRAM_FAILED',
-    kind: 'infrastructure',
-    hint: program.hint,
-    cause: result,
-  });
+  throw infrastructureError(
+    'HOST_PROGRAM_FAILED',
+    `Could not ${purpose}: ${command} ${how}.${tail ? `\n${tail}` : ''}`,
+    { hint: program.hint, cause: result },
+  );
 }
 
 function howItFailed(result: { exitCode?: number; signal?: string; originalMessage?: string }): string {

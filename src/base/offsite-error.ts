@@ -31,6 +31,18 @@ export class OffsiteError extends Error {
   }
 }
 
+type MoreOfError = Pick<OffsiteErrorOptions, 'hint' | 'cause'>;
+
+/** An error that the caller can fix, in a file, flag or setting. */
+export function inputError(code: string, message: string, more: MoreOfError = {}): OffsiteError {
+  return new OffsiteError(message, { code, kind: 'input', ...more });
+}
+
+/** Any other expected error. */
+export function infrastructureError(code: string, message: string, more: MoreOfError = {}): OffsiteError {
+  return new OffsiteError(message, { code, kind: 'infrastructure', ...more });
+}
+
 /** The message of anything thrown, without its stack. */
 export function messageOf(thrown: unknown): string {
   const first = firstThrown(thrown);
