@@ -41,13 +41,8 @@ export function fittedRows(
       room,
     );
     return cells.map((row) => {
-      const fitted = row.flatMap((cell, index) => {
-        const shown = withoutMiddle(cell, widths[index] ?? 0);
-        const spare = space((widths[index] ?? 0) - widthOf(shown));
-        const aligned = columns[index]?.right ? [spare, ...shown] : [...shown, spare];
-        return index === 0 ? aligned : [space(columnGap), ...aligned];
-      });
-      return withoutEnd([...before, ...fitted], width);
+      const fitted = row.map((cell, index) => withoutMiddle(cell, widths[index] ?? 0));
+      return withoutEnd([...before, ...alignedRow(fitted, columns, widths)], width);
     });
   });
 }
@@ -175,28 +170,27 @@ function head(characters: readonly Character[], width: number): Character[] {
 /** A column by its title; one of numbers is aligned at its right. */
 type Column = string | { right: string };
 
-/** The space between columns. */
-const gap = '  ';
-
 /** Rows in aligned columns, below a line of titles. Titles may be foreign text too. */
 export function table(columns: readonly Column[], rows: readonly (readonly Value[])[]): Printable {
   return new Printable((redact) => {
     const cell = (value: Value = '') => safeCell(linesOf(value, redact).flat());
-    const titles = columns.map((column) => cell(typeof column === 'string' ? column : column.right));
+    const titled = columns.map((column) => {
+      return typeof column === 'string' ? { title: column } : { title: column.right, right: true };
+    });
+    const titles = titled.map(({ title }) => cell(title));
     const cells = [titles, ...rows.map((row) => columns.map((_, index) => cell(row[index])))];
     const widths = columns.map((_, index) => Math.max(...cells.map((row) => widthOf(row[index] ?? []))));
-    const lines = cells.map((row) => lineOf(row, columns, widths));
+    const lines = cells.map((row) => alignedRow(row, titled, widths));
     // If one line has a bar before it, the other lines are indented to keep the columns aligned.
     return lines.some(needsBar) ? lines.map((line) => (needsBar(line) ? line : [space(2), ...line])) : lines;
   });
 }
 
-function lineOf(row: readonly Line[], columns: readonly Column[], widths: readonly number[]): Line {
-  const last = row.findLastIndex((cell) => widthOf(cell) > 0);
-  return row.slice(0, last + 1).flatMap((cell, index): Span[] => {
+/** Its cells next to one another. Blanks at the end of a line are not printed. */
+function alignedRow(row: readonly Line[], columns: readonly FittedColumn[], widths: readonly number[]): Line {
+  return row.flatMap((cell, index) => {
     const spare = space((widths[index] ?? 0) - widthOf(cell));
-    const before = index === 0 ? [] : [{ text: gap, ours: true }];
-    if (typeof columns[index] === 'object') return [...before, spare, ...cell];
-    return [...before, ...cell, ...(index === last ? [] : [spare])];
+    const aligned = columns[index]?.right ? [spare, ...cell] : [...cell, spare];
+    return index === 0 ? aligned : [space(columnGap), ...aligned];
   });
 }

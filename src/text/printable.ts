@@ -63,13 +63,13 @@ export function ours(own: string): Printable {
 export function lines(foreign: string): Printable {
   return new Printable((redact) => {
     const [first = '', ...rest] = linesIn(redact(foreign));
-    return [[theirs(first)], ...rest.map((line) => [bar, theirs(line)])];
+    return [[theirs(first)], ...rest.map((line) => barred(line))];
   });
 }
 
 /** Like {@link lines}, but with every line behind a bar, as for output of programs. */
 export function quoted(foreign: string): Printable {
-  return new Printable((redact) => linesIn(redact(foreign)).map((line) => [bar, theirs(line)]));
+  return new Printable((redact) => linesIn(redact(foreign)).map((line) => barred(line)));
 }
 
 /** How much of a text to show: lines from its beginning and its end, and characters of each line. */
@@ -85,45 +85,38 @@ export interface Excerpt {
 export function excerpt(foreign: string, { first, last, characters, besides }: Excerpt): Printable {
   return new Printable((redact) => {
     const all = redact(foreign).trimEnd().split(/\r?\n/);
-    const barred = (line: string): Line => [
-      bar,
-      { text: escapedButTabs(cut(line, characters)), ours: false },
-    ];
+    const shown = (line: string) => barred(line, characters);
     // Leaving out a single line saves nothing: the note takes a line too.
-    if (all.length - first - last <= 1) return all.map(barred);
+    if (all.length - first - last <= 1) return all.map(shown);
     const end = all.length - last;
     const between = (besides?.(all) ?? []).filter((at) => at >= first && at < end);
     let next = first;
     const gapTo = (at: number): Line[] => {
       const [from, count] = [next, at - next];
       next = at + 1;
-      if (count <= 1) return all.slice(from, at).map(barred);
+      if (count <= 1) return all.slice(from, at).map(shown);
       return [[bar, { text: `… ${count} lines left out …`, ours: true, style: 'dim' }]];
     };
     return [
-      ...all.slice(0, first).map(barred),
-      ...between.flatMap((at) => [...gapTo(at), barred(all[at] ?? '')]),
+      ...all.slice(0, first).map(shown),
+      ...between.flatMap((at) => [...gapTo(at), shown(all[at] ?? '')]),
       ...gapTo(end),
-      ...all.slice(end).map(barred),
+      ...all.slice(end).map(shown),
     ];
   });
 }
 
 /** One line behind a bar. Line breaks in it are shown as escapes. */
 export function quotedLine(foreign: string, characters: number, style?: Style): Printable {
-  return new Printable((redact) => {
-    const shown = { text: escapedButTabs(cut(redact(foreign), characters)), ours: false };
-    return [[bar, style === undefined ? shown : { ...shown, style }]];
-  });
+  return new Printable((redact) => [barred(redact(foreign), characters, style)]);
 }
 
 /** A text in full, every line behind a bar, for a text that the user asked for by name. */
 export function whole(foreign: string): Printable {
-  return new Printable((redact) =>
-    redact(foreign)
-      .split(/\r?\n/)
-      .map((line) => [bar, { text: escapedButTabs(line), ours: false }]),
-  );
+  return new Printable((redact) => {
+    const all = redact(foreign).split(/\r?\n/);
+    return all.map((line) => barred(line, Number.POSITIVE_INFINITY));
+  });
 }
 
 export function styled(style: Style, value: Value): Printable {
@@ -168,8 +161,13 @@ function linesIn(foreign: string): string[] {
   return [...all.slice(0, half), `… ${spare} lines left out …`, ...all.slice(-half)];
 }
 
-function theirs(line: string): Span {
-  return { text: escapedButTabs(cut(line, printedText.bytes.line)), ours: false };
+function theirs(line: string, characters: number = printedText.bytes.line): Span {
+  return { text: escapedButTabs(cut(line, characters)), ours: false };
+}
+
+function barred(line: string, characters?: number, style?: Style): Line {
+  const shown = theirs(line, characters);
+  return [bar, style === undefined ? shown : { ...shown, style }];
 }
 
 function escapedButTabs(line: string): string {

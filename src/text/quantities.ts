@@ -6,10 +6,18 @@ export function duration(milliseconds: number | undefined): string {
   if (milliseconds === undefined || milliseconds < 0) return '–';
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(1)} s`;
-  const seconds = Math.round(milliseconds / 1000);
-  const two = (number: number) => String(number).padStart(2, '0');
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} m ${two(seconds % 60)} s`;
-  return `${Math.floor(seconds / 3600)} h ${two(Math.floor((seconds % 3600) / 60))} m`;
+  return inParts(Math.round(milliseconds / 1000));
+}
+
+/** Seconds as minutes and seconds, or as hours and minutes. */
+function inParts(seconds: number): string {
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} m ${two(seconds % 60)} s`;
+  return `${Math.floor(minutes / 60)} h ${two(minutes % 60)} m`;
+}
+
+function two(number: number): string {
+  return String(number).padStart(2, '0');
 }
 
 /**
@@ -27,10 +35,7 @@ export function changeWord(before: number, after: number): 'worse' | 'better' {
 /** `45 s`, `4 m 05 s`, `2 h 05 m`: the time that something in progress has taken. */
 export function elapsed(milliseconds: number): string {
   const seconds = Math.floor(Math.max(0, milliseconds) / 1000);
-  if (seconds < 60) return `${seconds} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} m ${String(seconds % 60).padStart(2, '0')} s`;
-  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} m`;
+  return seconds < 60 ? `${seconds} s` : inParts(seconds);
 }
 
 /** `about 4 min left`: an estimate, so it is rounded. */
@@ -83,7 +88,6 @@ export function size(bytes: number): string {
 /** `2026-11-22 08:06`, in this machine's time zone. */
 export function minute(epochMillis: number): string {
   const at = new Date(epochMillis);
-  const two = (number: number) => String(number).padStart(2, '0');
   const date = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
   return `${date} ${two(at.getHours())}:${two(at.getMinutes())}`;
 }
