@@ -43,6 +43,10 @@ function equals(index: number, value: number): Condition {
   return { index, op: 'SCMP_CMP_EQ', value };
 }
 
+function differs(index: number, value: number): Condition {
+  return { index, op: 'SCMP_CMP_NE', value };
+}
+
 /** Holds if the argument's bits under `mask` equal those of `value`. */
 function masked(index: number, mask: number, value: number): Condition {
   return { index, op: 'SCMP_CMP_MASKED_EQ', value: mask, valueTwo: value };
@@ -53,125 +57,72 @@ function masked(index: number, mask: number, value: number): Condition {
  * machine's kernel does not have is harmless. Calls that no list names are refused: a call that Linux adds
  * tomorrow is refused until somebody adds it here. The lists contain no call that the engine's default filter
  * (Docker's) refuses to a container without capabilities.
+ *
+ * These are for Offsite's own program that reads files and serves connections: it changes no file, starts no
+ * process and traces none. `clone`, which makes threads as well as processes, and the sockets that a program
+ * may create are below.
  */
-
-const streams = names(`
-  close close_range dup dup2 dup3 fcntl ioctl lseek pipe pipe2 pread64 preadv preadv2 read readv
-  sendfile splice tee vmsplice write writev`);
-
-const reading = names(`
-  access cachestat chdir faccessat faccessat2 fadvise64 fchdir fgetxattr flistxattr flock fstat fstatfs
-  getcwd getdents getdents64 getxattr getxattrat lgetxattr listxattr listxattrat llistxattr lstat
-  newfstatat open openat openat2 readahead readlink readlinkat stat statfs statx umask`);
-
-const changing = names(`
-  chmod chown copy_file_range creat fchmod fchmodat fchmodat2 fchown fchownat fdatasync
-  fremovexattr fsetxattr fsync ftruncate futimesat lchown link linkat lremovexattr lsetxattr mkdir
-  mkdirat mknod mknodat pwrite64 pwritev pwritev2 removexattr removexattrat rename renameat renameat2
-  rmdir setxattr setxattrat symlink symlinkat sync sync_file_range syncfs truncate unlink unlinkat utime
-  utimensat utimes`);
-
-const watching = names('inotify_add_watch inotify_init inotify_init1 inotify_rm_watch');
-
-const memory = names(`
-  brk madvise map_shadow_stack membarrier memfd_create mincore mlock mlock2 mlockall mmap mprotect
-  mremap mseal msync munlock munlockall munmap pkey_alloc pkey_free pkey_mprotect remap_file_pages`);
-
-const waiting = names(`
-  epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd eventfd2 futex
-  futex_requeue futex_wait futex_waitv futex_wake get_robust_list poll ppoll pselect6 select
-  set_robust_list`);
-
-const time = names(`
-  alarm clock_getres clock_gettime clock_nanosleep getitimer gettimeofday nanosleep setitimer time
-  timer_create timer_delete timer_getoverrun timer_gettime timer_settime timerfd_create timerfd_gettime
-  timerfd_settime times`);
-
-const signals = names(`
-  kill pause pidfd_open pidfd_send_signal restart_syscall rt_sigaction rt_sigpending rt_sigprocmask
-  rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sigaltstack signalfd
-  signalfd4 tgkill tkill`);
-
-/** `clone` makes threads as well as processes; filter.ts forbids creating namespaces with it. */
-const running = names(`
-  arch_prctl capget execve execveat exit exit_group getcpu getpgid getpgrp getpid getppid getpriority
-  getrandom getrlimit getrusage getsid gettid prctl riscv_hwprobe rseq sched_get_priority_max
-  sched_get_priority_min sched_getaffinity sched_getattr sched_getparam sched_getscheduler
-  sched_rr_get_interval sched_setaffinity sched_yield set_tid_address sysinfo uname uretprobe`);
-
-const starting = names(`
-  capset fork ioprio_get ioprio_set landlock_add_rule landlock_create_ruleset landlock_restrict_self
-  process_mrelease sched_setattr sched_setparam sched_setscheduler seccomp setpgid setpriority setrlimit
-  setsid vfork wait4 waitid`);
-
-const readingIdentity = names('getegid geteuid getgid getgroups getresgid getresuid getuid');
-
-const changingIdentity = names(
-  'setfsgid setfsuid setgid setgroups setregid setresgid setresuid setreuid setuid',
-);
-
-/** Operations on sockets; which sockets a program may create is said below. */
-const connections = names(`
-  accept accept4 bind connect getpeername getsockname getsockopt listen recvfrom recvmmsg recvmsg
-  sendmmsg sendmsg sendto setsockopt shutdown`);
-
-const exchange = names(`
-  io_cancel io_destroy io_getevents io_pgetevents io_setup io_submit mq_getsetattr mq_notify mq_open
-  mq_timedreceive mq_timedsend mq_unlink msgctl msgget msgrcv msgsnd semctl semget semop semtimedop
-  shmat shmctl shmdt shmget`);
+const programCalls = names(`
+  streams: close close_range dup dup2 dup3 fcntl ioctl lseek pipe pipe2 pread64 preadv preadv2 read readv
+    sendfile splice tee vmsplice write writev
+  reading: access cachestat chdir faccessat faccessat2 fadvise64 fchdir fgetxattr flistxattr flock fstat
+    fstatfs getcwd getdents getdents64 getxattr getxattrat lgetxattr listxattr listxattrat llistxattr lstat
+    newfstatat open openat openat2 readahead readlink readlinkat stat statfs statx umask
+  memory: brk madvise map_shadow_stack membarrier memfd_create mincore mlock mlock2 mlockall mmap mprotect
+    mremap mseal msync munlock munlockall munmap pkey_alloc pkey_free pkey_mprotect remap_file_pages
+  waiting: epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd eventfd2 futex
+    futex_requeue futex_wait futex_waitv futex_wake get_robust_list poll ppoll pselect6 select
+    set_robust_list
+  time: alarm clock_getres clock_gettime clock_nanosleep getitimer gettimeofday nanosleep setitimer time
+    timer_create timer_delete timer_getoverrun timer_gettime timer_settime timerfd_create timerfd_gettime
+    timerfd_settime times
+  signals: kill pause pidfd_open pidfd_send_signal restart_syscall rt_sigaction rt_sigpending
+    rt_sigprocmask rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sigaltstack
+    signalfd signalfd4 tgkill tkill
+  running: arch_prctl capget execve execveat exit exit_group getcpu getpgid getpgrp getpid getppid
+    getpriority getrandom getrlimit getrusage getsid gettid prctl riscv_hwprobe rseq sched_get_priority_max
+    sched_get_priority_min sched_getaffinity sched_getattr sched_getparam sched_getscheduler
+    sched_rr_get_interval sched_setaffinity sched_yield set_tid_address sysinfo uname uretprobe
+  reading identity: getegid geteuid getgid getgroups getresgid getresuid getuid
+  connections: accept accept4 bind connect getpeername getsockname getsockopt listen recvfrom recvmmsg
+    recvmsg sendmmsg sendmsg sendto setsockopt shutdown`);
 
 /**
- * Debuggers and leak checkers need these, and refusing them would not help: a process that may trace another
- * can also write its memory through /proc. The kernel allows both only for processes of the same user inside
- * the sandbox.
+ * These are for a sandbox. Debuggers and leak checkers need what traces, and refusing it would not help: a
+ * process that may trace another can also write its memory through /proc. The kernel allows both only for
+ * processes of the same user inside the sandbox.
  */
-const tracing = names('process_vm_readv process_vm_writev ptrace');
-
-const sandboxCalls: readonly string[] = [
-  streams,
-  reading,
-  changing,
-  watching,
-  memory,
-  waiting,
-  time,
-  signals,
-  running,
-  starting,
-  readingIdentity,
-  changingIdentity,
-  connections,
-  exchange,
-  tracing,
-].flat();
-
-/**
- * For Offsite's own program that reads files and serves connections: it changes no file, starts no process
- * and traces none.
- */
-const programCalls: readonly string[] = [
-  streams,
-  reading,
-  memory,
-  waiting,
-  time,
-  signals,
-  running,
-  readingIdentity,
-  connections,
-].flat();
+const sandboxCalls = names(`
+  changing: chmod chown copy_file_range creat fchmod fchmodat fchmodat2 fchown fchownat fdatasync
+    fremovexattr fsetxattr fsync ftruncate futimesat lchown link linkat lremovexattr lsetxattr mkdir mkdirat
+    mknod mknodat pwrite64 pwritev pwritev2 removexattr removexattrat rename renameat renameat2 rmdir
+    setxattr setxattrat symlink symlinkat sync sync_file_range syncfs truncate unlink unlinkat utime
+    utimensat utimes
+  watching: inotify_add_watch inotify_init inotify_init1 inotify_rm_watch
+  starting: capset fork ioprio_get ioprio_set landlock_add_rule landlock_create_ruleset
+    landlock_restrict_self process_mrelease sched_setattr sched_setparam sched_setscheduler seccomp setpgid
+    setpriority setrlimit setsid vfork wait4 waitid
+  changing identity: setfsgid setfsuid setgid setgroups setregid setresgid setresuid setreuid setuid
+  exchange: io_cancel io_destroy io_getevents io_pgetevents io_setup io_submit mq_getsetattr mq_notify
+    mq_open mq_timedreceive mq_timedsend mq_unlink msgctl msgget msgrcv msgsnd semctl semget semop
+    semtimedop shmat shmctl shmdt shmget
+  tracing: process_vm_readv process_vm_writev ptrace`).concat(programCalls);
 
 /**
  * Calls that libraries try but can do without: they fail as if the kernel did not have them. Filters cannot
  * read `clone3`'s flags. The others are newer than most kernels, or bypass filters, as `io_uring` does.
  */
-const absentCalls: readonly string[] = names(`
+const absentCalls = names(`
   clone3 file_getattr file_setattr io_uring_enter io_uring_register io_uring_setup listmount listns
   lsm_get_self_attr lsm_list_modules lsm_set_self_attr memfd_secret name_to_handle_at open_tree_attr
   rseq_slice_yield statmount`);
 
+/** The calls of a text, in which a purpose ends with a colon. */
 function names(text: string): string[] {
-  return text.trim().split(/\s+/);
+  return text
+    .replace(/^ *[a-z ]+:/gm, '')
+    .trim()
+    .split(/\s+/);
 }
 
 const families = { unix: 1, inet: 2, inet6: 10, netlink: 16 } as const;
@@ -180,7 +131,7 @@ const types = { stream: 1, datagram: 2 } as const;
 const typeBits = 0xf;
 /** 0 is the default protocol: TCP for streams, UDP for datagrams. */
 const protocols = {
-  stream: [0, 6],
+  stream: { inet: [0, 6], inet6: [0, 6] },
   datagram: { inet: [0, 17, 1], inet6: [0, 17, 58] },
 } as const;
 
@@ -188,14 +139,9 @@ const isFamily = (family: number) => equals(0, family);
 const isType = (type: number) => masked(1, typeBits, type);
 const isProtocol = (protocol: number) => equals(2, protocol);
 
-const streamsOver = (family: 'inet' | 'inet6'): Rule[] =>
-  protocols.stream.map((protocol) =>
-    allow(['socket'], isFamily(families[family]), isType(types.stream), isProtocol(protocol)),
-  );
-
-const datagramsOver = (family: 'inet' | 'inet6'): Rule[] =>
-  protocols.datagram[family].map((protocol) =>
-    allow(['socket'], isFamily(families[family]), isType(types.datagram), isProtocol(protocol)),
+const socketsOver = (family: 'inet' | 'inet6', type: 'stream' | 'datagram'): Rule[] =>
+  protocols[type][family].map((protocol) =>
+    allow(['socket'], isFamily(families[family]), isType(types[type]), isProtocol(protocol)),
   );
 
 /**
@@ -206,22 +152,21 @@ const datagramsOver = (family: 'inet' | 'inet6'): Rule[] =>
  */
 const sandboxSockets: readonly Rule[] = [
   allow(['socket'], isFamily(families.unix)),
-  ...(['inet', 'inet6'] as const).flatMap((family) => [...streamsOver(family), ...datagramsOver(family)]),
+  ...socketsOver('inet', 'stream'),
+  ...socketsOver('inet', 'datagram'),
+  ...socketsOver('inet6', 'stream'),
+  ...socketsOver('inet6', 'datagram'),
   allow(['socket'], isFamily(families.netlink), isProtocol(0)),
-  refuse('EPROTONOSUPPORT', ['socket'], isFamily(families.netlink), {
-    index: 2,
-    op: 'SCMP_CMP_NE',
-    value: 0,
-  }),
+  refuse('EPROTONOSUPPORT', ['socket'], isFamily(families.netlink), differs(2, 0)),
   ...otherFamilies(Object.values(families)),
   allow(['socketpair'], isFamily(families.unix)),
-  refuse('EAFNOSUPPORT', ['socketpair'], { index: 0, op: 'SCMP_CMP_NE', value: families.unix }),
+  refuse('EAFNOSUPPORT', ['socketpair'], differs(0, families.unix)),
 ];
 
 /** TCP over IPv4, and streams to a socket in a folder that the container mounts. */
 const programSockets: readonly Rule[] = [
   allow(['socket'], isFamily(families.unix), isType(types.stream)),
-  ...streamsOver('inet'),
+  ...socketsOver('inet', 'stream'),
   ...otherFamilies([families.unix, families.inet]),
 ];
 
@@ -263,7 +208,7 @@ const personalities = [0, 8, 0xffff_ffff];
  */
 const ownLimits: readonly Rule[] = [
   allow(['prlimit64'], equals(0, 0)),
-  allow(['prlimit64'], { index: 0, op: 'SCMP_CMP_NE', value: 0 }, equals(2, 0)),
+  allow(['prlimit64'], differs(0, 0), equals(2, 0)),
 ];
 
 /** `FALLOC_FL_PUNCH_HOLE`: gives space of a file back. */
@@ -296,29 +241,24 @@ const rules: Readonly<Record<FilterKind, readonly Rule[]>> = {
   program: [allow(programCalls), ...programSockets, ...common],
 };
 
+type Machine = Pick<Capabilities, 'arch' | 'security' | 'defaultRuntime'>;
+
 /**
  * The filter of system calls in the engine's form; it replaces the engine's own. It lists what is allowed,
  * and only in the machine's 64-bit interface: a call through another interface (`int 0x80` and x32 on x86,
  * 32-bit ARM) ends the process. The other interfaces would bypass the filter, with arguments that a filter
- * cannot see (`socketcall`).
+ * cannot see (`socketcall`). Undefined if the machine's kernel takes none.
  */
-function filterProfile(kind: FilterKind, arch: string): string {
-  const profile = {
+export function filterFor(kind: FilterKind, { security, arch }: Machine): string | undefined {
+  if (!security.seccomp) return undefined;
+  return JSON.stringify({
     defaultAction: 'SCMP_ACT_ERRNO',
     // As in the engine's own filter. Runtimes return ENOSYS for calls that are newer than every call named
     // here.
     defaultErrnoRet: errors.EPERM,
     architectures: [architectures[arch]],
     syscalls: rules[kind],
-  };
-  return JSON.stringify(profile);
-}
-
-type Machine = Pick<Capabilities, 'arch' | 'security' | 'defaultRuntime'>;
-
-/** Offsite's filter for a machine, as the engine wants it; undefined if its kernel takes none. */
-export function filterFor(kind: FilterKind, { security, arch }: Machine): string | undefined {
-  return security.seccomp ? filterProfile(kind, arch) : undefined;
+  });
 }
 
 /**
