@@ -109,7 +109,6 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
     const { note = () => undefined, env = process.env, pull = 'never' } = options;
     let builder: Promise<ImageBuilder> | undefined;
     const upkeep = upkeepOf({ port, repository, budgetBytes, note });
-    const snapshots = snapshotStore({ port, instance, repository, createContainer }, upkeep);
     return {
       address: connection.address,
       instance,
@@ -124,20 +123,12 @@ export async function connectEngine(options: ConnectOptions): Promise<Engine> {
       findImage: (name, signal) => port.images.find(name, signal),
       obtainImage: imageSource(port, pull, env),
       createContainer: (spec, signal) => createContainer(spec, { signal }),
-      openNetwork: (request, signal) =>
-        openNetwork(
-          {
-            createContainer: (spec, signal) => createContainer(spec, { signal }),
-            capabilities,
-            clock: port.clock,
-          },
-          request,
-          signal,
-        ),
+      openNetwork(request, signal) {
+        const create = (spec: ContainerSpec, signal?: AbortSignal) => createContainer(spec, { signal });
+        return openNetwork({ createContainer: create, capabilities, clock: port.clock }, request, signal);
+      },
       createService: async (spec, signal) => serviceOf(port, spec, await createContainer(spec, { signal })),
-      snapshot: (request, signal) => snapshots.snapshot(request, signal),
-      image: (request, signal) => snapshots.image(request, signal),
-      volume: (request, signal) => snapshots.volume(request, signal),
+      ...snapshotStore({ port, instance, repository, createContainer }, upkeep),
       builder: (signal) => (builder ??= findBuilder(port, capabilities, connection.cliHost, env, signal)),
       async keep(container, { parentImageId, description }, signal) {
         const labels = { [parentLabel]: parentImageId, [descriptionLabel]: description };

@@ -7,9 +7,7 @@ import type { Image } from './port/images.ts';
 import type { ObtainImage } from './pull/obtain-image.ts';
 import type { Service, ServiceSpec } from './service.ts';
 import type { KeptSnapshot } from './snapshot/kept-snapshots.ts';
-import type { ImageRequest, SnapshotRequest, VolumeRequest } from './snapshot/snapshot-request.ts';
-import type { SharedVolume } from './snapshot/volume.ts';
-import type { SnapshotResult } from './snapshot.ts';
+import type { SnapshotStore } from './snapshot.ts';
 import type { SweepOptions, Swept } from './sweep.ts';
 
 export interface KeepRequest {
@@ -20,7 +18,7 @@ export interface KeepRequest {
 }
 
 /** A container engine, as Offsite uses it. Disposal removes every container of this instance. */
-export interface Engine extends AsyncDisposable {
+export interface Engine extends SnapshotStore, AsyncDisposable {
   /** Its address and where that comes from, for messages. */
   readonly address: string;
   readonly instance: string;
@@ -45,12 +43,6 @@ export interface Engine extends AsyncDisposable {
   openNetwork(request: NetworkRequest, signal: AbortSignal): Promise<Network>;
   /** Creates a server's container without starting it. Throws if a limit cannot be enforced. */
   createService(spec: ServiceSpec, signal: AbortSignal): Promise<Service>;
-  /** Finds or builds a snapshot: the image of a state that is built once and shared. */
-  snapshot(request: SnapshotRequest, signal?: AbortSignal): Promise<SnapshotResult>;
-  /** Finds or makes an image with the engine's builder. It is kept as snapshots are. */
-  image(request: ImageRequest, signal?: AbortSignal): Promise<{ imageId: string; built: boolean }>;
-  /** Finds or fills a volume that containers share. It is kept as snapshots are. */
-  volume(request: VolumeRequest, signal?: AbortSignal): Promise<SharedVolume>;
   /** The best builder that this engine and this machine offer. */
   builder(signal?: AbortSignal): Promise<ImageBuilder>;
   /**

@@ -1,22 +1,42 @@
 import { createHash } from 'node:crypto';
 import { abortable } from '../base/deadline.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError } from '../base/offsite-error.ts';
+import type { ContainerSpec } from './container/container-spec.ts';
 import type { Container } from './container.ts';
-import { type Builder, type Built, buildOnce, makeOnce } from './snapshot/build.ts';
-import type { ImageRequest, SnapshotRequest, VolumeRequest } from './snapshot/snapshot-request.ts';
+import {
+  type Builder,
+  commitBuilt,
+  type ImageRequest,
+  lockSpec,
+  makeImage,
+  type NotSnapshotable,
+  type SnapshotRequest,
+  takeTurn,
+  type VolumeRequest,
+} from './snapshot/build.ts';
 import type { Upkeep } from './snapshot/upkeep.ts';
-import { fillOnce, holdVolume, type SharedVolume } from './snapshot/volume.ts';
+import { fillVolume, holdVolume, type SharedVolume } from './snapshot/volume.ts';
 
-export type SnapshotResult =
-  /** `built`: whether this request built it. False if it was found, or built for another request. */
-  | { kind: 'snapshot'; imageId: string; built: boolean }
-  /** `processes`: the commands that still ran when `build` was done. An image cannot keep their state. */
-  | { kind: 'not-snapshotable'; processes: string[] };
+/** `built`: whether this request built it. False if it was found, or built for another request. */
+export type SnapshotResult = { kind: 'snapshot'; imageId: string; built: boolean } | NotSnapshotable;
 
 export interface SnapshotStore {
+  /** Finds or builds a snapshot: the image of a state that is built once and shared. */
   snapshot(request: SnapshotRequest, signal?: AbortSignal): Promise<SnapshotResult>;
+  /** Finds or makes an image with the engine's builder. It is kept as snapshots are. */
   image(request: ImageRequest, signal?: AbortSignal): Promise<{ imageId: string; built: boolean }>;
+  /** Finds or fills a volume that containers share. It is kept as snapshots are. */
   volume(request: VolumeRequest, signal?: AbortSignal): Promise<SharedVolume>;
+}
+
+/** A snapshot to make in a container whose name is the lock. */
+interface Making {
+  tag: string;
+  lock: ContainerSpec;
+  request: Pick<SnapshotRequest, 'waits'>;
+  /** Resolves with the id of the image. */
+  build(lock: Container): Promise<string | NotSnapshotable>;
+  signal: AbortSignal | undefined;
 }
 
 /**
@@ -28,30 +48,28 @@ export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
   const impossible = new Map<string, SnapshotResult>();
   const holders = new Map<string, Container>();
 
-  async function make(
-    build: (builder: Builder, tag: string) => Promise<Built>,
-    tag: string,
-    signal?: AbortSignal,
-  ): Promise<SnapshotResult> {
-    const known = await builder.port.images.find(`${builder.repository}:${tag}`, signal);
+  async function make({ tag, lock, request, build, signal }: Making): Promise<SnapshotResult> {
+    const find = () => builder.port.images.find(`${builder.repository}:${tag}`, signal);
+    const known = await find();
     if (known !== undefined) {
       upkeep.used(known);
       return { kind: 'snapshot', imageId: known.id, built: false };
     }
-    const result = await build(builder, tag);
-    if (result.kind === 'not-snapshotable') {
-      impossible.set(tag, result);
-      return result;
+    await using turn = await takeTurn(builder, lock, request, tag, signal);
+    // Another Offsite process may have finished between the search that found nothing and this point.
+    const found = await find();
+    if (found !== undefined) return { kind: 'snapshot', imageId: found.id, built: false };
+    const made = await build(turn);
+    if (typeof made === 'string') {
+      upkeep.built(made);
+      return { kind: 'snapshot', imageId: made, built: true };
     }
-    if (result.kind === 'built') upkeep.built(result.imageId);
-    return { kind: 'snapshot', imageId: result.imageId, built: result.kind === 'built' };
+    impossible.set(tag, made);
+    return made;
   }
 
-  async function once(
-    tag: string,
-    build: (builder: Builder, tag: string) => Promise<Built>,
-    signal: AbortSignal | undefined,
-  ): Promise<SnapshotResult> {
+  async function once(making: Making): Promise<SnapshotResult> {
+    const { tag, signal } = making;
     for (;;) {
       signal?.throwIfAborted();
       const refused = impossible.get(tag);
@@ -66,7 +84,7 @@ export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
         if (!other.by?.aborted) throw error;
       }
     }
-    const made = make(build, tag, signal);
+    const made = make(making);
     running.set(tag, { made, by: signal });
     try {
       return await made;
@@ -75,37 +93,38 @@ export function snapshotStore(builder: Builder, upkeep: Upkeep): SnapshotStore {
     }
   }
 
+  /** The same for what leaves no processes. */
+  async function onceStill(making: Making) {
+    const made = await once(making);
+    if (made.kind === 'snapshot') return made;
+    throw new Error('an image without processes cannot be made');
+  }
+
   return {
-    snapshot: (request, signal) =>
-      once(
-        tagOf([request.parentImageId, request.key]),
-        (builder, tag) => buildOnce(builder, request, tag, signal),
-        signal,
-      ),
-    async image(request, signal) {
-      const tag = tagOf(['build', request.key]);
-      const made = await once(tag, (builder) => makeOnce(builder, request, tag, signal), signal);
-      if (made.kind === 'snapshot') return made;
-      throw new Error('a build leaves no processes');
+    snapshot(request, signal) {
+      const tag = tagOf(request.parentImageId, request.key);
+      const lock = { ...request.container, imageId: request.parentImageId };
+      const build = (container: Container) => commitBuilt(builder, container, request, tag, signal);
+      return once({ tag, lock, request, build, signal });
     },
-    async volume(request, signal) {
-      const tag = tagOf([`volume ${request.path} ${request.parentImageId}`, request.key]);
-      const fill = async () => {
-        const made = await once(tag, (builder) => fillOnce(builder, request, tag, signal), signal);
-        if (made.kind === 'snapshot') return made;
-        throw new Error('a volume keeps no processes');
-      };
+    image(request, signal) {
+      const tag = tagOf('build', request.key);
+      const lock = { ...lockSpec, imageId: request.lockImageId };
+      return onceStill({ tag, lock, request, build: () => makeImage(builder, request, tag, signal), signal });
+    },
+    volume(request, signal) {
+      const tag = tagOf(`volume ${request.path} ${request.parentImageId}`, request.key);
+      const lock = { ...lockSpec, imageId: request.parentImageId };
+      const build = (held: Container) => fillVolume(builder, held, request, tag, signal);
+      const fill = () => onceStill({ tag, lock, request, build, signal });
       return holdVolume(builder, request, tag, { holders, fill }, signal);
     },
   };
 }
 
-function tagOf([from, key]: [from: string, key: string]): string {
+function tagOf(from: string, key: string): string {
   if (key === '') {
-    throw new OffsiteError('A snapshot needs a key that describes what it is made of.', {
-      code: 'ENGINE_SNAPSHOT_KEY',
-      kind: 'input',
-    });
+    throw inputError('ENGINE_SNAPSHOT_KEY', 'A snapshot needs a key that describes what it is made of.');
   }
   return createHash('sha256')
     .update(JSON.stringify([from, key]))

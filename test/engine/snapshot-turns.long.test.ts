@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Engine } from '../../src/engine/engine.ts';
-import type { SnapshotRequest } from '../../src/engine/snapshot/snapshot-request.ts';
+import type { SnapshotRequest } from '../../src/engine/snapshot/build.ts';
 import { removeRepository, testEngine, testSpec, until } from './engine-fixture.ts';
 
 const repository = `offsite-test/${randomUUID()}`;

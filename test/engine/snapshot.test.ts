@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import type { SnapshotRequest } from '../../src/engine/snapshot/snapshot-request.ts';
+import type { SnapshotRequest } from '../../src/engine/snapshot/build.ts';
 import { dockerOf } from './docker-of.ts';
 import { daemon, removeRepository, shell, startedContainer, testEngine, testSpec } from './engine-fixture.ts';
 import { lookTrips } from './look-trips.ts';

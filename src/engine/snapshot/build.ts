@@ -1,5 +1,5 @@
 import { type BackoffLimits, backoff, type Clock } from '../../base/clock.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError } from '../../base/offsite-error.ts';
 import type { ContainerSpec } from '../container/container-spec.ts';
 import type { CreateOptions } from '../container/create.ts';
 import { removeContainer } from '../container/remove.ts';
@@ -14,7 +14,43 @@ import {
 } from '../owned-objects.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { isEngineFailure } from '../port/failure.ts';
-import type { ImageRequest, SnapshotRequest } from './snapshot-request.ts';
+
+interface SharedRequest {
+  /**
+   * Everything that the result depends on except the parent image: script, files, environment, user. Hashed,
+   * never shown.
+   */
+  key: string;
+  /** A description for lists of images; shown, not part of the key. */
+  description?: string;
+  /** Called before this request waits until another Offsite process has built the same snapshot. */
+  waits?(): void;
+}
+
+/** A step that turns one image into another: the container it runs in, and what it does in it. */
+export interface SnapshotRequest extends SharedRequest {
+  parentImageId: string;
+  /** The container it is built in. */
+  container: Omit<ContainerSpec, 'imageId'>;
+  /** Creates the state in a started container. `snapshot()` rethrows what this throws. */
+  build(container: Container): Promise<unknown>;
+}
+
+/** A volume to fill, and the container that fills it. */
+export interface VolumeRequest extends SnapshotRequest {
+  /** Absolute; where the volume is in that container, and must be in all others. */
+  path: string;
+}
+
+/** An image that the engine's builder makes. */
+export interface ImageRequest extends SharedRequest {
+  /** Any image. During the build, a container of it exists as the lock; it is never started. */
+  lockImageId: string;
+  /** The image that it is made from, whose size is not counted. Undefined if there is none. */
+  parentImageId: string | undefined;
+  /** Makes the image with this name and these labels. `image()` rethrows what this throws. */
+  make(image: { name: string; labels: Readonly<Record<string, string>> }): Promise<unknown>;
+}
 
 export interface Builder {
   port: EnginePort;
@@ -24,32 +60,28 @@ export interface Builder {
   createContainer(spec: ContainerSpec, options: CreateOptions): Promise<Container>;
 }
 
-export type Built =
-  | { kind: 'built' | 'found'; imageId: string }
-  | { kind: 'not-snapshotable'; processes: string[] };
+/** A state that an image cannot keep: these commands still ran when `build` was done. */
+export interface NotSnapshotable {
+  kind: 'not-snapshotable';
+  processes: string[];
+}
 
 /**
- * Builds a missing snapshot once on this engine. If another Offsite process is building it, this waits and
- * uses that snapshot, or builds it if the other process did not. Rethrows what `build` throws.
+ * Brings a container into the state of a snapshot, and makes an image of it. Rethrows what `build` throws.
  */
-export async function buildOnce(
-  builder: Builder,
+export async function commitBuilt(
+  { port, repository }: Builder,
+  container: Container,
   request: SnapshotRequest,
   tag: string,
   signal?: AbortSignal,
-): Promise<Built> {
-  const { port, repository } = builder;
-  const spec = { ...request.container, imageId: request.parentImageId };
-  await using container = await takeTurn(builder, spec, request, tag, signal);
-  // Another Offsite process may have finished between the search that found nothing and this point.
-  const found = await port.images.find(`${repository}:${tag}`, signal);
-  if (found !== undefined) return { kind: 'found', imageId: found.id };
+): Promise<string | NotSnapshotable> {
   await container.start(signal);
   await request.build(container);
   const processes = await processesLeft(container, port.clock);
   if (processes.length > 0) return { kind: 'not-snapshotable', processes };
   const labels = { [parentLabel]: request.parentImageId, [descriptionLabel]: request.description ?? '' };
-  return { kind: 'built', imageId: await container.commit({ repository, tag, labels }, signal) };
+  return await container.commit({ repository, tag, labels }, signal);
 }
 
 /** Milliseconds. A process that ends within this time does not count as left running. */
@@ -69,19 +101,14 @@ async function processesLeft(container: Container, clock: Clock): Promise<string
   }
 }
 
-/** The same for an image that the engine's builder makes. A container that does not run is the lock. */
-export async function makeOnce(
-  builder: Builder,
+/** Has the engine's builder make an image. Rethrows what `make` throws. */
+export async function makeImage(
+  { port, repository }: Builder,
   request: ImageRequest,
   tag: string,
   signal?: AbortSignal,
-): Promise<Built> {
-  const { port, repository } = builder;
+): Promise<string> {
   const name = `${repository}:${tag}`;
-  const imageId = request.lockImageId;
-  await using _lock = await takeTurn(builder, { ...lockSpec, imageId }, request, tag, signal);
-  const found = await port.images.find(name, signal);
-  if (found !== undefined) return { kind: 'found', imageId: found.id };
   const labels: Record<string, string> = {
     [parentLabel]: request.parentImageId ?? '',
     [descriptionLabel]: request.description ?? '',
@@ -89,10 +116,8 @@ export async function makeOnce(
   };
   await request.make({ name, labels });
   const made = await port.images.find(name, signal);
-  if (made && made.labels[createdLabel] === labels[createdLabel]) return { kind: 'built', imageId: made.id };
-  throw new OffsiteError(`The image ${name} was built, but not on this engine.`, {
-    code: 'IMAGE_ELSEWHERE',
-    kind: 'infrastructure',
+  if (made && made.labels[createdLabel] === labels[createdLabel]) return made.id;
+  throw infrastructureError('IMAGE_ELSEWHERE', `The image ${name} was built, but not on this engine.`, {
     hint: 'Check which engine and builder the docker CLI uses.',
   });
 }
@@ -164,9 +189,9 @@ async function otherBuildOver(
       return;
     }
   }
-  throw new OffsiteError(`The container ${name} has blocked the build of a snapshot for hours.`, {
-    code: 'ENGINE_SNAPSHOT_BUSY',
-    kind: 'infrastructure',
-    hint: `Check who created it (docker inspect ${name}), and remove it.`,
-  });
+  throw infrastructureError(
+    'ENGINE_SNAPSHOT_BUSY',
+    `The container ${name} has blocked the build of a snapshot for hours.`,
+    { hint: `Check who created it (docker inspect ${name}), and remove it.` },
+  );
 }

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError } from '../../base/offsite-error.ts';
 import type { Container } from '../container.ts';
 import {
   descriptionLabel,
@@ -8,8 +8,7 @@ import {
   volumeLabels,
 } from '../owned-objects.ts';
 import type { EnginePort } from '../port/engine-port.ts';
-import { type Builder, type Built, lockSpec, takeTurn } from './build.ts';
-import type { VolumeRequest } from './snapshot-request.ts';
+import { type Builder, lockSpec, type VolumeRequest } from './build.ts';
 
 /** A volume that containers of this engine share. Nobody can remove it while this process runs. */
 export interface SharedVolume {
@@ -24,20 +23,18 @@ const attemptCount = 3;
 const countMs = 120_000;
 
 /**
- * Fills a missing volume once on this engine. Its snapshot, an image without files of its own, exists only if
- * the volume is complete. Waits for the build of another Offsite process, as `buildOnce` does.
+ * Fills a volume. Its snapshot, an image of `lock` without files of its own, exists only if the volume is
+ * complete. Rethrows what `build` throws.
  */
-export async function fillOnce(
+export async function fillVolume(
   builder: Builder,
+  lock: Container,
   request: VolumeRequest,
   tag: string,
   signal?: AbortSignal,
-): Promise<Built> {
+): Promise<string> {
   const { port, repository } = builder;
   const { parentImageId: imageId, path } = request;
-  await using lock = await takeTurn(builder, { ...lockSpec, imageId }, request, tag, signal);
-  const found = await port.images.find(`${repository}:${tag}`, signal);
-  if (found !== undefined) return { kind: 'found', imageId: found.id };
   const volume = volumeName(repository, tag);
   // An Offsite process that died may have left an incomplete volume.
   await port.remove('volume', volume, signal);
@@ -62,7 +59,7 @@ export async function fillOnce(
     [volumeLabel]: volume,
     [volumeBytesLabel]: String(bytes),
   };
-  return { kind: 'built', imageId: await lock.commit({ repository, tag, labels }, signal) };
+  return await lock.commit({ repository, tag, labels }, signal);
 }
 
 /**
@@ -95,11 +92,11 @@ export async function holdVolume(
     await port.remove('volume', volume, signal);
     await port.remove('image', `${repository}:${tag}`, signal);
   }
-  throw new OffsiteError(`The volume ${volume} keeps being removed by something else.`, {
-    code: 'ENGINE_VOLUME_REMOVED',
-    kind: 'infrastructure',
-    hint: 'Check what removes volumes on this engine.',
-  });
+  throw infrastructureError(
+    'ENGINE_VOLUME_REMOVED',
+    `The volume ${volume} keeps being removed by something else.`,
+    { hint: 'Check what removes volumes on this engine.' },
+  );
 }
 
 /** A volume that the engine made by itself has no labels. */
