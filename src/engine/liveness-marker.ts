@@ -7,7 +7,7 @@ import { filterFor } from './container/seccomp/filter.ts';
 import { ownFilesMount } from './own-files/volume.ts';
 import { type OwnedObject, ownershipLabels, processLabel, roleLabel } from './owned-objects.ts';
 import { hasProcessEnded } from './owner-process.ts';
-import { type EnginePort, otherPlainRuntime, type UsedEngine } from './port/engine-port.ts';
+import { otherPlainRuntime, type UsedEngine } from './port/engine-port.ts';
 import { isEngineFailure } from './port/failure.ts';
 
 /**
@@ -41,42 +41,48 @@ const startMs = 3_000;
  */
 const attemptCount = 3;
 
-type MarkerState =
-  | { kind: 'none' }
-  | { kind: 'starting'; ready: Promise<void> }
-  | { kind: 'running'; connection: Duplex }
-  | { kind: 'failed'; error: unknown; imageId: string };
+interface Marker {
+  id: string;
+  connection: Duplex;
+  /** Resolves when the connection has ended, and the marker with it. */
+  over: Promise<void>;
+}
 
 export function livenessMarker(used: UsedEngine): LivenessMarker {
   const { port } = used;
-  let state: MarkerState = { kind: 'none' };
   const ended = new AbortController();
   let due: Promise<void> | undefined;
+  let isKept = false;
+  /** The one that runs or is being started. */
+  let marker: Promise<Marker> | undefined;
+  let failed: { error: unknown; imageId: string } | undefined;
 
-  async function start(imageId: string): Promise<void> {
-    const id = await createMarker(used, imageId);
+  /** Keeps a marker. If something stops it, our containers look dead, so another one starts. */
+  async function keep(imageId: string): Promise<void> {
+    let last: Marker | undefined;
     try {
-      const connection = await attachAndStart(port, id);
-      const over = () => {
-        if (state.kind !== 'running' || state.connection !== connection) return;
-        // Something stopped the marker, and our containers look dead now.
-        state = { kind: 'starting', ready: restart(id, imageId) };
-      };
-      connection.on('close', over);
-      connection.resume();
-      state = { kind: 'running', connection };
-      if (connection.destroyed) over();
+      due ??= port.clock.sleep(startMs, ended.signal);
+      await due;
+      do {
+        marker = startWithRetries(imageId);
+        const next = await marker;
+        if (last) await removeContainer(port, last.id).catch(ignoreRemovalFailure);
+        last = next;
+        await last.over;
+      } while (!ended.signal.aborted);
     } catch (error) {
-      await removeContainer(port, id).catch(ignoreRemovalFailure);
-      throw error;
+      // After one that ran, the next container starts a new marker.
+      if (!last) failed = { error, imageId };
+      marker = undefined;
     }
+    isKept = false;
   }
 
   /** Tries again while the engine is unreachable, until the marker ends. */
-  async function startWithRetries(imageId: string): Promise<void> {
+  async function startWithRetries(imageId: string): Promise<Marker> {
     for (let refused = 0, away = 0; ; ) {
       try {
-        return await start(imageId);
+        return await startMarker(used, imageId);
       } catch (error) {
         if (isEngineFailure(error, 'connection')) {
           // Whatever cut the marker's connection also cut idle ones, which the next request still tries to
@@ -91,43 +97,39 @@ export function livenessMarker(used: UsedEngine): LivenessMarker {
     }
   }
 
-  async function restart(id: string, imageId: string): Promise<void> {
-    try {
-      await startWithRetries(imageId);
-    } catch {
-      // The next container starts a new marker.
-      state = { kind: 'none' };
-      return;
-    }
-    await removeContainer(port, id).catch(ignoreRemovalFailure);
-  }
-
   return {
     ensure(imageId) {
-      if (state.kind === 'failed') {
-        const failed = state;
-        state = { kind: 'none' };
-        // Another image may work: the one that failed may lack `cat`, or be for another machine.
-        if (failed.imageId === imageId) throw failed.error;
-      }
-      if (state.kind !== 'none') return;
-      due ??= port.clock.sleep(startMs, ended.signal);
-      const ready = due
-        .then(() => startWithRetries(imageId))
-        .catch((error: unknown) => {
-          state = { kind: 'failed', error, imageId };
-        });
-      state = { kind: 'starting', ready };
+      const before = failed;
+      failed = undefined;
+      // Another image may work: the one that failed may lack `cat`, or be for another machine.
+      if (before?.imageId === imageId) throw before.error;
+      if (isKept) return;
+      isKept = true;
+      void keep(imageId);
     },
     async end() {
       ended.abort();
-      if (state.kind === 'starting') await state.ready;
-      if (state.kind !== 'running') return undefined;
-      const { connection } = state;
-      state = { kind: 'none' };
-      return connection;
+      return (await marker?.catch(() => undefined))?.connection;
     },
   };
+}
+
+/** Attaches before the start, so that `cat` never sees a closed input. */
+async function startMarker(used: UsedEngine, imageId: string): Promise<Marker> {
+  const { containers } = used.port;
+  const id = await createMarker(used, imageId);
+  let connection: Duplex | undefined;
+  try {
+    const attached = await containers.attach(id, { onStderr: () => undefined });
+    connection = attached.resume();
+    const over = new Promise<void>((resolve) => attached.once('close', resolve));
+    await containers.start(id);
+    return { id, connection, over };
+  } catch (error) {
+    connection?.destroy();
+    await removeContainer(used.port, id).catch(ignoreRemovalFailure);
+    throw error;
+  }
 }
 
 async function createMarker({ port, instance, capabilities }: UsedEngine, imageId: string): Promise<string> {
@@ -148,18 +150,6 @@ async function createMarker({ port, instance, capabilities }: UsedEngine, imageI
     runtime: otherPlainRuntime(capabilities),
   });
   return id;
-}
-
-/** Attaches before the start, so that `cat` never sees a closed input. */
-async function attachAndStart({ containers }: EnginePort, id: string): Promise<Duplex> {
-  const connection = await containers.attach(id, { onStderr: () => undefined });
-  try {
-    await containers.start(id);
-  } catch (error) {
-    connection.destroy();
-    throw error;
-  }
-  return connection;
 }
 
 /** Milliseconds for which an instance without a marker counts as alive: it may be starting its marker. */
