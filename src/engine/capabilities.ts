@@ -1,4 +1,4 @@
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError } from '../base/offsite-error.ts';
 import { type ContainerSpec, isRoot } from './container/container-spec.ts';
 import { filterObstacle } from './container/seccomp/filter.ts';
 import { ownMachines } from './own-files/volume.ts';
@@ -23,9 +23,7 @@ export function assertEnforceable(spec: ContainerSpec, capabilities: Capabilitie
   const missing = lacks.map(({ what }) => what).join('; ');
   const whose = name === undefined ? 'the sandbox' : `the sandbox "${name}"`;
   const remedies = lacks.flatMap(({ remedy }) => remedy ?? []);
-  throw new OffsiteError(`This engine cannot provide what ${whose} requires: ${missing}`, {
-    code: 'ENGINE_CANNOT_ENFORCE',
-    kind: 'input',
+  throw inputError('ENGINE_CANNOT_ENFORCE', `This engine cannot provide what ${whose} requires: ${missing}`, {
     hint: remedies.length > 0 ? remedies.join(' ') : 'Change the sandbox, or use an engine that supports it.',
   });
 }

@@ -140,15 +140,11 @@ export async function removeOwned(port: EnginePort, instance: string): Promise<v
 
 /** `left`: the engine keeps it because something else uses it. */
 async function removeObject(port: EnginePort, { kind, id }: OwnedObject): Promise<'removed' | 'left'> {
-  if (kind === 'container') {
-    await removeContainer(port, id);
-    return 'removed';
-  }
   try {
-    await port.remove(kind, id);
+    await (kind === 'container' ? removeContainer(port, id) : port.remove(kind, id));
     return 'removed';
   } catch (thrown) {
-    if (isEngineFailure(thrown, 'conflict')) return 'left';
+    if (kind !== 'container' && isEngineFailure(thrown, 'conflict')) return 'left';
     throw thrown;
   }
 }

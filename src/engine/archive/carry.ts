@@ -1,13 +1,18 @@
 import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
-import { startDeadline } from '../../base/deadline.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
-import { archives } from '../../bounds/sandbox.ts';
+import { infrastructureError, type OffsiteError } from '../../base/offsite-error.ts';
 import { PathRoom } from '../changes/layer-paths.ts';
 import { type ArchivedType, nameText, pathMax } from './entries.ts';
-import { DeclaredBytes, type MaybeSparse, tarInstead, unpackArchive, watchHoles } from './raw-archive.ts';
-import { typeOf } from './read.ts';
-import type { TarHeader } from './tar-entries.ts';
+import {
+  type MaybeSparse,
+  sizeLimit,
+  tarBeside,
+  tarInstead,
+  transferDeadline,
+  unpackArchive,
+  watchHoles,
+} from './raw-archive.ts';
+import { innerPath, typeOf } from './read.ts';
 import type { TarProgram } from './tar-program.ts';
 import { bytesAfter, rewritten } from './write-archive.ts';
 
@@ -55,8 +60,7 @@ export async function carryBetween(
   const carried = nothingCarried();
   const archive = kept(source, path, { ...request, beforeFile }, carried);
   try {
-    using deadline = startDeadline(port.clock, archives.time.transfer, signal);
-    deadline.signal.addEventListener('abort', () => source.destroy(deadline.signal.reason), { once: true });
+    using _deadline = transferDeadline(port, source, signal);
     await unpackArchive(port, { id: to, path, folder: '/' }, archive, signal);
     return carried;
   } catch (error) {
@@ -71,13 +75,13 @@ export async function carryBetween(
 /** The same with GNU tar at both ends. */
 async function carryWith(
   tar: TarProgram,
-  { holes }: MaybeSparse,
+  from: MaybeSparse,
   to: string,
   path: string,
   request: CarryRequest,
 ): Promise<Carried> {
   const { signal } = request;
-  const into = await holes?.tar(to);
+  const into = await tarBeside(from, to);
   if (into === undefined) throw new Error('the same engine has the program for one container only');
   await using source = await tar.read(path, signal);
   const carried = nothingCarried();
@@ -103,7 +107,7 @@ function kept(
   }: CarryRequest & { beforeFile?: (size: number) => Promise<void> },
   carried: Carried,
 ): Readable {
-  const declared = new DeclaredBytes(maxBytes, root);
+  const declare = sizeLimit(maxBytes, root);
   const room = new PathRoom();
   const notCarried = new Set<string>();
   let leftFolder: string | undefined;
@@ -116,7 +120,7 @@ function kept(
   let seen = 0;
   return rewritten(source, async (header) => {
     seen += 1;
-    const path = below(header.name);
+    const path = innerPath(header.name);
     const type = typeOf(header);
     if (seen > maxEntries) throw tooMany(root);
     if (isLeft(path.text)) return undefined;
@@ -129,7 +133,7 @@ function kept(
     };
     if (isTooDeep(path.bytes)) return leave(true);
     if (!keeps(path.text, type)) return leave(false);
-    const target = type === 'hardlink' ? below(header.linkName) : undefined;
+    const target = type === 'hardlink' ? innerPath(header.linkName) : undefined;
     const mayCopy =
       type === 'file' ||
       type === 'folder' ||
@@ -139,7 +143,7 @@ function kept(
     if (!mayCopy) return leave(true);
     const size = bytesAfter(header);
     await beforeFile?.(size);
-    declared.add(size);
+    declare(size);
     carried.bytes += size;
     carried.entries += 1;
     return {
@@ -155,22 +159,6 @@ function kept(
 /** Permissions and the sticky bit. */
 const plainBits = 0o1777;
 
-/** A name in the archive without its first part, which is the last part of the requested path. */
-function below(name: TarHeader['name']): { text: string; bytes: Buffer } {
-  const parts = name
-    .toString('latin1')
-    .split('/')
-    .filter((part) => part !== '' && part !== '.');
-  if (parts.includes('..') || name.includes(0)) {
-    throw new OffsiteError(`The engine sent a file name that leads out: ${JSON.stringify(nameText(name))}`, {
-      code: 'ENGINE_UNSAFE_PATH',
-      kind: 'infrastructure',
-    });
-  }
-  const bytes = Buffer.from(parts.slice(1).join('/'), 'latin1');
-  return { bytes, text: nameText(bytes) };
-}
-
 function at(root: string, path: Buffer): Buffer {
   const folder = Buffer.from(posix.relative('/', root));
   return path.length === 0 ? folder : Buffer.concat([folder, Buffer.from('/'), path]);
@@ -184,10 +172,7 @@ function foldersAbove(path: string): string[] {
 }
 
 function tooMany(path: string): OffsiteError {
-  return new OffsiteError(`${path} has too many files to copy`, {
-    code: 'ENGINE_TOO_LARGE',
-    kind: 'infrastructure',
-  });
+  return infrastructureError('ENGINE_TOO_LARGE', `${path} has too many files to copy`);
 }
 
 /**

@@ -1,30 +1,25 @@
-/** A file to put into a container. Missing parent folders are created. */
-export interface NewFile {
+import { isUtf8 } from 'node:buffer';
+
+/**
+ * An entry of an archive to put into a container: a file, a folder or a symbolic link. Missing parent folders
+ * are created. Unless it says otherwise, it is of root, and from now.
+ */
+export interface NewEntry {
   /** Relative to the folder it is put in, or absolute. `..` is refused. */
   path: string;
-  content: Buffer | string;
-  /** Permission bits, default 0o644. */
-  mode?: number;
-  /** Numeric owner, default 0 (root). */
-  uid?: number;
-  gid?: number;
-}
-
-/** A symbolic link to put into a container. The target is not checked. */
-export interface NewLink {
-  path: string;
-  linkTarget: string;
-}
-
-export interface NewFolder {
-  path: string;
-  folder: true;
+  /** Of a file. */
+  content?: string | Buffer | { size: number; bytes: AsyncIterable<Buffer> };
+  /** Of a link. It is not checked. */
+  linkTarget?: string | undefined;
+  /** Set for a folder. */
+  folder?: true;
+  /** Permission bits, default 0o644, of a folder 0o755. */
   mode?: number;
   uid?: number;
   gid?: number;
+  /** Epoch milliseconds. */
+  modifiedAt?: number;
 }
-
-export type NewEntry = NewFile | NewLink | NewFolder;
 
 /** Entries of an `AsyncIterable` are sent as they arrive. */
 export type NewEntries = Iterable<NewEntry> | AsyncIterable<NewEntry>;
@@ -53,27 +48,26 @@ export interface ArchivedEntry {
 /** Bytes of the longest path that a call of Linux takes, with the zero at its end. */
 export const pathMax = 4096;
 
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
 /**
  * A file's name as text; different names give different texts. Names on Linux are bytes: valid UTF-8 is kept
  * as it is, other bytes become `\xHH`. If a name itself contains that pattern, its backslash becomes `\x5c`.
  * So decoding every `\xHH` as a byte gives the name back.
  */
 export function nameText(bytes: Buffer): string {
-  const whole = decoded(bytes);
-  if (whole !== undefined) return withoutPattern(whole);
+  if (isUtf8(bytes)) return withoutPattern(bytes.toString());
   let text = '';
   let plain = '';
   for (let at = 0; at < bytes.length; ) {
-    const character = characterAt(bytes, at);
-    if (character === undefined) {
-      text += `${withoutPattern(plain)}\\x${(bytes[at] ?? 0).toString(16).padStart(2, '0')}`;
+    const first = bytes[at] ?? 0;
+    const length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    const character = bytes.subarray(at, at + length);
+    if (isUtf8(character)) {
+      plain += character.toString();
+      at += length;
+    } else {
+      text += `${withoutPattern(plain)}\\x${first.toString(16).padStart(2, '0')}`;
       plain = '';
       at += 1;
-    } else {
-      plain += character;
-      at += Buffer.byteLength(character);
     }
   }
   return text + withoutPattern(plain);
@@ -81,20 +75,4 @@ export function nameText(bytes: Buffer): string {
 
 function withoutPattern(text: string): string {
   return text.replace(/\\(?=x[0-9a-f]{2})/g, '\\x5c');
-}
-
-/** The character that begins at `at`; undefined if none does. */
-function characterAt(bytes: Buffer, at: number): string | undefined {
-  const first = bytes[at] ?? 0;
-  const length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  return decoded(bytes.subarray(at, at + length));
-}
-
-function decoded(bytes: Buffer): string | undefined {
-  try {
-    return decoder.decode(bytes);
-  } catch (error) {
-    if (error instanceof TypeError) return undefined;
-    throw error;
-  }
 }

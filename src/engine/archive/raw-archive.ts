@@ -1,14 +1,15 @@
 import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
 import { startDeadline } from '../../base/deadline.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, OffsiteError } from '../../base/offsite-error.ts';
 import { archives } from '../../bounds/sandbox.ts';
-import type { RunningContainer } from '../container/running-container.ts';
+import { hasHoles } from '../container/disk-use.ts';
+import { hostFactsOf, type RunningContainer } from '../container/running-container.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { connectionFailure } from '../port/failure.ts';
 import { ByteReader, blockBytes } from './tar-entries.ts';
 import type { TarProgram } from './tar-program.ts';
-import { bytesAfter, rewritten } from './write-archive.ts';
+import { bytesAfter, rewritten, sendArchive } from './write-archive.ts';
 
 export interface CopyLimits {
   /** Bytes of all its files. Holes count where no program can find them. */
@@ -17,7 +18,7 @@ export interface CopyLimits {
 }
 
 /** The engine's archive of a path. Disposing ends the transfer. */
-export interface RawArchive extends Disposable {
+interface RawArchive extends Disposable {
   /** A tar stream. It fails with `ENGINE_TOO_LARGE`, or if the connection is cut. */
   archive: Readable;
 }
@@ -29,13 +30,12 @@ export async function openArchive(
   { maxBytes, signal }: CopyLimits,
 ): Promise<RawArchive> {
   const source = await port.containers.getArchive(id, path, signal, { owners: true });
-  const declared = new DeclaredBytes(maxBytes, path);
+  const declare = sizeLimit(maxBytes, path);
   const archive = rewritten(source, (header) => {
-    declared.add(bytesAfter(header));
+    declare(bytesAfter(header));
     return header;
   });
-  const deadline = startDeadline(port.clock, archives.time.transfer, signal);
-  deadline.signal.addEventListener('abort', () => source.destroy(deadline.signal.reason), { once: true });
+  const deadline = transferDeadline(port, source, signal);
   // A reader of the archive gets its errors too. Without a reader, an error must not end the process.
   archive.on('error', () => undefined);
   return {
@@ -45,6 +45,13 @@ export async function openArchive(
       archive.destroy();
     },
   };
+}
+
+/** Ends the reading of an archive when its time is over. */
+export function transferDeadline({ clock }: EnginePort, source: Readable, signal?: AbortSignal): Disposable {
+  const deadline = startDeadline(clock, archives.time.transfer, signal);
+  deadline.signal.addEventListener('abort', () => source.destroy(deadline.signal.reason), { once: true });
+  return deadline;
 }
 
 /**
@@ -60,53 +67,34 @@ export async function unpackArchive(
   archive: Readable,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const stop = new AbortController();
-  let broken: Error | undefined;
-  // The engine never answers a request whose body breaks off.
-  archive.on('error', (error) => {
-    broken = error;
-    stop.abort(error);
-  });
-  const given = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
   try {
-    await port.containers.putArchive(id, folder, archive, given);
+    await sendArchive(port, { id, folder }, archive, signal);
   } catch (thrown) {
-    if (broken === undefined || signal?.aborted) throw thrown;
-    throw connectionFailure(`copying ${path} from a container`, broken);
+    signal?.throwIfAborted();
+    throw connectionFailure(`copying ${path} from a container`, thrown);
   }
 }
 
 /**
- * Adds up the sizes that the headers of an archive declare. A header comes before its content, so a sparse
- * file of terabytes is refused before it is read.
+ * A function that adds up the sizes that the headers of an archive declare. A header comes before its
+ * content, so a sparse file of terabytes is refused before it is read. Throws `ENGINE_TOO_LARGE` once all
+ * files of `path` together are larger than allowed.
  */
-export class DeclaredBytes {
-  readonly #most: number;
-  readonly #path: string;
-  #total = 0;
-
-  /** @param path what is archived, for the error */
-  constructor(most: number, path: string) {
-    this.#most = most;
-    this.#path = path;
-  }
-
-  /** Throws `ENGINE_TOO_LARGE` once all files together are larger than allowed. */
-  add(bytes: number): void {
-    this.#total += bytes;
-    if (this.#total > this.#most) throw tooLarge(this.#path, this.#most);
-  }
+export function sizeLimit(most: number, path: string): (bytes: number) => void {
+  let total = 0;
+  return (bytes) => {
+    total += bytes;
+    if (total > most) throw infrastructureError('ENGINE_TOO_LARGE', `${path} is larger than ${most} bytes`);
+  };
 }
 
-function tooLarge(path: string, most: number): OffsiteError {
-  return new OffsiteError(`${path} is larger than ${most} bytes`, {
-    code: 'ENGINE_TOO_LARGE',
-    kind: 'infrastructure',
-  });
-}
+/** A container. If all is known of it, holes of its files can be found. */
+export type MaybeSparse = Pick<RunningContainer, 'port' | 'id'> | RunningContainer;
 
-/** A container whose files may have holes. */
-export type MaybeSparse = Pick<RunningContainer, 'port' | 'id'> & Partial<Pick<RunningContainer, 'holes'>>;
+/** GNU tar beside a container, by default beside this one. */
+export async function tarBeside(container: MaybeSparse, id = container.id): Promise<TarProgram | undefined> {
+  return 'tar' in container ? await container.tar?.(id) : undefined;
+}
 
 /**
  * Resolves with what to call before a file of a length is read from the engine's archive, which has zeros in
@@ -115,15 +103,16 @@ export type MaybeSparse = Pick<RunningContainer, 'port' | 'id'> & Partial<Pick<R
  * container while it reads it.
  */
 export async function watchHoles(
-  { id, holes }: MaybeSparse,
+  container: MaybeSparse,
   signal: AbortSignal | undefined,
 ): Promise<(size: number) => Promise<void>> {
-  await holes?.prepare(signal);
+  const sparse = 'tar' in container && container.tar ? container : undefined;
+  if (sparse) await hostFactsOf(sparse, signal);
   let hasLooked = false;
   return async (size) => {
-    if (hasLooked || size <= archives.bytes.dense) return;
+    if (!sparse || hasLooked || size <= archives.bytes.dense) return;
     hasLooked = true;
-    if (holes && (await holes.tar(id)) && (await holes.areThere(signal))) throw new HolesFound();
+    if ((await tarBeside(sparse)) && (await hasHoles(sparse, signal))) throw new HolesFound();
   };
 }
 
@@ -138,9 +127,9 @@ class HolesFound extends OffsiteError {
  * have some because the archive is too large. Throws what was thrown if it is something else, or if there is
  * no such program.
  */
-export async function tarInstead(thrown: unknown, { id, holes }: MaybeSparse): Promise<TarProgram> {
+export async function tarInstead(thrown: unknown, container: MaybeSparse): Promise<TarProgram> {
   const isTooLarge = thrown instanceof OffsiteError && thrown.code === 'ENGINE_TOO_LARGE';
-  const tar = thrown instanceof HolesFound || isTooLarge ? await holes?.tar(id) : undefined;
+  const tar = thrown instanceof HolesFound || isTooLarge ? await tarBeside(container) : undefined;
   if (tar === undefined) throw thrown;
   return tar;
 }

@@ -1,12 +1,17 @@
 import { Readable } from 'node:stream';
-import { startDeadline } from '../../base/deadline.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
-import { archives } from '../../bounds/sandbox.ts';
+import { infrastructureError } from '../../base/offsite-error.ts';
 import { PathRoom } from '../changes/layer-paths.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { connectionFailure, isEngineFailure } from '../port/failure.ts';
 import { type ArchivedEntry, type ArchivedType, nameText } from './entries.ts';
-import { DeclaredBytes, type MaybeSparse, tarInstead, watchHoles, withHoles } from './raw-archive.ts';
+import {
+  type MaybeSparse,
+  sizeLimit,
+  tarInstead,
+  transferDeadline,
+  watchHoles,
+  withHoles,
+} from './raw-archive.ts';
 import { type TarEntry, type TarHeader, tarEntries } from './tar-entries.ts';
 import { archiveEnd } from './write-archive.ts';
 
@@ -80,18 +85,17 @@ async function* entriesOf(
   beforeFile?: (size: number) => Promise<void>,
 ): AsyncGenerator<ArchivedEntry> {
   const doing = `reading ${path} from a container`;
-  using deadline = startDeadline(port.clock, archives.time.transfer, signal);
-  deadline.signal.addEventListener('abort', () => source.destroy(deadline.signal.reason), { once: true });
+  using _deadline = transferDeadline(port, source, signal);
   const broken = (thrown: unknown) => (signal?.aborted ? signal.reason : connectionFailure(doing, thrown));
-  const declared = new DeclaredBytes(maxBytes, path);
+  const declare = sizeLimit(maxBytes, path);
   try {
     let isFirst = true;
     for await (const entry of tarEntries(copy?.passing(source) ?? source)) {
       const { size, sparseSize = size } = entry.header;
       if (!isFirst) await beforeFile?.(size);
       isFirst = false;
-      declared.add(size);
-      const beginContent = () => declared.add(Math.max(0, sparseSize - size));
+      declare(size);
+      const beginContent = () => declare(Math.max(0, sparseSize - size));
       yield { ...described(entry.header), content: () => contentOf(entry, beginContent, broken) };
     }
   } catch (thrown) {
@@ -123,37 +127,35 @@ export function typeOf({ flag }: TarHeader): ArchivedType {
 }
 
 function described(header: TarHeader): Omit<ArchivedEntry, 'content'> {
+  const { name, linkName, size, sparseSize = size, mode, modifiedAt } = header;
   const type = typeOf(header);
+  const isSymlink = type === 'symlink';
   return {
-    path: innerPath(header.name),
+    path: innerPath(name).text,
     type,
-    size: type === 'file' ? (header.sparseSize ?? header.size) : 0,
-    mode: header.mode,
-    modifiedAt: header.modifiedAt,
-    linkTarget: linkTarget(header, type),
+    size: type === 'file' ? sparseSize : 0,
+    mode,
+    modifiedAt,
+    // A hard link names another entry of the archive, so its target is shortened like one.
+    linkTarget: isSymlink ? nameText(linkName) : type === 'hardlink' ? innerPath(linkName).text : undefined,
   };
 }
 
-/** A hard link names another entry of the archive, so its target is shortened like one. */
-function linkTarget({ linkName }: TarHeader, type: ArchivedType): string | undefined {
-  if (type === 'symlink') return nameText(linkName);
-  return type === 'hardlink' ? innerPath(linkName) : undefined;
-}
-
-/** The engine prefixes every name with the last part of the requested path; this removes that part. */
-function innerPath(name: Buffer): string {
-  const text = nameText(name);
-  const parts = text.split('/').filter((part) => part !== '' && part !== '.');
-  if (parts.includes('..') || text.includes('\0')) {
-    throw new OffsiteError(
-      `The engine sent a file name that leads out of its folder: ${JSON.stringify(text)}`,
-      { code: 'ENGINE_UNSAFE_PATH', kind: 'infrastructure' },
-    );
+/** A name in an archive without its first part, which is the last part of the requested path. */
+export function innerPath(name: Buffer): { text: string; bytes: Buffer } {
+  const parts = name
+    .toString('latin1')
+    .split('/')
+    .filter((part) => part !== '' && part !== '.');
+  if (parts.includes('..') || name.includes(0)) {
+    const message = `The engine sent a file name that leads out of its folder: ${JSON.stringify(nameText(name))}`;
+    throw infrastructureError('ENGINE_UNSAFE_PATH', message);
   }
-  return parts.slice(1).join('/');
+  const bytes = Buffer.from(parts.slice(1).join('/'), 'latin1');
+  return { bytes, text: nameText(bytes) };
 }
 
-export type PathKind = 'folder' | 'nothing' | 'other';
+type PathKind = 'folder' | 'nothing' | 'other';
 
 /** What lies at an absolute path. */
 export async function kindOfPath(

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
-import type { Duplex, Readable } from 'node:stream';
+import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { startDeadline } from '../../base/deadline.ts';
+import { remembered, startDeadline } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { archives } from '../../bounds/sandbox.ts';
 import { ignoreRemovalFailure, removeContainer } from '../container/remove.ts';
@@ -23,8 +23,9 @@ export interface TarProgram {
 }
 
 export interface TarArchive extends AsyncDisposable {
-  archive: Readable;
-  /** Call this after the last entry. Throws if the program could not read everything. */
+  /** The standard output of the program, and its input. */
+  archive: Duplex;
+  /** Waits for the end of the program. Throws what it said if it could not read or write everything. */
   complete(): Promise<void>;
 }
 
@@ -38,29 +39,18 @@ export function tarPrograms(parts: UsedEngine): FindTar {
   const { port, capabilities } = parts;
   // A container with a user namespace of its own lets no other one look at its processes.
   const cannot = capabilities.security.userns;
-  let imageId: Promise<string | undefined> | undefined;
+  const once = remembered<string | undefined>();
   return async (id) => {
     if (cannot) return undefined;
-    imageId ??= port.images.find(image).then((found) => found?.id);
-    const known = await imageId.catch((error: unknown) => {
-      imageId = undefined;
-      throw error;
-    });
-    return known === undefined ? undefined : programIn(parts, { id, imageId: known });
+    const imageId = await once(image, async () => (await port.images.find(image))?.id);
+    return imageId === undefined ? undefined : programIn(parts, { id, imageId });
   };
 }
 
 /** `delete`: without records of times, most entries need none at all. */
-const reading = [
-  '--create',
-  '--format=posix',
-  '--pax-option=delete=atime,delete=ctime,delete=mtime',
-  '--sparse',
-  '--numeric-owner',
-  '--file=-',
-];
-
-const writing = ['--extract', '--preserve-permissions', '--same-owner', '--numeric-owner', '--file=-'];
+const reading =
+  '--create --format=posix --pax-option=delete=atime,delete=ctime,delete=mtime --sparse --numeric-owner --file=-';
+const writing = '--extract --preserve-permissions --same-owner --numeric-owner --file=-';
 
 /** To look at the files of another process, and to read any of them. */
 const readers = ['SYS_PTRACE', 'DAC_OVERRIDE'];
@@ -69,56 +59,31 @@ const writers = [...readers, 'CHOWN', 'FOWNER'];
 
 function programIn(parts: UsedEngine, where: { id: string; imageId: string }): TarProgram {
   return {
-    async read(path, signal) {
+    read(path, signal) {
       const folder = `--directory=${root}${posix.dirname(path)}`;
-      const argv = [...reading, folder, '--', `./${posix.basename(path)}`];
-      const { stdio, succeeded, remove } = await start(parts, where, {
-        argv,
-        capabilities: readers,
-        signal,
-      });
-      return {
-        archive: stdio,
-        complete() {
-          stdio.resume();
-          return succeeded();
-        },
-        async [Symbol.asyncDispose]() {
-          stdio.destroy();
-          await remove();
-        },
-      };
+      const argv = [...reading.split(' '), folder, '--', `./${posix.basename(path)}`];
+      return start(parts, where, { argv, capabilities: readers, signal });
     },
     async write(archive, signal) {
-      const argv = [...writing, `--directory=${root}`];
-      const running = await start(parts, where, { argv, capabilities: writers, signal });
+      const argv = [...writing.split(' '), `--directory=${root}`];
+      await using program = await start(parts, where, { argv, capabilities: writers, signal });
+      const stdio = program.archive;
+      using deadline = startDeadline(parts.port.clock, archives.time.transfer, signal);
+      stdio.resume();
+      const ended = new Promise((resolve) => stdio.once('close', resolve));
       try {
-        using deadline = startDeadline(parts.port.clock, archives.time.transfer, signal);
-        running.stdio.resume();
-        const ended = new Promise((resolve) => running.stdio.once('close', resolve));
-        try {
-          await pipeline(archive, running.stdio, { signal: deadline.signal });
-        } catch (error) {
-          deadline.signal.throwIfAborted();
-          if (error instanceof OffsiteError) throw error;
-          // If the program has ended too early, this throws what it said.
-          await running.succeeded();
-          throw connectionFailure('copying files with holes', error);
-        }
-        await ended;
-        await running.succeeded();
-      } finally {
-        await running.remove();
+        await pipeline(archive, stdio, { signal: deadline.signal });
+      } catch (error) {
+        deadline.signal.throwIfAborted();
+        if (error instanceof OffsiteError) throw error;
+        // If the program has ended too early, this throws what it said.
+        await program.complete();
+        throw connectionFailure('copying files with holes', error);
       }
+      await ended;
+      await program.complete();
     },
   };
-}
-
-interface Running {
-  stdio: Duplex;
-  /** Resolves when the program has ended with 0; throws what it said otherwise. */
-  succeeded(): Promise<void>;
-  remove(): Promise<void>;
 }
 
 async function start(
@@ -129,7 +94,7 @@ async function start(
     signal,
     ...more
   }: { argv: string[]; capabilities: readonly string[]; signal: AbortSignal | undefined },
-): Promise<Running> {
+): Promise<TarArchive> {
   const { containers, clock } = port;
   const labels = ownershipLabels({ instance, role: 'container', createdAt: clock.now() });
   const program = await containers.create(
@@ -156,12 +121,16 @@ async function start(
     said = `${said}${bytes}`.slice(-archives.bytes.tarWords);
   };
   try {
-    const stdio = await containers.attach(program.id, { onStderr, waitsForReader: true, signal });
+    const archive = await containers.attach(program.id, { onStderr, waitsForReader: true, signal });
     await containers.start(program.id, signal);
     return {
-      stdio,
-      remove,
-      async succeeded() {
+      archive,
+      async [Symbol.asyncDispose]() {
+        archive.destroy();
+        await remove();
+      },
+      async complete() {
+        archive.resume();
         using deadline = startDeadline(clock, archives.time.transfer, signal);
         for (;;) {
           const { isRunning, exitCode } = await containers.state(program.id, deadline.signal);

@@ -1,38 +1,28 @@
 import { Readable } from 'node:stream';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError } from '../../base/offsite-error.ts';
 import type { RunningContainer } from '../container/running-container.ts';
+import type { EnginePort } from '../port/engine-port.ts';
 import type { NewEntries, NewEntry } from './entries.ts';
 import { blockBytes, paddingOf, type TarHeader, tarEntries } from './tar-entries.ts';
 
-/** An entry of an archive that Offsite makes. Unless it says otherwise, it is of root, and from now. */
-export interface WrittenEntry extends Partial<Pick<TarHeader, 'mode' | 'uid' | 'gid' | 'modifiedAt'>> {
-  name: string;
-  /** Set for a folder. */
-  isFolder?: boolean;
-  /** Set for a symbolic link. */
-  linkTarget?: string | undefined;
-  /** Of a file. */
-  content?: string | Buffer | { size: number; bytes: AsyncIterable<Buffer> };
-}
-
 /** An archive of entries, each made when the reader takes it. It fails as what they come from fails. */
-export function tarArchive(entries: Iterable<WrittenEntry> | AsyncIterable<WrittenEntry>): Readable {
+export function tarArchive(entries: NewEntries): Readable {
   return Readable.from(archived(entries), { objectMode: false });
 }
 
-async function* archived(entries: Iterable<WrittenEntry> | AsyncIterable<WrittenEntry>) {
-  for await (const { name, isFolder = false, linkTarget, content = '', ...given } of entries) {
+async function* archived(entries: NewEntries) {
+  for await (const { path, folder = false, linkTarget, content = '', ...given } of entries) {
     const whole = typeof content === 'string' ? Buffer.from(content) : content;
     const size = Buffer.isBuffer(whole) ? whole.length : whole.size;
     yield tarHeader({
-      mode: isFolder ? 0o755 : 0o644,
+      mode: folder ? 0o755 : 0o644,
       uid: 0,
       gid: 0,
       modifiedAt: Date.now(),
-      size,
       ...given,
-      flag: isFolder ? '5' : linkTarget === undefined ? '0' : '2',
-      name: Buffer.from(name),
+      size,
+      flag: folder ? '5' : linkTarget === undefined ? '0' : '2',
+      name: Buffer.from(path),
       linkName: Buffer.from(linkTarget ?? ''),
     });
     if (Buffer.isBuffer(whole)) {
@@ -44,7 +34,7 @@ async function* archived(entries: Iterable<WrittenEntry> | AsyncIterable<Written
       left -= piece.length;
       yield piece;
     }
-    if (left !== 0) throw new Error(`${name} changed while it was read`);
+    if (left !== 0) throw new Error(`${path} changed while it was read`);
     if (paddingOf(size) > 0) yield Buffer.alloc(paddingOf(size));
   }
   yield archiveEnd;
@@ -90,17 +80,15 @@ export function bytesAfter({ flag, size }: TarHeader): number {
  */
 export function tarHeader(header: TarHeader): Buffer {
   const { name, linkName, size, uid, gid, sparseSize } = header;
-  const records = Buffer.concat([
-    record('path', name),
-    ...(linkName.length > 0 ? [record('linkpath', linkName)] : []),
-    ...(sparseSize === undefined ? [] : [record('GNU.sparse.name', name)]),
-    ...Object.entries({
-      size,
-      uid,
-      gid,
-      ...(sparseSize !== undefined && sparseRecords(sparseSize)),
-    }).map(([key, value]) => record(key, Buffer.from(String(value)))),
-  ]);
+  const sparse = {
+    'GNU.sparse.name': name,
+    'GNU.sparse.major': 1,
+    'GNU.sparse.minor': 0,
+    'GNU.sparse.realsize': sparseSize,
+  };
+  const links = linkName.length > 0 && { linkpath: linkName };
+  const facts = { path: name, ...links, ...(sparseSize !== undefined && sparse), size, uid, gid };
+  const records = Buffer.concat(Object.entries(facts).map(([key, value]) => record(key, value)));
   return Buffer.concat([
     block({ ...header, flag: 'x', size: records.length }),
     padded(records),
@@ -108,16 +96,13 @@ export function tarHeader(header: TarHeader): Buffer {
   ]);
 }
 
-function sparseRecords(size: number): Record<string, number> {
-  return { 'GNU.sparse.major': 1, 'GNU.sparse.minor': 0, 'GNU.sparse.realsize': size };
-}
-
 /** The two empty blocks at the end of an archive. */
 export const archiveEnd: Buffer = Buffer.alloc(2 * blockBytes);
 
 /** `LENGTH KEY=VALUE\n`. LENGTH counts the whole record in bytes, its own digits too. */
-function record(key: string, value: Buffer): Buffer {
-  const rest = Buffer.concat([Buffer.from(` ${key}=`), value, Buffer.from('\n')]);
+function record(key: string, value: Buffer | number | undefined): Buffer {
+  const bytes = Buffer.isBuffer(value) ? value : Buffer.from(String(value));
+  const rest = Buffer.concat([Buffer.from(` ${key}=`), bytes, Buffer.from('\n')]);
   let length = rest.length;
   while (length !== rest.length + String(length).length) length = rest.length + String(length).length;
   return Buffer.concat([Buffer.from(String(length)), rest]);
@@ -165,33 +150,46 @@ export async function putEntries(
   signal?: AbortSignal,
 ): Promise<void> {
   const isStreamed = Symbol.asyncIterator in entries;
-  const stream = tarArchive(isStreamed ? writtenEach(entries) : [...entries].map(written));
-  // The engine never answers a request whose body breaks off.
-  const broken = new Promise<never>((_, reject) => stream.on('error', reject));
+  const stream = tarArchive(isStreamed ? namedEach(entries) : [...entries].map(named));
   try {
-    await Promise.race([port.containers.putArchive(id, at, stream, signal), broken]);
+    await sendArchive(port, { id, folder: at }, stream, signal);
   } finally {
     stream.destroy();
   }
 }
 
-async function* writtenEach(entries: AsyncIterable<NewEntry>): AsyncGenerator<WrittenEntry> {
-  for await (const entry of entries) yield written(entry);
+/** Has the engine unpack an archive below a folder of a container. Throws what reading the archive throws. */
+export async function sendArchive(
+  port: EnginePort,
+  { id, folder }: { id: string; folder: string },
+  archive: Readable,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const stop = new AbortController();
+  // The engine never answers a request whose body breaks off.
+  const broken = new Promise<never>((_, reject) => {
+    archive.on('error', (error) => {
+      reject(error);
+      stop.abort(error);
+    });
+  });
+  const given = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
+  await Promise.race([port.containers.putArchive(id, folder, archive, given), broken]);
 }
 
-function written({ path, ...entry }: NewEntry): WrittenEntry {
-  const name = relativeName(path);
-  if (!('folder' in entry)) return { name, ...entry };
-  const { folder, ...facts } = entry;
-  return { name, isFolder: folder, ...facts };
+async function* namedEach(entries: AsyncIterable<NewEntry>): AsyncGenerator<NewEntry> {
+  for await (const entry of entries) yield named(entry);
+}
+
+/** The entry with a name that is relative to a folder. */
+function named(entry: NewEntry): NewEntry {
+  return { ...entry, path: relativeName(entry.path) };
 }
 
 function relativeName(path: string): string {
   const parts = path.split('/').filter((part) => part !== '' && part !== '.');
   if (parts.length === 0 || parts.includes('..') || path.includes('\0') || !path.isWellFormed()) {
-    throw new OffsiteError(`Not a path for a file in a container: ${JSON.stringify(path)}`, {
-      code: 'ENGINE_UNSAFE_PATH',
-      kind: 'input',
+    throw inputError('ENGINE_UNSAFE_PATH', `Not a path for a file in a container: ${JSON.stringify(path)}`, {
       hint: 'Use a path of whole characters, without "..".',
     });
   }

@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { execa } from 'execa';
 import { startDeadline } from '../../base/deadline.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
-import { tarArchive, type WrittenEntry } from '../archive/write-archive.ts';
+import { infrastructureError, inputError, type OffsiteError } from '../../base/offsite-error.ts';
+import type { NewEntry } from '../archive/entries.ts';
+import { tarArchive } from '../archive/write-archive.ts';
 import type { Capabilities, EnginePort } from '../port/engine-port.ts';
 
 /** BuildKit where the engine has it and a docker CLI can reach it; otherwise the classic builder. */
@@ -59,18 +60,18 @@ async function buildClassically(
 function* contextEntries(
   { folder, members, ignore }: ImageBuild['context'],
   hidden: Record<string, string>,
-): Generator<WrittenEntry> {
+): Generator<NewEntry> {
   for (const { path, type, mode, size, linkTarget, modifiedAt } of members) {
-    const entry = { name: path, mode, modifiedAt: modifiedAt.getTime() };
+    const entry = { path, mode, modifiedAt: modifiedAt.getTime() };
     // The builder applies this file, so the archive gets one that Offsite writes instead.
     if (path === '.dockerignore') continue;
-    if (type === 'folder') yield { ...entry, isFolder: true };
+    if (type === 'folder') yield { ...entry, folder: true };
     else if (type === 'symlink') yield { ...entry, linkTarget: linkTarget ?? '' };
     else yield { ...entry, content: { size, bytes: createReadStream(join(folder, path)) } };
   }
-  for (const [name, content] of Object.entries(hidden)) yield { name, content };
+  for (const [path, content] of Object.entries(hidden)) yield { path, content };
   const ignored = [ignore, '.dockerignore', ...Object.keys(hidden), ''];
-  yield { name: '.dockerignore', content: ignored.join('\n') };
+  yield { path: '.dockerignore', content: ignored.join('\n') };
 }
 
 /** A docker CLI that can drive BuildKit. */
@@ -168,10 +169,10 @@ async function buildThroughCli(
     // Throws if the engine is gone, which is not the Dockerfile's fault.
     await port.images.find(name, signal);
     if (exitCode !== undefined) throw notBuilt('a step of the Dockerfile failed');
-    throw new OffsiteError(`The docker CLI ended without an exit code: ${originalMessage ?? ''}`, {
-      code: 'IMAGE_FAILED',
-      kind: 'infrastructure',
-    });
+    throw infrastructureError(
+      'IMAGE_FAILED',
+      `The docker CLI ended without an exit code: ${originalMessage ?? ''}`,
+    );
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -223,12 +224,9 @@ export interface ImageBuilder {
 }
 
 function notBuilt(message: string): OffsiteError {
-  return new OffsiteError(message, { code: 'IMAGE_NOT_BUILT', kind: 'input' });
+  return inputError('IMAGE_NOT_BUILT', message);
 }
 
 function tookTooLong(timeoutMs: number): OffsiteError {
-  return new OffsiteError(`it was stopped after ${timeoutMs / 1000} s`, {
-    code: 'IMAGE_BUILD_TIMEOUT',
-    kind: 'input',
-  });
+  return inputError('IMAGE_BUILD_TIMEOUT', `it was stopped after ${timeoutMs / 1000} s`);
 }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError } from '../../base/offsite-error.ts';
 import { pathLists } from '../../bounds/sandbox.ts';
-import type { NewFile } from '../archive/entries.ts';
+import type { NewEntry } from '../archive/entries.ts';
 import type { Container } from '../container.ts';
 import { longestPathList } from './layer-paths.ts';
 
@@ -13,7 +13,7 @@ const printKit = readFileSync(new URL('./kit.sh', import.meta.url), 'utf8');
  */
 export interface Kit {
   /** Their paths are plain names without folders. */
-  files: readonly NewFile[];
+  files: readonly NewEntry[];
   /** The name of the dynamic loader among `files`. */
   loader: string;
 }
@@ -38,7 +38,7 @@ export async function readKit(fresh: Container, signal: AbortSignal): Promise<Ki
   return loader === undefined ? undefined : { files, loader };
 }
 
-function fileOf(line: string): NewFile {
+function fileOf(line: string): NewEntry {
   const space = line.indexOf(' ');
   return { path: line.slice(0, space), content: Buffer.from(line.slice(space), 'base64'), mode: 0o755 };
 }
@@ -67,26 +67,9 @@ export async function changedSinceMade(
   const { ended, exitCode, stdout } = await container.exec({
     // This uses neither the loader nor the libraries of the sandbox.
     argv: [
-      `${folder}/${kit.loader}`,
-      '--library-path',
-      folder,
-      `${folder}/find`,
-      '/',
-      '-xdev',
-      '(',
+      ...`${folder}/${kit.loader} --library-path ${folder} ${folder}/find / -xdev (`.split(' '),
       ...except.flatMap((path) => ['-path', path, '-o']),
-      '-path',
-      folder,
-      ')',
-      '-prune',
-      '-o',
-      '-newerct',
-      `@${madeAt / 1000}`,
-      '!',
-      '-type',
-      'd',
-      '-printf',
-      '%p\\0',
+      ...`-path ${folder} ) -prune -o -newerct @${madeAt / 1000} ! -type d -printf %p\\0`.split(' '),
     ],
     env: { LC_ALL: 'C' },
     cwd: '/',
@@ -99,8 +82,5 @@ export async function changedSinceMade(
   signal.throwIfAborted();
   // 1: it could not read some folder. More than 1: it did not finish.
   if (ended === 'exited' && exitCode <= 1 && !stdout.truncated) return stdout.text.split('\0').slice(0, -1);
-  throw new OffsiteError('The files of a sandbox could not be listed.', {
-    code: 'SANDBOX_UNWITNESSED',
-    kind: 'infrastructure',
-  });
+  throw infrastructureError('SANDBOX_UNWITNESSED', 'The files of a sandbox could not be listed.');
 }

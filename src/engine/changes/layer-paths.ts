@@ -1,6 +1,6 @@
 import { opendir } from 'node:fs/promises';
 import { getHeapStatistics } from 'node:v8';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, type OffsiteError } from '../../base/offsite-error.ts';
 import { pathLists } from '../../bounds/sandbox.ts';
 import { nameText } from '../archive/entries.ts';
 import { hostFactsOf, type RunningContainer } from '../container/running-container.ts';
@@ -128,8 +128,5 @@ export function longestPathList(): number {
 
 /** For lists that are useless unless complete. */
 export function tooManyPaths(): OffsiteError {
-  return new OffsiteError('A sandbox has too many changes to read.', {
-    code: 'SANDBOX_UNWITNESSED',
-    kind: 'infrastructure',
-  });
+  return infrastructureError('SANDBOX_UNWITNESSED', 'A sandbox has too many changes to read.');
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { access } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { tarEntries } from '../archive/tar-entries.ts';
@@ -19,10 +19,10 @@ import {
 /** An archive of one folder, with entries that an engine may get wrong. */
 function archive(): Readable {
   return tarArchive([
-    { name: 'made', isFolder: true, mode: 0o1750, uid: 1234, gid: 4321 },
-    { name: 'made/file', mode: 0o6755, uid: 1234, gid: 4321, content: 'content' },
-    { name: 'made/link', linkTarget: '/etc/shadow' },
-    { name: `made/${'long '.repeat(30)}ü`, content: 'long' },
+    { path: 'made', folder: true, mode: 0o1750, uid: 1234, gid: 4321 },
+    { path: 'made/file', mode: 0o6755, uid: 1234, gid: 4321, content: 'content' },
+    { path: 'made/link', linkTarget: '/etc/shadow' },
+    { path: `made/${'long '.repeat(30)}ü`, content: 'long' },
   ]);
 }
 
@@ -143,17 +143,9 @@ export const fileChecks: readonly ConformanceCheck[] = [
       await using container = await start();
       const { layer } = await containers.state(container.id);
       if (layer === undefined) throw new NotChecked('it reports none; Offsite asks the engine instead');
-      const canRead = await access(layer).then(
-        () => true,
-        () => false,
-      );
-      if (!canRead) throw new NotChecked('its disk is unreadable; Offsite asks the engine instead');
+      if (!existsSync(layer)) throw new NotChecked('its disk is unreadable; Offsite asks the engine instead');
       await container.prepare('echo new > /opt/added');
-      const isThere = await access(join(layer, 'opt/added')).then(
-        () => true,
-        () => false,
-      );
-      same('whether a new file is in it', isThere, true);
+      same('whether a new file is in it', existsSync(join(layer, 'opt/added')), true);
     },
   },
 ];

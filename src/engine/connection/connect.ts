@@ -1,13 +1,12 @@
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
-import { openClient } from '../docker/client.ts';
-import { introduce } from '../docker/negotiate.ts';
+import { infrastructureError, inputError, messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { type DockerClient, openClient } from '../docker/client.ts';
 import { openDocker } from '../docker/open.ts';
 import { openPodman } from '../podman/open.ts';
 import type { EnginePort, OpenEngine } from '../port/engine-port.ts';
-import { isEngineFailure } from '../port/failure.ts';
+import { engineFailure, isEngineFailure } from '../port/failure.ts';
 import {
   configFolder,
   contextCandidate,
@@ -92,7 +91,7 @@ async function connectTo(candidate: EngineCandidate, request: ConnectRequest): P
  *
  * To add an engine with Docker's API: its socket in `candidates`, features that it reports in another
  * way in `engine/docker/facts.ts`, answers that differ beside their requests in `engine/docker/`, and
- * other requests by `engine/docker/negotiate.ts`, as for Podman. With another API: its address in
+ * other requests by {@link introduce}, as for Podman. With another API: its address in
  * `docker-context.ts`, `reach` and `candidates`; its choice here, before Docker's version is asked; its
  * name in `product` of `engine/port/engine-port.ts`; and a folder beside `engine/docker/` that makes an
  * `OpenEngine`, limits each answer, throws the failures of `engine/port/failure.ts` and ends requests
@@ -106,6 +105,54 @@ async function openEngine(address: EngineAddress, clock: Clock, signal?: AbortSi
   } finally {
     client.close();
   }
+}
+
+/** The newest version that this code supports; engine 29 refuses versions below 1.44. */
+const newestVersion = '1.56';
+/** Engine 20.10. Older ones do not say which control groups they use. */
+const oldestVersion = '1.41';
+const pingTimeoutMs = 10_000;
+
+interface Introduction {
+  /** The API version to speak. */
+  apiVersion: string;
+  isPodman: boolean;
+}
+
+/**
+ * Whose engine it is, and the API version to speak: the newest that both sides know. Engines refuse versions
+ * that are too old or too new for them. `/version` works without one.
+ */
+async function introduce(client: DockerClient, signal?: AbortSignal): Promise<Introduction> {
+  const answer = await client.ask<{ ApiVersion?: string; Components?: { Name?: string }[] | null }>(
+    'asking the engine for its version',
+    'GET /version',
+    { signal, timeoutMs: pingTimeoutMs },
+  );
+  const { ApiVersion: offered } = answer;
+  if (typeof offered !== 'string') {
+    throw engineFailure(
+      'refused',
+      'The server at this address is not a Docker engine: it reports no API version.',
+      answer,
+    );
+  }
+  if (olderThan(offered, oldestVersion)) {
+    throw infrastructureError(
+      'ENGINE_TOO_OLD',
+      `The engine is too old: it speaks API ${offered}, and ${oldestVersion} is needed.`,
+      { hint: 'Update to Docker Engine 20.10 or newer.' },
+    );
+  }
+  return {
+    apiVersion: olderThan(offered, newestVersion) ? offered : newestVersion,
+    isPodman: (answer.Components ?? []).some(({ Name }) => Name === 'Podman Engine'),
+  };
+}
+
+/** Compares versions such as 1.9 and 1.41 number by number. */
+function olderThan(version: string, other: string): boolean {
+  return version.localeCompare(other, 'en', { numeric: true }) < 0;
 }
 
 /**
@@ -190,9 +237,7 @@ async function reach(candidate: EngineCandidate, options: ReachOptions): Promise
       return { ...forward, address: { kind: 'socket', path: forward.socketPath } };
     }
     default:
-      throw new OffsiteError(`Not an engine's address: ${host} (${candidate.source})`, {
-        code: 'ENGINE_BAD_ADDRESS',
-        kind: 'input',
+      throw inputError('ENGINE_BAD_ADDRESS', `Not an engine's address: ${host} (${candidate.source})`, {
         hint: 'Write unix:///path, tcp://host:port or ssh://user@host.',
       });
   }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../../base/offsite-error.ts';
 
 /** Where the `docker` CLI keeps its settings. */
 export function configFolder(env: NodeJS.ProcessEnv): string {
@@ -34,9 +34,7 @@ export async function contextCandidate(name: string, env: NodeJS.ProcessEnv): Pr
     metadata?.Endpoints as { docker?: { Host?: string; SkipTLSVerify?: boolean } } | undefined
   )?.docker;
   if (!endpoint?.Host) {
-    throw new OffsiteError(`There is no Docker context "${name}".`, {
-      code: 'ENGINE_BAD_CONTEXT',
-      kind: 'input',
+    throw inputError('ENGINE_BAD_CONTEXT', `There is no Docker context "${name}".`, {
       hint: 'See `docker context ls`, or unset DOCKER_CONTEXT.',
     });
   }
@@ -68,9 +66,7 @@ export async function readJson(path: string): Promise<Record<string, unknown> | 
 }
 
 function unreadable(path: string, cause: unknown): OffsiteError {
-  return new OffsiteError(`Cannot read Docker's settings in ${path}`, {
-    code: 'ENGINE_BAD_CONTEXT',
-    kind: 'input',
+  return inputError('ENGINE_BAD_CONTEXT', `Cannot read Docker's settings in ${path}`, {
     hint: 'Fix the file, or set DOCKER_HOST.',
     cause,
   });
@@ -96,9 +92,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
     return await readFile(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new OffsiteError(`Cannot read the certificate ${path}`, {
-      code: 'ENGINE_CERTIFICATE',
-      kind: 'input',
+    throw inputError('ENGINE_CERTIFICATE', `Cannot read the certificate ${path}`, {
       hint: 'Check DOCKER_CERT_PATH and the permissions of the file.',
       cause: error,
     });

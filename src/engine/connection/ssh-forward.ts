@@ -117,18 +117,12 @@ async function ready(ssh: SshProcess, { socketPath, target, clock, signal }: Awa
 
 function sshArguments({ url, socket }: SshTarget, socketPath: string): string[] {
   const user = decodeURIComponent(url.username);
+  // A killed ssh leaves its socket behind, at the path where the next ssh makes its own. ssh must not ask
+  // questions: nobody may be there to answer.
+  const settings = 'ExitOnForwardFailure=yes ServerAliveInterval=15 StreamLocalBindUnlink=yes BatchMode=yes';
   return [
     '-N',
-    '-o',
-    'ExitOnForwardFailure=yes',
-    '-o',
-    'ServerAliveInterval=15',
-    // A killed ssh leaves its socket behind, at the path where the next ssh makes its own.
-    '-o',
-    'StreamLocalBindUnlink=yes',
-    // ssh must not ask questions: nobody may be there to answer.
-    '-o',
-    'BatchMode=yes',
+    ...settings.split(' ').flatMap((setting) => ['-o', setting]),
     '-L',
     `${socketPath}:${socket}`,
     ...(url.port === '' ? [] : ['-p', url.port]),

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { remembered } from '../../base/deadline.ts';
+import { infrastructureError } from '../../base/offsite-error.ts';
 import { diskMeasure } from '../../bounds/sandbox.ts';
 import type { OwnFiles } from '../own-files/volume.ts';
 import { ownershipLabels } from '../owned-objects.ts';
@@ -44,11 +45,11 @@ export async function createFromSpec(
   const { id, warnings, hasQuota } = await create(request, quota, signal);
   if (warnings.length === 0) return { id, runtime, own, hasQuota };
   await removeContainer(port, id);
-  throw new OffsiteError(`The engine cannot enforce a limit: ${warnings.join(' ')}`, {
-    code: 'ENGINE_CANNOT_ENFORCE',
-    kind: 'infrastructure',
-    hint: 'Ask for less, or use an engine that supports it.',
-  });
+  throw infrastructureError(
+    'ENGINE_CANNOT_ENFORCE',
+    `The engine cannot enforce a limit: ${warnings.join(' ')}`,
+    { hint: 'Ask for less, or use an engine that supports it.' },
+  );
 }
 
 /**
@@ -79,16 +80,13 @@ export function createWithin(
 ) {
   // With containerd's store, an engine takes the option and does nothing.
   let isRefused = imageStore === 'containerd' || diskQuota === 'no';
-  const images = new Map<string, number>();
-  const bytesOf = async (imageId: string, signal: AbortSignal | undefined) => {
-    const bytes = images.get(imageId) ?? (await port.images.find(imageId, signal))?.bytes ?? 0;
-    images.set(imageId, bytes);
-    return bytes;
-  };
+  const once = remembered<number>();
+  const bytesOf = (imageId: string) =>
+    once(imageId, async () => (await port.images.find(imageId))?.bytes ?? 0);
   return async (request: ContainerRequest, diskBytes: number | undefined, signal?: AbortSignal) => {
     const plain = async () => ({ ...(await port.containers.create(request, signal)), hasQuota: false });
     if (isRefused || diskBytes === undefined) return plain();
-    const ofImage = countsImage.includes(storageDriver) ? await bytesOf(request.imageId, signal) : 0;
+    const ofImage = countsImage.includes(storageDriver) ? await bytesOf(request.imageId) : 0;
     const quotaBytes = ofImage + diskBytes + diskMeasure.bytes.margin;
     try {
       return { ...(await port.containers.create({ ...request, quotaBytes }, signal)), hasQuota: true };

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import type { Clock } from '../../base/clock.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, type OffsiteError } from '../../base/offsite-error.ts';
 import { diskMeasure } from '../../bounds/sandbox.ts';
 import type { Capabilities } from '../port/engine-port.ts';
 
@@ -113,9 +113,7 @@ export function diskReserveReached(folder: string, space: DiskSpace, then: strin
   const left = areFilesShort(space)
     ? `room for ${freeFiles} files left, and that for ${reserveFiles} files stays`
     : `${free} MiB left, and ${reserve} MiB stay`;
-  return new OffsiteError(`the disk of ${folder} has ${left} in reserve: ${then}`, {
-    code: 'DISK_FULL',
-    kind: 'infrastructure',
+  return infrastructureError('DISK_FULL', `the disk of ${folder} has ${left} in reserve: ${then}`, {
     hint: 'Free some space, for example with `offsite engine images prune`, then run `offsite resume`.',
   });
 }

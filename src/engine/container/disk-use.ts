@@ -24,7 +24,7 @@ export async function diskUse(container: RunningContainer, signal?: AbortSignal)
 }
 
 async function measured(container: RunningContainer, signal: AbortSignal | undefined): Promise<number> {
-  const kept = await keptBytes(container, signal);
+  const kept = await sumOf(container, 'blocks', signal);
   if (kept === undefined) return container.port.containers.writtenBytes(container.id, signal);
   return kept + (await deletedBytes(container, signal));
 }
@@ -44,15 +44,9 @@ export async function spaceOf(
   return layer === undefined ? undefined : await diskSpace(layer);
 }
 
-/** Files may disappear meanwhile. */
-async function keptBytes(container: RunningContainer, signal?: AbortSignal): Promise<number | undefined> {
-  const kibibytes = await sumOf(container, ['-k'], signal);
-  return kibibytes === undefined ? undefined : kibibytes * 1024;
-}
-
 /** How many files and folders a container has made or changed; undefined if this process cannot see them. */
 export function fileCount(container: RunningContainer, signal?: AbortSignal): Promise<number | undefined> {
-  return sumOf(container, ['--inodes'], signal);
+  return sumOf(container, 'files', signal);
 }
 
 /**
@@ -60,10 +54,8 @@ export function fileCount(container: RunningContainer, signal?: AbortSignal): Pr
  * length. If this process cannot read the engine's disk as root, it is the engine's own count.
  */
 export async function imageBytes(container: RunningContainer, signal?: AbortSignal): Promise<number> {
-  const kibibytes = await sumOf(container, ['-k', '--apparent-size'], signal);
-  return kibibytes === undefined
-    ? container.port.containers.writtenBytes(container.id, signal)
-    : kibibytes * 1024;
+  const lengths = await sumOf(container, 'lengths', signal);
+  return lengths ?? (await container.port.containers.writtenBytes(container.id, signal));
 }
 
 /**
@@ -75,25 +67,32 @@ export async function hasHoles(
   signal?: AbortSignal,
 ): Promise<boolean | undefined> {
   const [lengths, blocks] = await Promise.all([
-    sumOf(container, ['-k', '--apparent-size'], signal),
-    sumOf(container, ['-k'], signal),
+    sumOf(container, 'lengths', signal),
+    sumOf(container, 'blocks', signal),
   ]);
-  if (lengths === undefined || blocks === undefined) return undefined;
-  return (lengths - blocks) * 1024 > archives.bytes.dense;
+  return lengths === undefined || blocks === undefined ? undefined : lengths - blocks > archives.bytes.dense;
 }
 
+/** What `du` adds up, with the unit of its numbers in bytes. */
+const sums = {
+  blocks: { options: ['-k'], unit: 1024 },
+  lengths: { options: ['-k', '--apparent-size'], unit: 1024 },
+  files: { options: ['--inodes'], unit: 1 },
+};
+
 /**
- * `du` counts a file with several names once, and reads paths that are too long for one call. Undefined if it
- * cannot read the first folder.
+ * `du` counts a file with several names once, and reads paths that are too long for one call. Files may
+ * disappear meanwhile. Undefined if it cannot read the first folder.
  */
 async function sumOf(
   container: RunningContainer,
-  options: readonly string[],
+  what: keyof typeof sums,
   signal: AbortSignal | undefined,
 ): Promise<number | undefined> {
   const { storage } = await hostFactsOf(container, signal);
   const [layer] = storage;
   if (layer === undefined || process.getuid?.() !== 0) return undefined;
+  const { options, unit } = sums[what];
   const program = spawn('du', ['-s', ...options, ...storage], {
     stdio: ['ignore', 'pipe', 'ignore'],
     timeout: diskMeasure.time.measure,
@@ -103,9 +102,9 @@ async function sumOf(
   program.on('error', () => undefined);
   const said = await text(program.stdout).catch(() => '');
   signal?.throwIfAborted();
-  const sums = said.split('\n').map((line) => /^(\d+)\t(.*)$/s.exec(line) ?? []);
-  if (!sums.some(([, , path]) => path === layer)) return undefined;
-  return sums.reduce((total, [, sum]) => total + Number(sum ?? 0), 0);
+  const counted = said.split('\n').map((line) => /^(\d+)\t(.*)$/s.exec(line) ?? []);
+  if (!counted.some(([, , path]) => path === layer)) return undefined;
+  return counted.reduce((total, [, count]) => total + Number(count ?? 0) * unit, 0);
 }
 
 /** Deleted files have no name that `du` could find; the processes that use them do. */

@@ -1,11 +1,11 @@
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, type OffsiteError } from '../../base/offsite-error.ts';
 import { diskMeasure } from '../../bounds/sandbox.ts';
 import { areFilesShort, type DiskSpace, diskReserveReached, isReserveReached } from './disk-space.ts';
 import { diskUse, fastKill, fileCount, isDiskVisible, processIds, spaceOf } from './disk-use.ts';
 import { freeze } from './hosts-file.ts';
 import { hostFactsOf, type RunningContainer } from './running-container.ts';
 
-export interface DiskWatch extends Disposable {
+interface DiskWatch extends Disposable {
   /**
    * Resolves when the container takes more of the disk than its limit; rejects if that cannot be measured,
    * and with `DISK_FULL` when the machine's own reserve is reached. Never settles without a limit.
@@ -38,7 +38,7 @@ export function watchDisk(container: RunningContainer, limit: number | undefined
 export async function whileFilling<T>(
   container: RunningContainer,
   { maxBytes, signal }: { maxBytes: number; signal?: AbortSignal | undefined },
-  fill: (signal: AbortSignal | undefined) => Promise<T>,
+  fill: (signal?: AbortSignal) => Promise<T>,
 ): Promise<T> {
   // Elsewhere only the archive itself is bounded.
   if (!(await isDiskVisible(container, signal))) return fill(signal);
@@ -49,10 +49,10 @@ export async function whileFilling<T>(
   try {
     const first = await Promise.race([filled.then((value) => ({ value })), watch.exceeded]);
     if (first !== 'out-of-disk') return first.value;
-    throw new OffsiteError(`what is copied takes more than ${maxBytes} bytes of the disk`, {
-      code: 'ENGINE_TOO_LARGE',
-      kind: 'infrastructure',
-    });
+    throw infrastructureError(
+      'ENGINE_TOO_LARGE',
+      `what is copied takes more than ${maxBytes} bytes of the disk`,
+    );
   } finally {
     stop.abort(new Error('the copy has ended'));
     await filled.catch(() => undefined);

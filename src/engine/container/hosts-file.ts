@@ -1,4 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises';
+import { remembered } from '../../base/deadline.ts';
 import { putEntries } from '../archive/write-archive.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { type ContainerSpec, isRoot } from './container-spec.ts';
@@ -30,17 +31,14 @@ export type FillHosts = (id: string, spec: ContainerSpec, signal?: AbortSignal) 
 
 /** Asks for the user of each image once: one round trip per image, if a container of it names no user. */
 export function fillHosts(port: EnginePort): FillHosts {
-  const users = new Map<string, string>();
-  const userOf = async (imageId: string, signal?: AbortSignal) => {
-    const user = users.get(imageId) ?? (await port.images.find(imageId, signal))?.user ?? '';
-    users.set(imageId, user);
-    return user;
-  };
+  const once = remembered<string>();
+  const userOf = (imageId: string) =>
+    once(imageId, async () => (await port.images.find(imageId))?.user ?? '');
   return async (id, { network, program, user, imageId, hosts = {} }, signal) => {
     // With a network the engine writes the file; Offsite's own programs resolve no names.
     if (network === 'open' || program !== undefined) return;
     const named = Object.entries(hosts).map(([name, address]) => `${address} ${name}`);
-    if (named.length === 0 && isRoot(user ?? (await userOf(imageId, signal)))) return;
+    if (named.length === 0 && isRoot(user ?? (await userOf(imageId)))) return;
     const content = [...lines, ...named].map((line) => `${line}\n`).join('');
     await putEntries({ port, id }, [{ path: 'etc/hosts', content }], '/', signal);
   };
@@ -81,15 +79,9 @@ async function atGroupFile<T>(
   use: (path: string) => Promise<T>,
 ): Promise<T | undefined> {
   const { initPid } = await hostFactsOf(container);
-  return await unlessMissing(async () => {
+  try {
     const path = pathOf(await readFile(`/proc/${initPid}/cgroup`, 'utf8'), container.id, file);
     return path === undefined ? undefined : await use(path);
-  });
-}
-
-async function unlessMissing<T>(work: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await work();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === undefined) throw error;
     return undefined;

@@ -1,9 +1,8 @@
-import { firstThrown, OffsiteError } from '../../base/offsite-error.ts';
+import { firstThrown, infrastructureError, OffsiteError } from '../../base/offsite-error.ts';
 import { processEnds } from '../../bounds/sandbox.ts';
 import { runQuietly } from '../exec/run-quietly.ts';
-import { containerDamaged } from '../failure.ts';
 import type { CommandColumn, EngineProcess } from '../port/containers.ts';
-import { isEngineFailure } from '../port/failure.ts';
+import { containerDamaged, isEngineFailure } from '../port/failure.ts';
 import { readGroupFile } from './hosts-file.ts';
 import { hostFactsOf, isNotedAsEnded, type RunningContainer } from './running-container.ts';
 
@@ -13,7 +12,7 @@ const alonePollMs = 3;
  * How the processes were ended: `killed` by signal, or `restarted` if signals left something alive, or if the
  * engine cannot tell.
  */
-export type KillAllResult = 'killed' | 'restarted';
+type KillAllResult = 'killed' | 'restarted';
 
 export interface KillAllRequest {
   signal?: AbortSignal | undefined;
@@ -101,9 +100,21 @@ async function isAlone(container: RunningContainer): Promise<boolean> {
   return false;
 }
 
+/**
+ * Prevents the processes of a container from creating others meanwhile: with a limit of one process each
+ * `fork` fails, while the engine can still start commands. Only then is a list of processes reliable: a
+ * process that only forks and exits never appears in a list, because the engine collects ids first and
+ * inspects them later. (Pausing would also work, but some processes can never be frozen: engine 20.10 then
+ * waits forever and locks the container.) Three round trips.
+ */
 async function isAloneByList(container: RunningContainer): Promise<boolean> {
-  await using _ban = await banForks(container);
-  return (await processesByEngine(container))?.length === 0;
+  const { port, id, pids, memoryBytes } = container;
+  await port.containers.limitProcesses(id, { pids: 1, memoryBytes });
+  try {
+    return (await processesByEngine(container))?.length === 0;
+  } finally {
+    await port.containers.limitProcesses(id, { pids, memoryBytes });
+  }
 }
 
 async function restart(container: RunningContainer): Promise<void> {
@@ -141,23 +152,10 @@ async function unlessEnded<T>(container: RunningContainer, request: Promise<T>):
 
 function survivors(left: ContainerProcess[]): OffsiteError {
   const names = left.map((process) => `${process.command} (${process.pid})`).join(', ');
-  return new OffsiteError(`Processes in the container survive being killed: ${names}`, {
-    code: 'ENGINE_PROCESS_SURVIVES',
-    kind: 'infrastructure',
-  });
-}
-
-/**
- * Prevents the processes of a container from creating others, until disposed: with a limit of one process
- * each `fork` fails, while the engine can still start commands. Only then is a list of processes reliable: a
- * process that only forks and exits never appears in a list, because the engine collects ids first and
- * inspects them later. (Pausing would also work, but some processes can never be frozen: engine 20.10 then
- * waits forever and locks the container.) Two round trips.
- */
-async function banForks({ port, id, pids, memoryBytes }: RunningContainer): Promise<AsyncDisposable> {
-  const limit = (processes: number) => port.containers.limitProcesses(id, { pids: processes, memoryBytes });
-  await limit(1);
-  return { [Symbol.asyncDispose]: () => limit(pids) };
+  return infrastructureError(
+    'ENGINE_PROCESS_SURVIVES',
+    `Processes in the container survive being killed: ${names}`,
+  );
 }
 
 const processCount = { controller: 'pids', version1: 'pids.current', version2: 'pids.current' } as const;
@@ -175,7 +173,7 @@ async function countProcesses(container: RunningContainer): Promise<number | und
 /**
  * `pid` is that of the engine's machine if the engine lists processes, otherwise the container's.
  */
-export type ContainerProcess = Omit<EngineProcess, 'state'>;
+type ContainerProcess = Omit<EngineProcess, 'state'>;
 
 /**
  * Lists the container's processes without init and zombies, for information. Asks the engine first, which is

@@ -3,19 +3,10 @@ import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Semaphore } from '../../base/semaphore.ts';
 import { processEnds } from '../../bounds/sandbox.ts';
 import type { FindTar } from '../archive/tar-program.ts';
-import { containerDamaged } from '../failure.ts';
 import type { HostFacts } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
+import { containerDamaged } from '../port/failure.ts';
 import type { DiskSpace } from './disk-space.ts';
-
-/** How to read and write files with holes as such. */
-export interface Holes {
-  /** Asks the engine what {@link areThere} needs to know. */
-  prepare(signal: AbortSignal | undefined): Promise<unknown>;
-  /** Whether the container has many; undefined if that cannot be seen. */
-  areThere(signal: AbortSignal | undefined): Promise<boolean | undefined>;
-  tar: FindTar;
-}
 
 /**
  * The state that the functions on a container share: its id, what every exec in it gets, and what was seen so
@@ -42,7 +33,8 @@ export interface RunningContainer {
   diskBytes: number | undefined;
   /** Whether the engine's storage itself limits what it takes. */
   readonly hasQuota: boolean;
-  holes: Holes | undefined;
+  /** What reads and writes files with holes as such, if the engine has it. */
+  readonly tar: FindTar | undefined;
   /** When its disk use was last measured; undefined before the first time. */
   diskSeen: { used: number; before: DiskSpace | undefined } | undefined;
   /** The execs in progress, to decide what a deadline may kill. */
@@ -114,7 +106,7 @@ export async function blamedOnEnd<T>(container: RunningContainer, work: Promise<
 }
 
 /** How far a command has come. It sets these itself. */
-export interface CommandLife {
+interface CommandLife {
   /** It runs in the container. */
   begun: boolean;
   /** It has ended, or Offsite is about to end it, which may take a restart of the container. */

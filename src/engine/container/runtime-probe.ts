@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { remembered } from '../../base/deadline.ts';
+import { inputError, type OffsiteError } from '../../base/offsite-error.ts';
 import { putEntries } from '../archive/write-archive.ts';
 import { runQuietly } from '../exec/run-quietly.ts';
 import { ownershipLabels } from '../owned-objects.ts';
@@ -34,20 +35,12 @@ const plain: RuntimeFacts = { listsProcesses: true, protectsPaths: true };
  * containers, or containers do not see what the engine writes.
  */
 export function runtimeProbe(parts: UsedEngine): ProbeRuntime {
-  const found = new Map<string, Promise<RuntimeFacts>>();
+  const once = remembered<RuntimeFacts>();
   return async (spec) => {
     const name = spec.runtime ?? parts.capabilities.defaultRuntime;
     // Offsite's own programs and services are never listed, and their images may have no shell.
-    if (plainRuntimes.includes(name) || spec.program !== undefined || spec.service !== undefined)
-      return plain;
-    let facts = found.get(name);
-    if (facts === undefined) {
-      facts = probe(parts, name, spec);
-      found.set(name, facts);
-      // The next container asks again.
-      facts.catch(() => found.delete(name));
-    }
-    return facts;
+    const isKnown = plainRuntimes.includes(name) || spec.program !== undefined || spec.service !== undefined;
+    return isKnown ? plain : once(name, () => probe(parts, name, spec));
   };
 }
 
@@ -109,9 +102,7 @@ async function requireSharedFiles(
 
 function ownFiles(name: string, cause?: unknown): OffsiteError {
   const message = `The runtime ${name} keeps the files of its containers where the engine does not see them`;
-  return new OffsiteError(message, {
-    code: 'ENGINE_CANNOT_ENFORCE',
-    kind: 'input',
+  return inputError('ENGINE_CANNOT_ENFORCE', message, {
     hint: 'gVisor needs --overlay2=none and --file-access=shared: add them to its runtimeArgs in daemon.json.',
     cause,
   });

@@ -16,8 +16,8 @@ export async function attachProgram(
   id: string,
   { onStderr, waitsForReader, signal }: AttachRequest,
 ): Promise<Duplex> {
-  const path = `/containers/${id}/attach?stream=true&stdin=true&stdout=true&stderr=true`;
-  const socket = await client.hijack('attaching to a container', { method: 'POST', path }, { signal });
+  const route = `POST /containers/${id}/attach?stream=true&stdin=true&stdout=true&stderr=true` as const;
+  const socket = await client.hijack('attaching to a container', route, { signal });
   return new ProgramStream(socket, onStderr, waitsForReader);
 }
 
@@ -61,14 +61,7 @@ export class ProgramStream extends Duplex {
     this.#socket.resume();
   }
 
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    if (this.#waits) this.#socket.write(chunk, () => done());
-    else {
-      this.#socket.write(chunk);
-      done();
-    }
-  }
-
+  // Node passes a single chunk to this too.
   override _writev(chunks: { chunk: Buffer }[], done: () => void): void {
     this.#socket.cork();
     const last = chunks.at(-1);

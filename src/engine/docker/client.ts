@@ -4,7 +4,7 @@ import { addAbortSignal, type Duplex, Readable } from 'node:stream';
 import { ByteStore } from '../../base/byte-store.ts';
 import type { Clock } from '../../base/clock.ts';
 import { startDeadline } from '../../base/deadline.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, type OffsiteError } from '../../base/offsite-error.ts';
 import { DocumentTooHeavy, longestDocument, parseForeignJson } from '../../base/parse-json.ts';
 import { engineAnswers } from '../../bounds/sandbox.ts';
 import type { EngineAddress } from '../connection/docker-context.ts';
@@ -17,7 +17,15 @@ const requestTimeoutMs = 120_000;
 const pausedMs = 10_000;
 const pausedPollMs = 20;
 
+/** A method and a path, with its query string, if any: `POST /containers/create?name=x`. */
+export type Route = `${'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'} /${string}`;
+
 export interface CallOptions {
+  /** An archive as a stream, or what is sent as JSON. */
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** A status that means success, besides 200 to 299. */
+  expected?: number;
   signal?: AbortSignal | undefined;
   /** Milliseconds after which the request counts as lost. */
   timeoutMs?: number;
@@ -35,26 +43,15 @@ export interface DockerClient {
    * Makes one request, and resolves with the document that answers it. `doing` continues "while" in the error
    * text. Throws the caller's abort reason, or an `OffsiteError`.
    */
-  ask<T>(doing: string, request: EngineRequest, options?: CallOptions): Promise<T>;
+  ask<T>(doing: string, route: Route, options?: CallOptions): Promise<T>;
   /** The same, but returns the answer with its headers, whose body is a stream. */
-  askForStream(doing: string, request: EngineRequest, options?: CallOptions): Promise<IncomingMessage>;
+  askForStream(doing: string, route: Route, options?: CallOptions): Promise<IncomingMessage>;
   /** The same, but returns the connection, which belongs to a program once the engine has upgraded it. */
-  hijack(doing: string, request: EngineRequest, options?: CallOptions): Promise<Duplex>;
+  hijack(doing: string, route: Route, options?: CallOptions): Promise<Duplex>;
   /** Call this when the Offsite process starts to end: from then on, a silent engine soon counts as gone. */
   beginEnding(): void;
   /** Closes all connections. */
   close(): void;
-}
-
-export interface EngineRequest {
-  method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
-  /** With its query string, if any. */
-  path: string;
-  /** An archive as a stream, or what is sent as JSON. */
-  body?: unknown;
-  headers?: Record<string, string>;
-  /** A status that means success, besides 200 to 299. */
-  expected?: number;
 }
 
 /** Does not connect yet: the first request does. `apiVersion` looks like `1.41`. */
@@ -74,19 +71,21 @@ export function openClient(
   let roundTrips = 0;
   const call = async <T>(
     doing: string,
-    request: (signal: AbortSignal) => Promise<T>,
-    { signal, timeoutMs = requestTimeoutMs }: CallOptions = {},
+    route: Route,
+    options: CallOptions = {},
+    answered: (sent: ClientRequest, signal: AbortSignal) => Promise<T>,
   ): Promise<T> => {
+    const { signal, timeoutMs = requestTimeoutMs } = options;
     signal?.throwIfAborted();
     if (ending.gone.aborted) throw requestFailure(doing, ending.gone.reason);
     using deadline = startDeadline(clock, timeoutMs, [signal, ending.gone]);
     using _waiting = ending.request();
-    const counted = () => {
+    const request = () => {
       roundTrips += 1;
-      return request(deadline.signal);
+      return answered(send(sender, route, options, deadline.signal), deadline.signal);
     };
     try {
-      const answer = await unpaused(counted, clock, deadline.signal);
+      const answer = await unpaused(request, clock, deadline.signal);
       ending.answered();
       return answer;
     } catch (thrown) {
@@ -102,18 +101,15 @@ export function openClient(
     get roundTrips() {
       return roundTrips;
     },
-    ask: <T>(doing: string, request: EngineRequest, options?: CallOptions) =>
-      call(
-        doing,
-        async (signal) => {
-          const answer = addAbortSignal(signal, await answerTo(sender, request, signal));
-          return documentOf(await bytesOf(answer)) as T;
-        },
-        options,
-      ),
-    askForStream: (doing, request, options) =>
-      call(doing, (signal) => answerTo(sender, request, signal), options),
-    hijack: (doing, request, options) => call(doing, (signal) => upgraded(sender, request, signal), options),
+    ask: <T>(doing: string, route: Route, options?: CallOptions) =>
+      call(doing, route, options, async (sent, signal) => {
+        const answer = addAbortSignal(signal, await answerTo(sent, options?.expected));
+        return documentOf(await bytesOf(answer)) as T;
+      }),
+    askForStream: (doing, route, options) =>
+      call(doing, route, options, (sent) => answerTo(sent, options?.expected)),
+    hijack: (doing, route, options) =>
+      call(doing, route, { ...options, headers: { Connection: 'Upgrade', Upgrade: 'tcp' } }, upgraded),
     beginEnding: () => ending.begin(),
     close() {
       ending[Symbol.dispose]();
@@ -129,26 +125,19 @@ interface Sender {
   prefix: string;
 }
 
-/** Sends a request, and resolves with its answer. Rejects with a {@link refusal}. */
-async function answerTo(
-  sender: Sender,
-  request: EngineRequest,
-  signal: AbortSignal,
-): Promise<IncomingMessage> {
-  const sent = send(sender, request, signal);
+/** The answer to a request. Rejects with what {@link refused} makes of a refusal. */
+async function answerTo(sent: ClientRequest, expected: number | undefined): Promise<IncomingMessage> {
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     sent.on('response', resolve);
     sent.on('error', reject);
   });
   const { statusCode = 0 } = answer;
-  if ((statusCode >= 200 && statusCode < 300) || statusCode === request.expected) return answer;
+  if ((statusCode >= 200 && statusCode < 300) || statusCode === expected) return answer;
   throw await refused(answer);
 }
 
-function upgraded(sender: Sender, request: EngineRequest, signal: AbortSignal): Promise<Duplex> {
-  const headers = { Connection: 'Upgrade', Upgrade: 'tcp' };
+function upgraded(sent: ClientRequest): Promise<Duplex> {
   return new Promise((resolve, reject) => {
-    const sent = send(sender, { ...request, headers }, signal);
     sent.on('upgrade', (_, socket, head) => {
       if (head.length > 0) socket.unshift(head);
       resolve(socket);
@@ -160,9 +149,11 @@ function upgraded(sender: Sender, request: EngineRequest, signal: AbortSignal): 
 
 function send(
   { address, agent, prefix }: Sender,
-  { method, path, body, headers }: EngineRequest,
+  route: Route,
+  { body, headers }: CallOptions,
   signal: AbortSignal,
 ): ClientRequest {
+  const space = route.indexOf(' ');
   const isArchive = body instanceof Readable;
   const type = isArchive ? 'application/tar' : 'application/json';
   const options = {
@@ -170,8 +161,8 @@ function send(
       ? { socketPath: address.path }
       : { host: address.host, port: address.port }),
     ...(address.kind === 'https' && address.tls),
-    method,
-    path: `${prefix}${path}`,
+    method: route.slice(0, space),
+    path: `${prefix}${route.slice(space + 1)}`,
     agent,
     signal,
     headers: { ...(body !== undefined && { 'Content-Type': type }), ...headers },
@@ -254,12 +245,9 @@ async function refused(answer: IncomingMessage): Promise<Error> {
 }
 
 function tooLarge(cause?: unknown): OffsiteError {
-  return new OffsiteError(
+  return infrastructureError(
+    'ENGINE_ANSWER_TOO_LARGE',
     "An answer of the engine is too large to be read; a sandbox's files or processes can make it so.",
-    {
-      code: 'ENGINE_ANSWER_TOO_LARGE',
-      kind: 'infrastructure',
-      cause,
-    },
+    { cause },
   );
 }

@@ -1,11 +1,10 @@
-import type { Duplex, Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { listenTo } from '../../base/foreign-traffic.ts';
 import { parseForeignJson } from '../../base/parse-json.ts';
 import { engineAnswers } from '../../bounds/sandbox.ts';
 import type {
   ContainerEvent,
   ContainerPort,
-  EngineProcess,
   FilesystemChange,
   OpenedTerminal,
   TerminalCommand,
@@ -16,7 +15,7 @@ import { dockerArchives } from './archives.ts';
 import { attachProgram } from './attach.ts';
 import type { DockerClient } from './client.ts';
 import { createContainer } from './create.ts';
-import { createExec, inspectExec, openExec, refusedStart, startExec } from './exec.ts';
+import { inspectExec, openExec, startExec } from './exec.ts';
 import { engineStatus, requestFailure } from './failure.ts';
 import { type FirstIds, inContainer } from './first-ids.ts';
 import { textLines } from './image-streams.ts';
@@ -29,30 +28,47 @@ export function dockerContainers(client: DockerClient, first: FirstIds, folder: 
   return {
     create: (request, signal) => createContainer(client, request, signal),
     async start(id, signal) {
-      await client.ask(
-        'starting a container',
-        { method: 'POST', path: `/containers/${id}/start` },
-        { signal },
-      );
+      await client.ask('starting a container', `POST /containers/${id}/start`, { signal });
     },
-    kill: (id) => killContainer(client, id),
+    async kill(id) {
+      try {
+        await client.ask('killing a container', `POST /containers/${id}/kill`);
+      } catch (thrown) {
+        // On a conflict, the container's init has already ended.
+        if (!isEngineFailure(thrown, 'conflict')) throw thrown;
+      }
+      await client.ask('waiting for a killed container', `POST /containers/${id}/wait`);
+    },
     state: (id, signal) => containerState(client, id, signal),
     hostFacts: async (id, signal) =>
       (await readHostFacts(folder, id)) ?? (await containerState(client, id, signal)),
-    processes: (id, column) => listProcesses(client, id, column, first),
+    async processes(id, column) {
+      const query = `ps_args=${encodeURIComponent(`-eo pid,uid,stat,${column}`)}`;
+      const route = `GET /containers/${id}/top?${query}` as const;
+      try {
+        const { Processes } = await client.ask<{ Processes: string[][] | null }>('listing processes', route);
+        // Null if the container ends meanwhile.
+        return (Processes ?? []).map(([pid, uid, state = '', command = '']) => ({
+          pid: Number(pid),
+          uid: inContainer(Number(uid), first.uid),
+          state,
+          command,
+        }));
+      } catch (thrown) {
+        // If the engine's machine has no `ps`, the engine answers 500.
+        if (engineStatus(thrown) === 500) return undefined;
+        throw thrown;
+      }
+    },
     async limitProcesses(id, { pids, memoryBytes }) {
-      const path = `/containers/${id}/update`;
       // The engine passes the runtime 0 for a limit that is left out; runc ignores that, and crun sets it.
       const body = { PidsLimit: pids, Memory: memoryBytes, MemorySwap: memoryBytes };
-      await client.ask('changing the limit on processes', { method: 'POST', path, body });
+      await client.ask('changing the limit on processes', `POST /containers/${id}/update`, { body });
     },
     async disconnect(id, network, signal) {
-      const path = `/networks/${encodeURIComponent(network)}/disconnect`;
-      await client.ask(
-        'taking a container off its network',
-        { method: 'POST', path, body: { Container: id, Force: true } },
-        { signal },
-      );
+      const route = `POST /networks/${encodeURIComponent(network)}/disconnect` as const;
+      const body = { Container: id, Force: true };
+      await client.ask('taking a container off its network', route, { body, signal });
     },
     exec: (id, command) => openExec(client, id, command),
     terminal: (id, command) => openTerminal(client, id, command),
@@ -62,51 +78,12 @@ export function dockerContainers(client: DockerClient, first: FirstIds, folder: 
     changes: (id) => listChanges(client, id),
     async commit(id, { repository, tag, labels }, signal) {
       const query = new URLSearchParams({ container: id, pause: 'false', repo: repository, tag });
-      const path = `/commit?${query}`;
-      const { Id } = await client.ask<{ Id: string }>(
-        'making an image of a container',
-        { method: 'POST', path, body: { Labels: labels } },
-        { signal },
-      );
-      return Id;
+      const options = { body: { Labels: labels }, signal };
+      const doing = 'making an image of a container';
+      return (await client.ask<{ Id: string }>(doing, `POST /commit?${query}`, options)).Id;
     },
     events: (id, signal) => containerEvents(client, id, signal),
   };
-}
-
-async function killContainer(client: DockerClient, id: string): Promise<void> {
-  try {
-    await client.ask('killing a container', { method: 'POST', path: `/containers/${id}/kill` });
-  } catch (thrown) {
-    // On a conflict, the container's init has already ended.
-    if (!isEngineFailure(thrown, 'conflict')) throw thrown;
-  }
-  await client.ask('waiting for a killed container', { method: 'POST', path: `/containers/${id}/wait` });
-}
-
-/** If the engine's machine has no `ps`, the engine answers 500. */
-async function listProcesses(
-  client: DockerClient,
-  id: string,
-  column: string,
-  first: FirstIds,
-): Promise<EngineProcess[] | undefined> {
-  try {
-    const { Processes } = await client.ask<{ Processes: string[][] | null }>('listing processes', {
-      method: 'GET',
-      path: `/containers/${id}/top?ps_args=${encodeURIComponent(`-eo pid,uid,stat,${column}`)}`,
-    });
-    // Null if the container ends meanwhile.
-    return (Processes ?? []).map(([pid, uid, state = '', command = '']) => ({
-      pid: Number(pid),
-      uid: inContainer(Number(uid), first.uid),
-      state,
-      command,
-    }));
-  } catch (thrown) {
-    if (engineStatus(thrown) === 500) return undefined;
-    throw thrown;
-  }
 }
 
 const changeKinds = ['modified', 'added', 'deleted'] as const;
@@ -114,10 +91,7 @@ const listingChanges = 'listing what a container changed';
 
 /** Lists how the container differs from its image, while the answer arrives. */
 async function* listChanges(client: DockerClient, id: string): AsyncGenerator<FilesystemChange> {
-  const answer = await client.askForStream(listingChanges, {
-    method: 'GET',
-    path: `/containers/${id}/changes`,
-  });
+  const answer = await client.askForStream(listingChanges, `GET /containers/${id}/changes`);
   try {
     for await (const change of flatObjects(answer)) {
       const { Path, Kind } = change as { Path: string; Kind: 0 | 1 | 2 };
@@ -161,22 +135,14 @@ const firstSize = { tries: 10, waitMs: 20 };
 async function openTerminal(
   client: DockerClient,
   containerId: string,
-  { argv, env = {}, cwd, user, size, signal }: TerminalCommand,
+  command: TerminalCommand,
 ): Promise<OpenedTerminal> {
-  let id: string;
-  let stream: Duplex;
-  try {
-    const streams = { stdin: true, isTerminal: true };
-    id = await createExec(client, containerId, { argv, env, cwd, user, signal }, streams);
-    stream = await startExec(client, id, streams, signal);
-  } catch (thrown) {
-    const refusal = refusedStart(thrown);
-    if (refusal === undefined) throw thrown;
-    return { started: false, message: refusal };
-  }
+  const opened = await startExec(client, containerId, command, { stdin: true, isTerminal: true });
+  if (!opened.started) return opened;
+  const { id, stream } = opened;
   // An error may come before anybody listens; 'close' reports it too.
   listenTo(stream, {}, () => stream.destroy());
-  await sendFirstSize(client, id, size);
+  await sendFirstSize(client, id, command.size);
   return {
     started: true,
     terminal: {
@@ -198,8 +164,7 @@ async function sendFirstSize(client: DockerClient, id: string, size: TerminalSiz
 /** Returns whether the engine took the size. It does not while the command starts, and once it has ended. */
 async function resized(client: DockerClient, id: string, { rows, columns }: TerminalSize): Promise<boolean> {
   try {
-    const path = `/exec/${id}/resize?h=${rows}&w=${columns}`;
-    await client.ask('resizing a terminal', { method: 'POST', path });
+    await client.ask('resizing a terminal', `POST /exec/${id}/resize?h=${rows}&w=${columns}`);
     return true;
   } catch {
     return false;
@@ -229,8 +194,8 @@ async function* containerEvents(
   signal: AbortSignal,
 ): AsyncGenerator<ContainerEvent> {
   const filters = JSON.stringify({ container: [id], event: Object.keys(eventKinds) });
-  const path = `/events?since=1&filters=${encodeURIComponent(filters)}`;
-  const stream = await client.askForStream(readingEvents, { method: 'GET', path });
+  const route = `GET /events?since=1&filters=${encodeURIComponent(filters)}` as const;
+  const stream = await client.askForStream(readingEvents, route);
   const end = () => stream.destroy();
   signal.addEventListener('abort', end, { once: true });
   try {

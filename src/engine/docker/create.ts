@@ -10,9 +10,9 @@ export async function createContainer(
   // dockerode's own method drops the warnings and puts plain options in the URL.
   const created = await client.ask<{ Id: string; Warnings?: string[] | null }>(
     'creating a container',
+    `POST /containers/create?${name === undefined ? '' : `name=${name}`}`,
     {
-      method: 'POST',
-      path: name === undefined ? '/containers/create?' : `/containers/create?name=${name}`,
+      signal,
       body: {
         Image: request.imageId,
         Entrypoint: request.command,
@@ -34,7 +34,6 @@ export async function createContainer(
         HostConfig: hostConfig(request),
       },
     },
-    { signal },
   );
   return { id: created.Id, warnings: created.Warnings ?? [] };
 }

@@ -6,40 +6,32 @@ import type { DockerClient } from './client.ts';
 import { engineMessage, engineStatus } from './failure.ts';
 import { FrameReader } from './frame-reader.ts';
 
-/**
- * Starts a command, attached by connection hijacking. Two round trips. If the engine answers that it
- * cannot run this, the result is `started: false`; older engines report that as output.
- */
+/** Starts a command, attached to its streams. */
 export async function openExec(
   client: DockerClient,
   containerId: string,
   command: ExecCommand,
 ): Promise<OpenedExec> {
-  const streams = { stdin: command.stdin !== undefined, isTerminal: false };
-  try {
-    const id = await createExec(client, containerId, command, streams);
-    const socket = await startExec(client, id, streams, command.signal);
-    return { started: true, exec: attachedExec(client, id, socket, command) };
-  } catch (thrown) {
-    const refusal = refusedStart(thrown);
-    if (refusal === undefined) throw thrown;
-    return { started: false, message: refusal };
-  }
+  const opened = await startExec(client, containerId, command, { stdin: command.stdin !== undefined });
+  if (!opened.started) return opened;
+  return { started: true, exec: attachedExec(client, opened.id, opened.stream, command) };
 }
 
-interface ExecStreams {
-  stdin: boolean;
-  isTerminal: boolean;
-}
+type Started = { started: true; id: string; stream: Duplex } | { started: false; message: string };
 
-/** Resolves with the id of a command that is not started yet. */
-export async function createExec(
+/**
+ * Starts a command by connection hijacking. Two round trips. If the engine answers that it cannot run this,
+ * the result is `started: false`; older engines report that as output. Before the start, engine 25 and later
+ * answer 400 if the program is missing, and engine 28 and later also if the user is missing. 404 and 409
+ * concern the container instead.
+ */
+export async function startExec(
   client: DockerClient,
   containerId: string,
   { argv, env = {}, cwd, user, signal }: Pick<ExecCommand, 'argv' | 'env' | 'cwd' | 'user' | 'signal'>,
-  { stdin, isTerminal }: ExecStreams,
-): Promise<string> {
-  const body = {
+  { stdin, isTerminal = false }: { stdin: boolean; isTerminal?: boolean },
+): Promise<Started> {
+  const prepared = {
     Cmd: argv,
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
     AttachStdin: stdin,
@@ -49,36 +41,28 @@ export async function createExec(
     WorkingDir: cwd,
     User: user,
   };
-  const request = { method: 'POST' as const, path: `/containers/${containerId}/exec`, body };
-  return (await client.ask<{ Id: string }>('preparing a command', request, { signal })).Id;
-}
-
-export function startExec(
-  client: DockerClient,
-  id: string,
-  { isTerminal }: ExecStreams,
-  signal: AbortSignal | undefined,
-): Promise<Duplex> {
-  const body = { Detach: false, Tty: isTerminal };
-  const request = { method: 'POST' as const, path: `/exec/${id}/start`, body };
-  return client.hijack('starting a command', request, { signal });
+  try {
+    const route = `POST /containers/${containerId}/exec` as const;
+    const { Id: id } = await client.ask<{ Id: string }>('preparing a command', route, {
+      body: prepared,
+      signal,
+    });
+    const body = { Detach: false, Tty: isTerminal };
+    const stream = await client.hijack('starting a command', `POST /exec/${id}/start`, { body, signal });
+    return { started: true, id, stream };
+  } catch (thrown) {
+    if (engineStatus(thrown) !== 400) throw thrown;
+    return { started: false, message: engineMessage(thrown) };
+  }
 }
 
 /** If older engines cannot start a command, they report the reason as its output, and it has no process. */
 export async function inspectExec(client: DockerClient, id: string): Promise<ExecState> {
   const state = await client.ask<{ Running: boolean; ExitCode: number | null; Pid: number }>(
     'asking how a command ended',
-    { method: 'GET', path: `/exec/${id}/json` },
+    `GET /exec/${id}/json`,
   );
   return { running: state.Running, exitCode: state.ExitCode, neverStarted: state.Pid === 0 };
-}
-
-/**
- * Before the start, engine 25 and later answer 400 if the program is missing, and engine 28 and later also if
- * the user is missing. 404 and 409 concern the container instead.
- */
-export function refusedStart(thrown: unknown): string | undefined {
-  return engineStatus(thrown) === 400 ? engineMessage(thrown) : undefined;
 }
 
 function attachedExec(client: DockerClient, id: string, socket: Duplex, command: ExecCommand): OpenExec {

@@ -29,8 +29,7 @@ const copying = ['vfs', 'native'];
 /** Asks the engine about itself. One round trip. */
 export async function readFacts(client: DockerClient, signal?: AbortSignal): Promise<Capabilities> {
   const askedAt = client.clock.now();
-  const request = { method: 'GET' as const, path: '/info' };
-  const info = await client.ask<Info>('asking the engine what it can do', request, { signal });
+  const info = await client.ask<Info>('asking the engine what it can do', 'GET /info', { signal });
   const answeredAt = client.clock.now();
   const options = (info.SecurityOptions ?? []).map((option) => /name=([^,]+)/.exec(option)?.[1] ?? option);
   return {

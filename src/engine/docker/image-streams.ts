@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { startDeadline } from '../../base/deadline.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, inputError, OffsiteError } from '../../base/offsite-error.ts';
 import { parseForeignJson } from '../../base/parse-json.ts';
 import { registryLayers } from '../../bounds/suite.ts';
 import { tarArchive } from '../archive/write-archive.ts';
@@ -30,12 +30,15 @@ export async function pullImage(
 ): Promise<void> {
   const { firstWordMs = 15_000, silenceMs = 180_000, totalMs = registryLayers.time.pull } = times;
   using deadline = startDeadline(client.clock, totalMs, signal);
-  const layers = new LayerProgress();
+  const sumWith = layerSums();
   try {
     const stream = await firstWord(client, name, { login, ms: firstWordMs, signal: deadline.signal });
     const options = { purpose: `pull ${name}`, silenceMs, signal: deadline.signal, failure: pullFailure };
     // The pull succeeds if no line is an error and the stream ends.
-    for await (const line of engineLines(stream, options)) if (layers.take(line)) onProgress?.(layers.sum());
+    for await (const line of engineLines(stream, options)) {
+      const sum = sumWith(line);
+      if (sum) onProgress?.(sum);
+    }
   } catch (error) {
     if (!deadline.expired()) throw error;
     throw pullFailure(`Could not pull ${name}: it took longer than ${totalMs / 60_000} min`);
@@ -53,20 +56,13 @@ async function firstWord(
   using deadline = startDeadline(client.clock, ms, signal);
   try {
     const [, repository = name, digest, tag = 'latest'] = /^(.*?)(?:@(.*)|:([^/:@]*))$/.exec(name) ?? [];
-    const path = `/images/create?${new URLSearchParams({ fromImage: repository, tag: digest ?? tag })}`;
-    const headers: Record<string, string> = login
-      ? {
-          'X-Registry-Auth': Buffer.from(JSON.stringify(login))
-            .toString('base64')
-            .replaceAll('+', '-')
-            .replaceAll('/', '_'),
-        }
-      : {};
-    return await client.askForStream(
-      `pulling ${name}`,
-      { method: 'POST', path, headers },
-      { signal: deadline.signal },
-    );
+    const query = new URLSearchParams({ fromImage: repository, tag: digest ?? tag });
+    const encoded = login && Buffer.from(JSON.stringify(login)).toString('base64');
+    const headers = { 'X-Registry-Auth': encoded?.replaceAll('+', '-').replaceAll('/', '_') ?? '' };
+    return await client.askForStream(`pulling ${name}`, `POST /images/create?${query}`, {
+      ...(login && { headers }),
+      signal: deadline.signal,
+    });
   } catch (cause) {
     signal.throwIfAborted();
     const reason = deadline.expired() ? `no registry answered within ${ms / 1000} s` : engineMessage(cause);
@@ -80,8 +76,8 @@ const refusals =
 
 function pullFailure(message: string, cause?: unknown): OffsiteError {
   if (refusals.test(message) || engineStatus(cause) === 404)
-    return new OffsiteError(message, { code: 'IMAGE_REFUSED', kind: 'input', cause });
-  return new OffsiteError(message, { code: 'IMAGE_PULL_FAILED', kind: 'infrastructure', cause });
+    return inputError('IMAGE_REFUSED', message, { cause });
+  return infrastructureError('IMAGE_PULL_FAILED', message, { cause });
 }
 
 export async function buildImage(
@@ -89,7 +85,7 @@ export async function buildImage(
   {
     dockerfile,
     name,
-    context = tarArchive([{ name: 'Dockerfile', content: dockerfile }]),
+    context = tarArchive([{ path: 'Dockerfile', content: dockerfile }]),
     silenceMs = buildSilenceMs,
     ...request
   }: BuildRequest,
@@ -101,8 +97,8 @@ export async function buildImage(
   if (args) query.set('buildargs', JSON.stringify(args));
   if (labels) query.set('labels', JSON.stringify(labels));
   if (dockerfilePath !== undefined) query.set('dockerfile', dockerfilePath);
-  const asked = { method: 'POST' as const, path: `/build?${query}`, body: context };
-  const answer = await client.askForStream(`building ${name}`, asked, { signal, timeoutMs: silenceMs });
+  const options = { body: context, signal, timeoutMs: silenceMs };
+  const answer = await client.askForStream(`building ${name}`, `POST /build?${query}`, options);
   let succeeded = false;
   for await (const line of engineLines(answer, { purpose, silenceMs, signal, failure: notBuilt })) {
     onOutput?.(line.stream ?? line.status ?? '');
@@ -121,12 +117,9 @@ const removed =
  */
 function notBuilt(message: string): OffsiteError {
   if (removed.test(message)) {
-    return new OffsiteError(`${message}: it was removed while the build used it`, {
-      code: 'IMAGE_REMOVED',
-      kind: 'infrastructure',
-    });
+    return infrastructureError('IMAGE_REMOVED', `${message}: it was removed while the build used it`);
   }
-  return new OffsiteError(message, { code: 'IMAGE_NOT_BUILT', kind: 'input' });
+  return inputError('IMAGE_NOT_BUILT', message);
 }
 
 export async function importImage(
@@ -139,35 +132,28 @@ export async function importImage(
   for (const [key, value] of Object.entries(env)) query.append('changes', `ENV ${key}=${value}`);
   query.append('changes', `CMD ${JSON.stringify(command)}`);
   for (const [key, value] of Object.entries(labels)) query.append('changes', `LABEL ${key}=${value}`);
-  const request = { method: 'POST' as const, path: `/images/create?${query}`, body: root };
-  const limits = { signal, timeoutMs: importSilenceMs };
-  const answer = await client.askForStream(`importing ${name} as an image`, request, limits);
+  const options = { body: root, signal, timeoutMs: importSilenceMs };
+  const doing = `importing ${name} as an image`;
+  const answer = await client.askForStream(doing, `POST /images/create?${query}`, options);
   for await (const _ of engineLines(answer, { purpose, silenceMs: importSilenceMs, signal })) {
     // There is one line, the new image's id. The caller finds the image by its name.
   }
 }
 
-/** Adds up the layers of an image as they arrive. */
-class LayerProgress {
-  readonly #layers = new Map<string, PullProgress>();
-
-  /** Whether the line says something new about a layer's download. */
-  take({ id, status, progressDetail }: EngineLine): boolean {
-    if (id === undefined) return false;
-    const known = this.#layers.get(id);
+/** Adds up the layers of an image: returns a sum for each line that says something new about a download. */
+function layerSums(): (line: EngineLine) => PullProgress | undefined {
+  const layers = new Map<string, PullProgress>();
+  const sum = (of: keyof PullProgress) => [...layers.values()].reduce((all, layer) => all + layer[of], 0);
+  return ({ id, status, progressDetail }) => {
+    if (id === undefined) return undefined;
+    const known = layers.get(id);
     if (status === 'Download complete' && known) known.bytes = known.total;
-    else if (status === 'Downloading' && (known || this.#layers.size < registryLayers.count.layers)) {
+    else if (status === 'Downloading' && (known || layers.size < registryLayers.count.layers)) {
       const { current, total } = progressDetail ?? {};
-      this.#layers.set(id, { bytes: Number(current) || 0, total: Number(total) || 0 });
-    } else return false;
-    return true;
-  }
-
-  sum(): PullProgress {
-    const layers = [...this.#layers.values()];
-    const bytes = layers.reduce((sum, layer) => sum + layer.bytes, 0);
-    return { bytes, total: layers.reduce((sum, layer) => sum + layer.total, 0) };
-  }
+      layers.set(id, { bytes: Number(current) || 0, total: Number(total) || 0 });
+    } else return undefined;
+    return { bytes: sum('bytes'), total: sum('total') };
+  };
 }
 
 /** One line of the engine's stream while it pulls, builds or imports. */
@@ -256,5 +242,5 @@ function readLine(text: string, purpose: string, failure: (message: string) => O
 }
 
 function failed(message: string, cause?: unknown): OffsiteError {
-  return new OffsiteError(message, { code: 'IMAGE_FAILED', kind: 'infrastructure', cause });
+  return infrastructureError('IMAGE_FAILED', message, { cause });
 }

@@ -1,4 +1,3 @@
-import type Docker from 'dockerode';
 import { archives } from '../../bounds/sandbox.ts';
 import { isEngineFailure } from '../port/failure.ts';
 import type { Image, ImagePort, ListedImage } from '../port/images.ts';
@@ -7,8 +6,19 @@ import { engineStatus } from './failure.ts';
 import { buildImage, importImage, pullImage } from './image-streams.ts';
 
 export function dockerImages(client: DockerClient): ImagePort {
+  const { transfer: timeoutMs } = archives.time;
   return {
-    find: (name, signal) => findImage(client, name, signal),
+    async find(name, signal) {
+      if (!imageName.test(name)) return undefined;
+      const route = `GET /images/${encodeURI(name)}/json` as const;
+      try {
+        return imageOf(await client.ask<Inspected>(`looking for the image ${name}`, route, { signal }));
+      } catch (thrown) {
+        // 400: no image can have this name.
+        if (isEngineFailure(thrown, 'not-found') || engineStatus(thrown) === 400) return undefined;
+        throw thrown;
+      }
+    },
     list: (signal) => listImages(client, 'all=true', signal),
     listNameless(labels, signal) {
       const filters = JSON.stringify({ dangling: ['true'], label: labels });
@@ -16,23 +26,21 @@ export function dockerImages(client: DockerClient): ImagePort {
     },
     async tag(image, name, signal) {
       const colon = name.lastIndexOf(':');
-      const [repo, tag] = [name.slice(0, colon), name.slice(colon + 1)];
-      const path = `/images/${image}/tag?${new URLSearchParams({ repo, tag })}`;
-      await client.ask('naming an image', { method: 'POST', path }, { signal });
+      const query = new URLSearchParams({ repo: name.slice(0, colon), tag: name.slice(colon + 1) });
+      await client.ask('naming an image', `POST /images/${image}/tag?${query}`, { signal });
     },
     pull: (name, options) => pullImage(client, name, options),
     import: (request) => importImage(client, request),
     save(ids, signal) {
       const names = ids.map((id) => `names=${encodeURIComponent(id)}`).join('&');
-      const request = { method: 'GET', path: `/images/get?${names}` } as const;
       // The engine may first write all of it to its own disk.
-      return client.askForStream('saving images', request, { signal, timeoutMs: archives.time.transfer });
+      return client.askForStream('saving images', `GET /images/get?${names}`, { signal, timeoutMs });
     },
     async load(body, signal) {
-      const request = { method: 'POST', path: '/images/load?quiet=1', body } as const;
-      const limits = { signal, timeoutMs: archives.time.transfer };
-      const answer = JSON.stringify(await client.ask<unknown>('loading images', request, limits)) ?? '';
-      return [...answer.matchAll(/Loaded image[^"]*?(sha256:[0-9a-f]{64})/g)].map(([, id = '']) => id);
+      const options = { body, signal, timeoutMs };
+      const answer = await client.ask<unknown>('loading images', 'POST /images/load?quiet=1', options);
+      const loaded = (JSON.stringify(answer) ?? '').matchAll(/Loaded image[^"]*?(sha256:[0-9a-f]{64})/g);
+      return [...loaded].map(([, id = '']) => id);
     },
     build: (request) => buildImage(client, request),
   };
@@ -44,55 +52,53 @@ export function dockerImages(client: DockerClient): ImagePort {
  */
 const imageName = /^\w(?!.*\.\.)[\w.:@-]*(?:\/\w[\w.:@-]*)*$/;
 
-async function findImage(
-  client: DockerClient,
-  name: string,
-  signal?: AbortSignal,
-): Promise<Image | undefined> {
-  if (!imageName.test(name)) return undefined;
-  try {
-    const found = await client.ask<Docker.ImageInspectInfo>(
-      `looking for the image ${name}`,
-      { method: 'GET', path: `/images/${encodeURI(name)}/json` },
-      { signal },
-    );
-    const madeAt = Date.parse(found.Created);
-    return {
-      id: found.Id,
-      names: found.RepoTags ?? [],
-      digests: found.RepoDigests ?? [],
-      arch: found.Architecture,
-      platform: [found.Os, found.Architecture, found.Variant].filter(Boolean).join('/'),
-      bytes: found.Size,
-      madeAt,
-      namedAt: Math.max(madeAt, namedAt(found)),
-      labels: found.Config?.Labels ?? {},
-      user: found.Config?.User ?? '',
-      workingDir: found.Config?.WorkingDir ?? '',
-      env: Object.fromEntries((found.Config?.Env ?? []).map(nameAndValue)),
-      volumes: Object.keys(found.Config?.Volumes ?? {}),
-      triggers: found.Config?.OnBuild ?? [],
-      ...programOf(found),
-    };
-  } catch (thrown) {
-    // 400: no image can have this name.
-    if (isEngineFailure(thrown, 'not-found') || engineStatus(thrown) === 400) return undefined;
-    throw thrown;
-  }
-}
-
-/** For an image of an old builder, engines report the entrypoint as a string, not as a list. */
-function programOf({ Config }: Docker.ImageInspectInfo) {
-  const { Entrypoint, Cmd, Healthcheck } = (Config ?? {}) as {
+/** What is used of the engine's answer about an image. */
+interface Inspected {
+  Id: string;
+  RepoTags?: string[] | null;
+  RepoDigests?: string[] | null;
+  Architecture: string;
+  Os: string;
+  Variant?: string;
+  Size: number;
+  Created: string;
+  Metadata?: { LastTagTime?: string };
+  Config?: {
+    Labels?: Record<string, string> | null;
+    User?: string;
+    WorkingDir?: string;
+    Env?: string[] | null;
+    Volumes?: Record<string, unknown> | null;
+    OnBuild?: string[] | null;
+    /** For an image of an old builder, engines report it as a string, not as a list. */
     Entrypoint?: string | string[] | null;
     Cmd?: string[] | null;
     Healthcheck?: EngineHealthcheck | null;
-  };
-  const entrypoint = typeof Entrypoint === 'string' ? [Entrypoint] : (Entrypoint ?? []);
+  } | null;
+}
+
+function imageOf({ Config, ...found }: Inspected): Image {
+  const madeAt = Date.parse(found.Created);
+  // Engines report the year 1 for an image without a name, or if they do not record this time.
+  const { LastTagTime } = found.Metadata ?? {};
   return {
-    entrypoint,
-    command: Cmd ?? [],
-    healthcheck: healthcheckOf(Healthcheck),
+    id: found.Id,
+    names: found.RepoTags ?? [],
+    digests: found.RepoDigests ?? [],
+    arch: found.Architecture,
+    platform: [found.Os, found.Architecture, found.Variant].filter(Boolean).join('/'),
+    bytes: found.Size,
+    madeAt,
+    namedAt: Math.max(madeAt, LastTagTime === undefined ? 0 : Date.parse(LastTagTime)),
+    labels: Config?.Labels ?? {},
+    user: Config?.User ?? '',
+    workingDir: Config?.WorkingDir ?? '',
+    env: Object.fromEntries((Config?.Env ?? []).map(nameAndValue)),
+    volumes: Object.keys(Config?.Volumes ?? {}),
+    triggers: Config?.OnBuild ?? [],
+    entrypoint: [Config?.Entrypoint ?? []].flat(),
+    command: Config?.Cmd ?? [],
+    healthcheck: healthcheckOf(Config?.Healthcheck),
   };
 }
 
@@ -122,19 +128,16 @@ function nameAndValue(line: string): [name: string, value: string] {
   return end === -1 ? [line, ''] : [line.slice(0, end), line.slice(end + 1)];
 }
 
-/** Engines report the year 1 for an image without a name, or if they do not record this time. */
-function namedAt(image: Docker.ImageInspectInfo): number {
-  const { LastTagTime } = (image as { Metadata?: { LastTagTime?: string } }).Metadata ?? {};
-  return LastTagTime === undefined ? 0 : Date.parse(LastTagTime);
+/** The same of an image in a list. */
+interface Listed extends Pick<Inspected, 'Id' | 'RepoTags' | 'Size'> {
+  ParentId: string;
+  Labels?: Record<string, string> | null;
+  /** In seconds. */
+  Created: number;
 }
 
-async function listImages(
-  client: DockerClient,
-  query: string,
-  signal: AbortSignal | undefined,
-): Promise<ListedImage[]> {
-  const path = `/images/json?${query}`;
-  const found = await client.ask<Docker.ImageInfo[]>('listing images', { method: 'GET', path }, { signal });
+async function listImages(client: DockerClient, query: string, signal?: AbortSignal): Promise<ListedImage[]> {
+  const found = await client.ask<Listed[]>('listing images', `GET /images/json?${query}`, { signal });
   return found.map(({ Id, RepoTags, ParentId, Size, Labels, Created }) => ({
     id: Id,
     // What some engines report for an image without a name.

@@ -6,7 +6,7 @@ import { dockerContainers } from './containers.ts';
 import { readFacts } from './facts.ts';
 import { type FirstIds, firstIdsOf } from './first-ids.ts';
 import { dockerImages } from './images.ts';
-import { createVolume, listObjects, removeObject } from './objects.ts';
+import { dockerObjects } from './objects.ts';
 import type { OwnFolder } from './own-folder.ts';
 
 /** Connects to Docker's engine, or one like it, by an API version that both sides know. */
@@ -35,8 +35,6 @@ export function dockerPort(client: DockerClient): EnginePort {
     },
     images: dockerImages(client),
     containers: dockerContainers(client, first, folder),
-    list: (kind, labels, signal) => listObjects(client, kind, labels, signal),
-    createVolume: (name, labels, signal) => createVolume(client, name, labels, signal),
-    remove: (kind, id, signal) => removeObject(client, kind, id, signal),
+    ...dockerObjects(client),
   };
 }

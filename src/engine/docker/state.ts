@@ -1,7 +1,7 @@
 import type { ContainerState, HostFacts } from '../port/containers.ts';
 import { plainRuntimes } from '../port/engine-port.ts';
 import { engineFailure } from '../port/failure.ts';
-import type { DockerClient } from './client.ts';
+import type { DockerClient, Route } from './client.ts';
 
 interface Inspected extends Placed {
   Created: string;
@@ -30,10 +30,10 @@ export async function containerState(
   client: DockerClient,
   id: string,
   signal?: AbortSignal,
-  api = '',
+  api: '' | '/libpod' = '',
 ): Promise<ContainerState> {
-  const request = { method: 'GET' as const, path: `${api}/containers/${id}/json` };
-  const inspected = await client.ask<Inspected>('looking at a container', request, { signal });
+  const route = `GET ${api}/containers/${id}/json` as Route;
+  const inspected = await client.ask<Inspected>('looking at a container', route, { signal });
   const createdAt = Date.parse(inspected.Created);
   if (Number.isNaN(createdAt)) {
     const message = `The engine does not say when a container was made: ${inspected.Created}`;

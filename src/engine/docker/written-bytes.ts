@@ -1,7 +1,6 @@
 import { Semaphore } from '../../base/semaphore.ts';
-import { containerDamaged } from '../failure.ts';
-import { isEngineFailure } from '../port/failure.ts';
-import { pathFacts } from './archives.ts';
+import { containerDamaged, isEngineFailure } from '../port/failure.ts';
+import { pathStat } from './archives.ts';
 import type { DockerClient } from './client.ts';
 import { engineMessage, engineStatus } from './failure.ts';
 
@@ -50,11 +49,10 @@ async function measured(
   turns: Semaphore,
   signal: AbortSignal | undefined,
 ): Promise<Measured> {
-  const path = `/containers/${id}/json?size=true`;
   const measure = async () => {
     try {
-      const request = { method: 'GET' as const, path };
-      const found = await client.ask<Measured>('measuring what a container wrote', request, { signal });
+      const doing = 'measuring what a container wrote';
+      const found = await client.ask<Measured>(doing, `GET /containers/${id}/json?size=true`, { signal });
       return (found.SizeRw ?? 0) < 0 ? undefined : found;
     } catch (thrown) {
       if (engineStatus(thrown) === 500 && /\.Usage failed\b/.test(engineMessage(thrown))) return undefined;
@@ -77,7 +75,7 @@ async function measured(
 async function pause(client: DockerClient, id: string): Promise<AsyncDisposable> {
   const post = async (doing: string, verb: 'pause' | 'unpause') => {
     try {
-      await client.ask(doing, { method: 'POST', path: `/containers/${id}/${verb}` });
+      await client.ask(doing, `POST /containers/${id}/${verb}`);
       return true;
     } catch (thrown) {
       if (isEngineFailure(thrown, 'conflict') || isEngineFailure(thrown, 'not-found')) return false;
@@ -92,15 +90,10 @@ async function pause(client: DockerClient, id: string): Promise<AsyncDisposable>
   };
 }
 
-async function sizeOf(
-  client: DockerClient,
-  id: string,
-  path: string,
-  signal: AbortSignal | undefined,
-): Promise<number> {
+async function sizeOf(client: DockerClient, id: string, path: string, signal?: AbortSignal): Promise<number> {
   for (let isLast = false; ; isLast = true) {
     try {
-      return (await pathFacts(client, id, path, signal)).bytes;
+      return (await pathStat(client, id, path, signal)).size;
     } catch (thrown) {
       // The engine finds the path from the container's root, where an agent may have moved its folder away.
       const isMissing = isEngineFailure(thrown, 'not-found') || isEngineFailure(thrown, 'refused');

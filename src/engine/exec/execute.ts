@@ -2,20 +2,13 @@ import { steadyClock } from '../../base/clock.ts';
 import { startDeadline } from '../../base/deadline.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
 import { watchDisk } from '../container/disk-watch.ts';
-import { type CommandLife, type RunningContainer, withContainer } from '../container/running-container.ts';
-import type { ExecState, OpenExec, OutputStream } from '../port/containers.ts';
+import { type RunningContainer, withContainer } from '../container/running-container.ts';
+import type { ExecCommand, ExecState, OpenExec } from '../port/containers.ts';
 import { endExec, execTag, type TaggedExec, tagExec } from './end-exec.ts';
-import type { ExecFacts, ExecRequest, ExecResult } from './exec-request.ts';
+import type { ExecRequest, ExecResult } from './exec-request.ts';
 import { finalState, killedExitCode, knownExitCode, oomKilledSinceLastAsked } from './exit-code.ts';
 import { OutputCapture } from './output-capture.ts';
 import { assertContainerOutlived, assertContainerRuns, watchLoss } from './stopped-container.ts';
-
-interface Course {
-  output: Record<OutputStream, OutputCapture>;
-  /** The facts so far. */
-  facts(oomKilled: boolean): ExecFacts;
-  life: CommandLife;
-}
 
 /**
  * Runs one command to its end: three round trips. Throws an infrastructure error if the engine or the
@@ -34,72 +27,113 @@ export async function execute(container: RunningContainer, request: ExecRequest)
     oomKilled,
   });
   if (request.signal?.aborted) return { ended: 'canceled', ...facts(false) };
-  return await withContainer(
-    container,
-    {
-      mayEndContainer: request.mayEndContainer,
-      killed: ({ oomKilled }) => ({ ended: 'exited', exitCode: killedExitCode, ...facts(oomKilled) }),
-    },
-    (life) => runCommand(container, request, { output, facts, life }),
-  );
-}
-
-async function runCommand(
-  container: RunningContainer,
-  request: ExecRequest,
-  { output, facts, life }: Course,
-): Promise<ExecResult> {
-  const { clock } = container.port;
-  using tagged = tagExec(container, request.user);
-  using deadline = startDeadline(clock, request.timeoutMs, request.signal);
-  using watch = watchLoss(container);
-  const opening = container.port.containers.exec(container.id, {
+  const nothing = new OutputCapture(0).result();
+  const notStarted = (message: string): ExecResult => {
+    return { ended: 'not-started', message, ...facts(false), stdout: nothing, stderr: nothing };
+  };
+  return await watchedCommand<ExecResult>(container, {
     ...request,
-    env: { ...container.env, ...request.env, [execTag]: tagged.tag },
-    user: tagged.user,
-    // No signal: once the start is sent, wait for it, so that the command can be ended.
-    signal: undefined,
-    onPiece: ({ stream, bytes }) => {
-      output[stream].push(bytes);
-      request.onOutput?.(stream, bytes);
+    command: {
+      ...request,
+      onPiece: ({ stream, bytes }) => {
+        output[stream].push(bytes);
+        request.onOutput?.(stream, bytes);
+      },
+    },
+    // Engines differ in the stream in which they report the reason.
+    printed: () => (output.stdout.result().text || output.stderr.result().text).trim(),
+    notStarted,
+    killed: (oomKilled) => ({ ended: 'exited', exitCode: killedExitCode, ...facts(oomKilled) }),
+    stopped: (ended, oomKilled) => ({ ended, ...facts(oomKilled) }),
+    async ended(end, exec) {
+      const exitCode = knownExitCode(end);
+      await assertContainerOutlived(container, exitCode);
+      if (exitCode !== 0 && !(await fitsKernel(container, request)))
+        return notStarted((output.stderr.result().text || output.stdout.result().text).trim());
+      const oomKilled = exitCode !== 0 && (await oomKilledSinceLastAsked(container, exec.id));
+      return { ended: 'exited', exitCode, ...facts(oomKilled) };
     },
   });
-  const opened = await watch.opened(opening);
-  if (!opened.started) {
-    await assertContainerRuns(container, opened.message);
-    return { ended: 'not-started', message: opened.message, ...facts(false) };
-  }
-  life.begun = true;
-  using attached = opened.exec;
-  const exec = { ...attached, ...tagged };
-  using disk = watchDisk(container, request.diskBytes ?? container.diskBytes);
-  const end = await Promise.race([
-    exitOf(container, exec, deadline.signal),
-    deadline.reached,
-    disk.exceeded,
-    watch.lost,
-  ]);
-  if (typeof end === 'string') {
-    life.over = true;
-    await endExec(container, exec);
-    return { ended: end, ...facts(await oomKilledSinceLastAsked(container, exec.id)) };
-  }
-  if (end.neverStarted) {
-    const nothing = new OutputCapture(0).result();
-    // Engines differ in the stream in which they report the reason.
-    const message = (output.stdout.result().text || output.stderr.result().text).trim();
-    await assertContainerRuns(container, message);
-    return { ended: 'not-started', message, ...facts(false), stdout: nothing, stderr: nothing };
-  }
-  const exitCode = knownExitCode(end);
-  await assertContainerOutlived(container, exitCode);
-  if (exitCode !== 0 && !(await fitsKernel(container, request))) {
-    const nothing = new OutputCapture(0).result();
-    const message = (output.stderr.result().text || output.stdout.result().text).trim();
-    return { ended: 'not-started', message, ...facts(false), stdout: nothing, stderr: nothing };
-  }
-  const oomKilled = exitCode !== 0 && (await oomKilledSinceLastAsked(container, exec.id));
-  return { ended: 'exited', exitCode, ...facts(oomKilled) };
+}
+
+type CommandLimits = Pick<ExecRequest, 'timeoutMs' | 'signal' | 'diskBytes' | 'mayEndContainer'>;
+
+/** A command that Offsite ends when its time is over, or when it takes too much of the disk. */
+interface WatchedCommand<Result, Over extends object> extends CommandLimits {
+  command: ExecCommand;
+  /** Tells that it is over before the engine does. */
+  over?: Promise<Over>;
+  /** What it printed first: the reason, if the engine could not start it. */
+  printed(): string;
+  notStarted(message: string): Result;
+  /** The container has ended meanwhile, and the command with it. */
+  killed(oomKilled: boolean): Result;
+  /** Offsite has ended it. */
+  stopped(why: 'timed-out' | 'canceled' | 'out-of-disk', oomKilled: boolean): Result;
+  /** It ended by itself. */
+  ended(end: ExecState | Over, exec: WatchedExec): Promise<Result>;
+}
+
+interface WatchedExec extends Pick<OpenExec, 'id'> {
+  /** Ends what it left running. */
+  endRest(): Promise<void>;
+}
+
+/** Runs a command in a container that may end meanwhile, and resolves with what becomes of its end. */
+export async function watchedCommand<Result, Over extends object = never>(
+  container: RunningContainer,
+  watched: WatchedCommand<Result, Over>,
+): Promise<Result> {
+  const { clock, containers } = container.port;
+  const { command, timeoutMs, signal, mayEndContainer } = watched;
+  const killed = ({ oomKilled }: { oomKilled: boolean }) => watched.killed(oomKilled);
+  return await withContainer(container, { mayEndContainer, killed }, async (life) => {
+    using tagged = tagExec(container, command.user);
+    using deadline = startDeadline(clock, timeoutMs, signal);
+    using watch = watchLoss(container);
+    const opening = containers.exec(container.id, {
+      ...command,
+      env: { ...container.env, ...command.env, [execTag]: tagged.tag },
+      user: tagged.user,
+      // No signal: once the start is sent, wait for it, so that the command can be ended.
+      signal: undefined,
+    });
+    const opened = await watch.opened(opening);
+    if (!opened.started) {
+      await assertContainerRuns(container, opened.message);
+      return watched.notStarted(opened.message);
+    }
+    life.begun = true;
+    using attached = opened.exec;
+    const exec = { ...attached, ...tagged };
+    const endRest = async () => {
+      life.over = true;
+      await endExec(container, exec);
+    };
+    using disk = watchDisk(container, watched.diskBytes ?? container.diskBytes);
+    const end = await Promise.race([
+      // If this comes with the last bytes, it wins, because the engine is asked only later.
+      ...(watched.over ? [watched.over] : []),
+      exitOf(container, exec, deadline.signal),
+      deadline.reached,
+      disk.exceeded,
+      watch.lost,
+    ]);
+    if (typeof end === 'string') {
+      await endRest();
+      return watched.stopped(end, await oomKilledSinceLastAsked(container, exec.id));
+    }
+    if (isState(end) && end.neverStarted) {
+      const message = watched.printed();
+      await assertContainerRuns(container, message);
+      return watched.notStarted(message);
+    }
+    return await watched.ended(end, { id: exec.id, endRest });
+  });
+}
+
+function isState(end: object): end is ExecState {
+  return 'neverStarted' in end;
 }
 
 /**
@@ -129,7 +163,7 @@ async function fitsKernel(container: RunningContainer, request: ExecRequest): Pr
 }
 
 /** The state of a command that has ended by itself; never settles once the deadline is reached. */
-export async function exitOf(
+async function exitOf(
   container: RunningContainer,
   exec: OpenExec & TaggedExec,
   deadline: AbortSignal,

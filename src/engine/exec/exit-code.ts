@@ -107,17 +107,14 @@ export async function noteOomKills(
 
 async function readCounter(container: RunningContainer): Promise<number> {
   try {
-    const text = (await readGroupFile(container, killCount)) ?? (await fromInside(container));
+    const inside = async () => container.own && outputOf(container, [container.own.init]);
+    const text = (await readGroupFile(container, killCount)) ?? (await inside()) ?? '';
     return Number(/^oom_kill (\d+)$/m.exec(text)?.[1]);
   } catch (thrown) {
     // A command that broke its container still has a result.
     if (thrown instanceof OffsiteError && unusableContainerCodes.includes(thrown.code)) return Number.NaN;
     throw thrown;
   }
-}
-
-async function fromInside(container: RunningContainer): Promise<string> {
-  return container.own === undefined ? '' : outputOf(container, [container.own.init]);
 }
 
 /**

@@ -1,7 +1,10 @@
+import { ByteStore } from '../../base/byte-store.ts';
 import { startDeadline } from '../../base/deadline.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
 import type { RunningContainer } from '../container/running-container.ts';
-import { containerDamaged } from '../failure.ts';
+import type { ExecCommand, OpenExec } from '../port/containers.ts';
+import type { EnginePort } from '../port/engine-port.ts';
+import { containerDamaged } from '../port/failure.ts';
 
 /**
  * Runs one of Offsite's own short `sh` scripts as {@link outputOf} does. An agent may have replaced the
@@ -24,30 +27,52 @@ export function runQuietly(
  * @param user default: the container's
  */
 export async function outputOf(
-  container: Pick<RunningContainer, 'port' | 'id' | 'user'>,
+  { port, id, user: own }: Pick<RunningContainer, 'port' | 'id' | 'user'>,
   argv: string[],
-  user = container.user,
+  user = own,
 ): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  const flooded = Promise.withResolvers<'flooded'>();
-  const { clock } = container.port;
-  const opened = await container.port.containers.exec(container.id, {
-    argv,
-    user,
+  const limits = { maxBytes: commandOutput.bytes.ownCommand, timeoutMs: commandOutput.time.ownCommand };
+  return String((await readPrinted(port, id, { argv, user, ...limits })).bytes);
+}
+
+interface PrintedCommand extends Pick<ExecCommand, 'argv' | 'env' | 'user' | 'signal'> {
+  maxBytes: number;
+  timeoutMs: number;
+  /** The error of a command that prints more. Default: the container is unusable. */
+  flooded?: () => Error;
+}
+
+/**
+ * What a command of Offsite's own prints to its standard output. `inspect` tells how it ended. Throws
+ * `ENGINE_CONTAINER_DAMAGED` if it cannot be started, or does not end in time.
+ */
+export async function readPrinted(
+  { clock, containers }: EnginePort,
+  id: string,
+  { maxBytes, timeoutMs, flooded = printsOn, ...command }: PrintedCommand,
+): Promise<Pick<OpenExec, 'inspect'> & { bytes: Buffer }> {
+  const store = new ByteStore();
+  const { promise: tooMuch, reject } = Promise.withResolvers<never>();
+  tooMuch.catch(() => undefined);
+  const opened = await containers.exec(id, {
+    ...command,
     cwd: '/',
-    onPiece: (piece) => {
-      if (piece.stream !== 'stdout') return;
-      size += piece.bytes.length;
-      if (size <= commandOutput.bytes.ownCommand) chunks.push(Buffer.from(piece.bytes));
-      else flooded.resolve('flooded');
+    onPiece({ stream, bytes }) {
+      if (stream !== 'stdout') return;
+      if (store.size + bytes.length <= maxBytes) store.add(bytes);
+      else reject(flooded());
     },
   });
-  if (!opened.started) throw containerDamaged(`The container cannot run ${argv[0]}: ${opened.message}`);
+  if (!opened.started)
+    throw containerDamaged(`The container cannot run ${command.argv[0]}: ${opened.message}`);
   using exec = opened.exec;
-  using deadline = startDeadline(clock, commandOutput.time.ownCommand);
-  const first = await Promise.race([exec.streamEnded, deadline.reached, flooded.promise]);
-  if (first === 'flooded') throw containerDamaged('A short command in the container did not stop printing.');
-  if (first !== undefined) throw containerDamaged('A short command in the container did not end in time.');
-  return Buffer.concat(chunks).toString();
+  using deadline = startDeadline(clock, timeoutMs, command.signal);
+  const late = await Promise.race([exec.streamEnded, deadline.reached, tooMuch]);
+  command.signal?.throwIfAborted();
+  if (late !== undefined) throw containerDamaged('A short command in the container did not end in time.');
+  return { bytes: store.take(), inspect: () => exec.inspect() };
+}
+
+function printsOn(): Error {
+  return containerDamaged('A short command in the container did not stop printing.');
 }

@@ -33,22 +33,16 @@ export async function assertContainerRuns(container: RunningContainer, message: 
   throw engineFailure('conflict', stopped, undefined);
 }
 
-async function hasEnded(container: RunningContainer): Promise<boolean> {
-  // If it cannot run anything, it has ended, or a command removed its shell.
-  return !(await answers(container)) && isNotedAsEnded(container);
-}
-
 /**
- * Whether a process can start in the container. If init has ended, it cannot, even if the engine did not
- * notice that yet.
+ * If it cannot run anything, it has ended, even if the engine did not notice that yet, or it has no shell.
  */
-async function answers(container: RunningContainer): Promise<boolean> {
+async function hasEnded(container: RunningContainer): Promise<boolean> {
   try {
-    return (await runQuietly(container, 'echo alive')).startsWith('alive');
+    if ((await runQuietly(container, 'echo alive')).startsWith('alive')) return false;
   } catch (thrown) {
-    if (thrown instanceof OffsiteError && !isEngineFailure(thrown, 'connection')) return false;
-    throw thrown;
+    if (!(thrown instanceof OffsiteError) || isEngineFailure(thrown, 'connection')) throw thrown;
   }
+  return isNotedAsEnded(container);
 }
 
 /** Watches for the end of a container while a command runs in it. */

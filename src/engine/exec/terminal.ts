@@ -1,7 +1,7 @@
 import { watchDisk } from '../container/disk-watch.ts';
 import type { RunningContainer } from '../container/running-container.ts';
-import { containerDamaged } from '../failure.ts';
 import type { OpenTerminal, TerminalCommand } from '../port/containers.ts';
+import { containerDamaged } from '../port/failure.ts';
 import { knownExitCode } from './exit-code.ts';
 
 export type TerminalRequest = Pick<TerminalCommand, 'argv' | 'cwd' | 'env' | 'size' | 'signal'>;

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../base/clock.ts';
 import { abortable, startDeadline } from '../../base/deadline.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, messageOf, type OffsiteError } from '../../base/offsite-error.ts';
 import { serviceNetworks } from '../../bounds/suite.ts';
 import type { ContainerSpec } from '../container/container-spec.ts';
 import type { Container } from '../container.ts';
@@ -206,9 +206,7 @@ async function programOf(container: Container, clock: Clock, attaching: AbortSig
 }
 
 function notMade(why: string): OffsiteError {
-  return new OffsiteError(`The network of a trial was not made: ${why}`, {
-    code: 'NETWORK_NOT_MADE',
-    kind: 'infrastructure',
+  return infrastructureError('NETWORK_NOT_MADE', `The network of a trial was not made: ${why}`, {
     hint: 'The kernel must offer the interfaces veth and bridge, and the image offsite/base has the program ip.',
   });
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { remembered } from '../../base/deadline.ts';
 import { type StoredFile, storedFiles } from '../archive/stored-file.ts';
 import { ownedLabel, ownershipLabels } from '../owned-objects.ts';
 import type { Mount } from '../port/containers.ts';
@@ -52,7 +53,7 @@ export function ownFilesVolume(
   instance: string,
   { arch }: Pick<Capabilities, 'arch'>,
 ): (imageId: string) => Promise<OwnFiles> {
-  let found: Promise<OwnFiles> | undefined;
+  const once = remembered<OwnFiles>();
   const find = async (imageId: string): Promise<OwnFiles> => {
     const read = async (name: string) => ({
       content: await readFile(new URL(`./${arch}/${name}`, import.meta.url)),
@@ -78,13 +79,7 @@ export function ownFilesVolume(
       await port.createVolume(record, { [ownedLabel]: '1', [filesLabel]: names.join(' ') });
     return names;
   };
-  return (imageId) => {
-    found ??= find(imageId).catch((error: unknown) => {
-      found = undefined;
-      throw error;
-    });
-    return found;
-  };
+  return (imageId) => once(volume, () => find(imageId));
 }
 
 /** The name of the volume that records where files with these contents are. */

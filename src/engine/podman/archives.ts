@@ -1,70 +1,38 @@
 import { posix } from 'node:path';
-import type { Readable } from 'node:stream';
-import { ByteStore } from '../../base/byte-store.ts';
-import { startDeadline } from '../../base/deadline.ts';
-import { parseForeignJson } from '../../base/parse-json.ts';
 import { pathLists } from '../../bounds/sandbox.ts';
 import type { TarHeader } from '../archive/tar-entries.ts';
 import { rewritten, tarArchive } from '../archive/write-archive.ts';
 import { longestPathList, tooManyPaths } from '../changes/layer-paths.ts';
-import { archivePath } from '../docker/archives.ts';
+import { isOfKind, pathStat } from '../docker/archives.ts';
 import type { DockerClient } from '../docker/client.ts';
 import { dockerImages, type EngineHealthcheck, healthcheckOf } from '../docker/images.ts';
-import { containerDamaged } from '../failure.ts';
+import { readPrinted } from '../exec/run-quietly.ts';
 import type { ContainerPort } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
-import { engineFailure, isEngineFailure } from '../port/failure.ts';
+import { isEngineFailure } from '../port/failure.ts';
 import type { ImagePort, ImportRequest, ListedImage } from '../port/images.ts';
 import { imageId, imageName } from './create.ts';
 import { listedAgain } from './tried-again.ts';
-
-type ArchivePort = Pick<ContainerPort, 'getArchive' | 'isFolder'>;
 
 /** Podman follows a link at the path, and answers 404 if the link's target does not exist. */
 export function podmanArchives(
   client: DockerClient,
   same: ContainerPort,
   port: () => EnginePort,
-): ArchivePort {
+): Pick<ContainerPort, 'getArchive'> {
   return {
     async getArchive(id, path, signal, { owners = false } = {}) {
-      const stat = await statOf(client, id, path, signal);
-      if (isLink(stat)) return linkArchive(path, stat);
+      const stat = await pathStat(client, id, path, signal);
+      // An archive of the link alone, as other engines give it.
+      if (isOfKind(stat, 'link'))
+        return tarArchive([{ path: posix.basename(path), linkTarget: stat.linkTarget }]);
       // Podman gives all entries the container's own user as owner. It rounds their times, half of them up,
       // which git takes for changes.
       const known = owners ? await attributesAt(port(), id, path, signal) : undefined;
       const archive = await same.getArchive(id, path, signal);
       return rewritten(archive, withNames(posix.basename(path), known));
     },
-    isFolder: async (id, path, signal) => isFolder(await statOf(client, id, path, signal)),
   };
-}
-
-/** What the header of an answer says about a path. `mode` has the bits of Go. */
-interface Stat {
-  mode: number;
-  linkTarget: string;
-}
-
-const goBits = { folder: 2 ** 31, link: 2 ** 27 };
-const hasBit = ({ mode }: Stat, bit: number) => Math.floor(mode / bit) % 2 === 1;
-const isFolder = (stat: Stat) => hasBit(stat, goBits.folder);
-const isLink = (stat: Stat) => hasBit(stat, goBits.link);
-
-async function statOf(client: DockerClient, id: string, path: string, signal: AbortSignal | undefined) {
-  const doing = `looking for ${path} in a container`;
-  const request = { method: 'HEAD' as const, path: archivePath(id, path), expected: 404 };
-  const answer = await client.askForStream(doing, request, { signal });
-  // Even an answer without a body holds its connection until it is read.
-  answer.resume();
-  const stat = answer.headers['x-docker-container-path-stat'];
-  if (typeof stat === 'string') return parseForeignJson(Buffer.from(stat, 'base64').toString()) as Stat;
-  throw engineFailure('not-found', `The engine refused (404) while ${doing}`, undefined);
-}
-
-/** An archive of the link alone, as other engines give it. */
-function linkArchive(path: string, { linkTarget }: Stat): Readable {
-  return tarArchive([{ name: posix.basename(path), linkTarget }]);
 }
 
 type Attributes = Pick<TarHeader, 'uid' | 'gid' | 'modifiedAt'>;
@@ -99,44 +67,23 @@ async function attributesAt(
   // Root without capabilities may not see what another user hides, but that user may.
   const users = ['0:0'];
   for (let next = 0; next < Math.min(users.length, mostUsers); next++) {
-    const { bytes, exitCode } = await printed(port, id, { path, user: users[next], signal });
+    const { bytes, inspect } = await readPrinted(port, id, {
+      argv: ['/bin/sh', '-c', list, 'offsite', path],
+      env: { LC_ALL: 'C', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
+      user: users[next],
+      signal,
+      maxBytes: longestPathList(),
+      flooded: tooManyPaths,
+      timeoutMs: pathLists.time.listing,
+    });
     readAttributes(bytes, path, known);
-    if (exitCode === 0) break;
+    if ((await inspect()).exitCode === 0) break;
     for (const { uid, gid } of known.values()) {
       if (users.length === mostUsers) break;
       if (!users.includes(`${uid}:${gid}`)) users.push(`${uid}:${gid}`);
     }
   }
   return known;
-}
-
-async function printed(
-  port: EnginePort,
-  id: string,
-  { path, user, signal }: { path: string; user: string | undefined; signal: AbortSignal | undefined },
-): Promise<{ bytes: Buffer; exitCode: number | null }> {
-  const store = new ByteStore();
-  const flooded = Promise.withResolvers<never>();
-  flooded.promise.catch(() => undefined);
-  const opened = await port.containers.exec(id, {
-    argv: ['/bin/sh', '-c', list, 'offsite', path],
-    env: { LC_ALL: 'C', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
-    user,
-    cwd: '/',
-    onPiece({ stream, bytes }) {
-      if (stream !== 'stdout') return;
-      if (store.size + bytes.length > longestPathList()) flooded.reject(tooManyPaths());
-      else store.add(bytes);
-    },
-    signal,
-  });
-  if (!opened.started) throw containerDamaged(`The container cannot run /bin/sh: ${opened.message}`);
-  using exec = opened.exec;
-  using deadline = startDeadline(port.clock, pathLists.time.listing, signal);
-  const late = await Promise.race([exec.streamEnded, flooded.promise, deadline.reached]);
-  signal?.throwIfAborted();
-  if (late !== undefined) throw containerDamaged('The owners and times of files were not listed in time.');
-  return { bytes: store.take(), exitCode: (await exec.inspect()).exitCode };
 }
 
 function readAttributes(bytes: Buffer, path: string, known: Map<string, Attributes>): void {
@@ -213,14 +160,11 @@ function hasLabel({ labels }: ListedImage, label: string): boolean {
 
 /** What the Docker API of Podman 4 leaves out of an image; undefined if the image is gone. One round trip. */
 async function nativeFacts(client: DockerClient, id: string, signal: AbortSignal | undefined) {
-  const request = { method: 'GET' as const, path: `/libpod/images/${id}/json` };
+  const doing = 'looking for the health check of an image';
+  const route = `GET /libpod/images/${id}/json` as const;
   try {
-    const { Healthcheck } = await client.ask<{ Healthcheck?: EngineHealthcheck }>(
-      'looking for the health check of an image',
-      request,
-      { signal },
-    );
-    return { healthcheck: healthcheckOf(Healthcheck) };
+    const facts = await client.ask<{ Healthcheck?: EngineHealthcheck }>(doing, route, { signal });
+    return { healthcheck: healthcheckOf(facts.Healthcheck) };
   } catch (thrown) {
     if (isEngineFailure(thrown, 'not-found')) return undefined;
     throw thrown;
@@ -248,6 +192,6 @@ async function importImage(
     ...Object.entries(labels).map(([key, value]) => `LABEL ${key}=${JSON.stringify(value)}`),
   ];
   for (const change of changes) query.append('changes', change);
-  const request = { method: 'POST' as const, path: `/libpod/images/import?${query}`, body: root };
-  await client.ask(`importing ${name} as an image`, request, { signal, timeoutMs: importMs });
+  const options = { body: root, signal, timeoutMs: importMs };
+  await client.ask(`importing ${name} as an image`, `POST /libpod/images/import?${query}`, options);
 }

@@ -23,20 +23,18 @@ export function podmanContainers(
   port: () => EnginePort,
   service: PodmanService,
 ): ContainerPort {
-  const filters = filterFiles(native, port);
+  const filterPath = filterFiles(native, port);
   // Podman reports the container's ids, so none is converted.
   const same = dockerContainers(docker, { uid: 0, gid: 0 }, { path: undefined });
   return {
     ...same,
-    create: (request, signal) => createContainer(native, { filters, service }, request, signal),
+    create: (request, signal) => createContainer(native, { filterPath, service }, request, signal),
     state: (id, signal) => containerState(native, id, signal, '/libpod'),
     hostFacts: (id, signal) => containerState(native, id, signal, '/libpod'),
     processes: (id, column) => listProcesses(docker, port(), id, column),
     async limitProcesses(id, { pids }) {
-      const path = `/libpod/containers/${id}/update`;
       const body = { pids: { limit: pids } };
-      const request = { method: 'POST' as const, path, body };
-      await native.ask('changing the limit on processes', request);
+      await native.ask('changing the limit on processes', `POST /libpod/containers/${id}/update`, { body });
     },
     exec: (id, command) => openExec(docker, id, command),
     ...podmanArchives(docker, same, port),
@@ -47,12 +45,10 @@ export function podmanContainers(
       for (const [key, value] of Object.entries(labels)) {
         query.append('changes', `LABEL ${key}=${JSON.stringify(value)}`);
       }
-      const { Id } = await native.ask<{ Id: string }>(
-        'making an image of a container',
-        { method: 'POST', path: `/libpod/commit?${query}` },
-        { signal },
+      const doing = 'making an image of a container';
+      return imageId(
+        (await native.ask<{ Id: string }>(doing, `POST /libpod/commit?${query}`, { signal })).Id,
       );
-      return imageId(Id);
     },
     // Podman does not report kills for lack of memory, and reports starts of commands without their ids.
     events: undefined,
@@ -69,8 +65,8 @@ async function listProcesses(
   id: string,
   column: CommandColumn,
 ): Promise<EngineProcess[] | undefined> {
-  const path = `/containers/${id}/top?ps_args=hpid,user,state,${column}&`;
-  const answer = await client.ask<{ Processes?: string[][] }>('listing processes', { method: 'GET', path });
+  const route = `GET /containers/${id}/top?ps_args=hpid,user,state,${column}&` as const;
+  const answer = await client.ask<{ Processes?: string[][] }>('listing processes', route);
   // If Podman fails after it has sent the headers, there is no list.
   if (answer.Processes === undefined) return undefined;
   const users = answer.Processes.map(([, user = '']) => user);
@@ -139,9 +135,13 @@ async function openExec(
   containerId: string,
   command: ExecCommand,
 ): Promise<OpenedExec> {
-  const beginning = new Beginning();
+  // What it printed first to its standard error, if it printed nothing to its standard output.
+  let beginning: string | undefined = '';
   const onPiece = (piece: OutputPiece) => {
-    beginning.take(piece);
+    const { stream, bytes } = piece;
+    if (stream === 'stdout') beginning = undefined;
+    else if (beginning !== undefined && beginning.length < kept)
+      beginning += bytes.toString('latin1', 0, kept);
     command.onPiece(piece);
   };
   try {
@@ -150,8 +150,8 @@ async function openExec(
     const { exec } = opened;
     const inspect = async () => {
       const state = await exec.inspect();
-      const neverStarted = !state.running && beginning.tellsFailure(state.exitCode);
-      return { ...state, neverStarted };
+      const isFailure = [125, 126, 127].includes(state.exitCode ?? 0) && failure.test(beginning ?? '');
+      return { ...state, neverStarted: !state.running && isFailure };
     };
     return { started: true, exec: { ...exec, inspect } };
   } catch (thrown) {
@@ -163,21 +163,6 @@ async function openExec(
 
 /** Characters of what a command printed first. */
 const kept = 4096;
-
-/** What a command printed first to its standard error, if it printed nothing to its standard output. */
-class Beginning {
-  #stderr = '';
-  #isPlain = true;
-
-  take({ stream, bytes }: OutputPiece): void {
-    if (stream === 'stdout') this.#isPlain = false;
-    else if (this.#stderr.length < kept) this.#stderr += bytes.toString('latin1', 0, kept);
-  }
-
-  tellsFailure(exitCode: number | null): boolean {
-    return this.#isPlain && [125, 126, 127].includes(exitCode ?? 0) && failure.test(this.#stderr);
-  }
-}
 
 /** `Error: ` and what the runtime said, then one of Podman's causes. */
 const failure =

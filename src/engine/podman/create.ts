@@ -1,3 +1,4 @@
+import { remembered } from '../../base/deadline.ts';
 import { storedFiles } from '../archive/stored-file.ts';
 import type { DockerClient } from '../docker/client.ts';
 import type { ContainerRequest, FolderMount, MemoryFolder, Mount } from '../port/containers.ts';
@@ -17,7 +18,7 @@ export interface PodmanService {
  */
 export async function createContainer(
   client: DockerClient,
-  { filters, service }: { filters: Filters; service: PodmanService },
+  { filterPath, service }: { filterPath: FilterPath; service: PodmanService },
   request: ContainerRequest,
   signal?: AbortSignal,
 ): Promise<{ id: string; warnings: string[] }> {
@@ -27,15 +28,11 @@ export async function createContainer(
     const message = `This Podman runs all containers with ${service.runtime}, not with ${runtime}.`;
     throw engineFailure('refused', message, undefined);
   }
-  const filter = request.filter === undefined ? undefined : await filters.pathOf(request.filter, request);
+  const filter = request.filter === undefined ? undefined : await filterPath(request.filter, request);
   const created = await client.ask<{ Id: string; Warnings?: string[] | null }>(
     'creating a container',
-    {
-      method: 'POST',
-      path: '/libpod/containers/create',
-      body: { ...specOf(request, service), seccomp_profile_path: filter },
-    },
-    { signal },
+    'POST /libpod/containers/create',
+    { body: { ...specOf(request, service), seccomp_profile_path: filter }, signal },
   );
   return { id: created.Id, warnings: created.Warnings ?? [] };
 }
@@ -197,30 +194,19 @@ export function machineName(name: string): string {
 /** The volume that holds the filters of system calls. It stays, as the base image does. */
 const volume = 'offsite-filters';
 
-interface Filters {
-  /**
-   * The path of a file with this filter on the engine's machine. `helper`: any image will do, and a sweep
-   * needs the labels.
-   */
-  pathOf(filter: string, helper: Pick<ContainerRequest, 'imageId' | 'labels'>): Promise<string>;
-}
+/**
+ * The path of a file with a filter on the engine's machine. `helper`: any image will do, and a sweep needs
+ * the labels.
+ */
+type FilterPath = (filter: string, helper: Pick<ContainerRequest, 'imageId' | 'labels'>) => Promise<string>;
 
 /**
  * Podman reads a filter of system calls from a file on its own machine, and its API takes no content. So each
  * filter is a file in a volume.
  */
-export function filterFiles(client: DockerClient, port: () => EnginePort): Filters {
-  const paths = new Map<string, Promise<string>>();
-  return {
-    pathOf(filter, helper) {
-      const known = paths.get(filter);
-      if (known !== undefined) return known;
-      const path = storeFilter(client, port(), filter, helper);
-      paths.set(filter, path);
-      path.catch(() => paths.delete(filter));
-      return path;
-    },
-  };
+export function filterFiles(client: DockerClient, port: () => EnginePort): FilterPath {
+  const once = remembered<string>();
+  return (filter, helper) => once(filter, () => storeFilter(client, port(), filter, helper));
 }
 
 async function storeFilter(
@@ -232,7 +218,7 @@ async function storeFilter(
   await port.createVolume(volume, {});
   const file = { content: Buffer.from(filter), ending: '.json', mode: 0o644 };
   const [stored] = await storedFiles(port, volume, [file], helper);
-  const request = { method: 'GET' as const, path: `/libpod/volumes/${volume}/json` };
-  const { Mountpoint } = await client.ask<{ Mountpoint: string }>('looking at a volume', request);
+  const route = `GET /libpod/volumes/${volume}/json` as const;
+  const { Mountpoint } = await client.ask<{ Mountpoint: string }>('looking at a volume', route);
   return `${Mountpoint}/${stored?.name}`;
 }

@@ -3,12 +3,8 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import type { EngineAddress } from '../connection/docker-context.ts';
 import { type DockerClient, openClient } from '../docker/client.ts';
 import { readFacts } from '../docker/facts.ts';
-import {
-  createVolume,
-  listObjects as listAsDocker,
-  removeObject as removeAsDocker,
-} from '../docker/objects.ts';
-import type { Capabilities, EnginePort, ListedObject, ObjectKind, OpenEngine } from '../port/engine-port.ts';
+import { dockerObjects } from '../docker/objects.ts';
+import type { Capabilities, EnginePort, OpenEngine } from '../port/engine-port.ts';
 import { type EngineFailureKind, isEngineFailure } from '../port/failure.ts';
 import { podmanImages } from './archives.ts';
 import { podmanContainers } from './containers.ts';
@@ -27,6 +23,7 @@ export async function openPodman(
   const docker = openClient(address, clock, apiVersion, podmanKind);
   const native = openClient(address, clock, nativeVersion, podmanKind);
   const clients = { docker, native };
+  const same = dockerObjects(docker);
   const service: PodmanService = { isRoot: true, runtime: '' };
   const port: EnginePort = {
     clock,
@@ -41,16 +38,25 @@ export async function openPodman(
     },
     images: podmanImages(clients),
     containers: podmanContainers(clients, () => port, service),
-    list: (kind, labels, signal) => listObjects(docker, kind, labels, signal),
+    async list(kind, labels, signal) {
+      const listed = await listedAgain(() => same.list(kind, labels, signal), { clock, signal });
+      return listed.map((object) => ({
+        ...object,
+        // `stopped`: the program has ended, and Podman has not cleaned up yet.
+        ...(object.state === 'stopped' && { state: 'exited' }),
+        ...(object.imageId !== undefined && { imageId: imageId(object.imageId) }),
+      }));
+    },
     async createVolume(name, labels, signal) {
       try {
-        await createVolume(docker, name, labels, signal);
+        await same.createVolume(name, labels, signal);
       } catch (thrown) {
         // If two requests make the same volume at the same time, Podman refuses one. Docker accepts both.
         if (!isEngineFailure(thrown, 'conflict')) throw thrown;
       }
     },
-    remove: (kind, id, signal) => removeObject(clients, kind, id, signal),
+    remove: (kind, id, signal) =>
+      kind === 'container' ? removeContainer(native, id, signal) : same.remove(kind, id, signal),
   };
   return {
     port,
@@ -93,10 +99,9 @@ export async function readPodmanFacts(
   { docker, native }: { docker: DockerClient; native: DockerClient },
   signal?: AbortSignal,
 ): Promise<Capabilities> {
-  const request = { method: 'GET' as const, path: '/libpod/info' };
   const [facts, { host }] = await Promise.all([
     readFacts(docker, signal),
-    native.ask<Info>('asking the engine what it can do', request, { signal }),
+    native.ask<Info>('asking the engine what it can do', 'GET /libpod/info', { signal }),
   ]);
   const rootless = host.security?.rootless ?? false;
   const controllers = host.cgroupControllers ?? [];
@@ -121,22 +126,6 @@ export async function readPodmanFacts(
   };
 }
 
-async function listObjects(
-  client: DockerClient,
-  kind: ObjectKind,
-  labels: readonly string[],
-  signal?: AbortSignal,
-): Promise<ListedObject[]> {
-  const { clock } = client;
-  const listed = await listedAgain(() => listAsDocker(client, kind, labels, signal), { clock, signal });
-  return listed.map((object) => ({
-    ...object,
-    // `stopped`: the program has ended, and Podman has not cleaned up yet.
-    ...(object.state === 'stopped' && { state: 'exited' }),
-    ...(object.imageId !== undefined && { imageId: imageId(object.imageId) }),
-  }));
-}
-
 /**
  * Without a timeout of zero, Podman waits for a container's program to end by itself. It refuses to remove a
  * container whose network or processes others share; these are removed first. That is safe: no container of
@@ -146,34 +135,24 @@ async function listObjects(
  * every other request locks them the other way round. If such a request comes at the same moment, the whole
  * service hangs until it is killed (seen with Podman 5.4).
  */
-async function removeObject(
-  clients: { docker: DockerClient; native: DockerClient },
-  kind: ObjectKind | 'image',
-  id: string,
-  signal?: AbortSignal,
-): Promise<void> {
-  const { docker, native } = clients;
-  if (kind !== 'container') return await removeAsDocker(docker, kind, id, signal);
+async function removeContainer(native: DockerClient, id: string, signal?: AbortSignal): Promise<void> {
+  const query = 'force=true&volumes=true&timeout=0&ignore=true&';
+  const options = { expected: 404, signal };
   for (let round = 1; ; round += 1) {
     try {
-      return await removeContainer(native, id, signal);
+      await native.ask('removing a container', `DELETE /libpod/containers/${id}?${query}`, options);
+      return;
     } catch (thrown) {
       if (isEngineFailure(thrown, 'not-found')) return;
       const dependents = dependentsIn(thrown);
       if (dependents.length === 0 || round === rounds) throw thrown;
-      await Promise.all(dependents.map((each) => removeObject(clients, 'container', each, signal)));
+      await Promise.all(dependents.map((each) => removeContainer(native, each, signal)));
     }
   }
 }
 
 /** More containers may begin to share a container's network while the first ones are removed. */
 const rounds = 5;
-
-async function removeContainer(native: DockerClient, id: string, signal?: AbortSignal): Promise<void> {
-  const path = `/libpod/containers/${id}?force=true&volumes=true&timeout=0&ignore=true&`;
-  const request = { method: 'DELETE' as const, path, expected: 404 };
-  await native.ask('removing a container', request, { signal });
-}
 
 /** The ids of containers because of which Podman refuses to remove one. */
 function dependentsIn(thrown: unknown): string[] {

@@ -1,4 +1,4 @@
-import { messageOf, OffsiteError, systemHint } from '../../base/offsite-error.ts';
+import { infrastructureError, messageOf, OffsiteError, systemHint } from '../../base/offsite-error.ts';
 
 /**
  * How a request to any engine can fail.
@@ -50,10 +50,18 @@ export function isEngineFailure(thrown: unknown, kind: EngineFailureKind): throw
 
 /** An exec whose stream or exit code was lost: its outcome is unknown, so there is no result. */
 export function execLost(message: string, cause?: unknown): OffsiteError {
-  return new OffsiteError(message, {
-    code: 'ENGINE_EXEC_LOST',
-    kind: 'infrastructure',
+  return infrastructureError('ENGINE_EXEC_LOST', message, {
     hint: "Run it again. The engine's log shows whether the engine was restarted.",
+    cause,
+  });
+}
+
+/**
+ * A process in the container made it unusable: it removed the shell, or filled the process table permanently.
+ */
+export function containerDamaged(message: string, cause?: unknown): OffsiteError {
+  return infrastructureError('ENGINE_CONTAINER_DAMAGED', message, {
+    hint: 'A process in the container made it unusable.',
     cause,
   });
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import { abortable } from '../../base/deadline.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { parseForeignJson } from '../../base/parse-json.ts';
 import { registryLogins } from '../../bounds/suite.ts';
 import { configFolder, readJson } from '../connection/docker-context.ts';
@@ -185,10 +185,10 @@ async function askHelper(
     // What it printed may hold the login.
     const hasRun = (error as { cmd?: string }).cmd === undefined;
     const why = hasRun ? 'its answer is not a login' : messageOf(error).split('\n')[0];
-    throw new OffsiteError(`${program}, which Docker's settings name for ${address}, does not work: ${why}`, {
-      code: 'REGISTRY_LOGIN',
-      kind: 'infrastructure',
-      hint: 'Check `docker pull`, or remove the program from the config.json of Docker.',
-    });
+    throw infrastructureError(
+      'REGISTRY_LOGIN',
+      `${program}, which Docker's settings name for ${address}, does not work: ${why}`,
+      { hint: 'Check `docker pull`, or remove the program from the config.json of Docker.' },
+    );
   }
 }

@@ -39,14 +39,14 @@ export class StepRecorder {
   readonly steps: ScriptStep[] = [];
   /** Whether the script's programs cannot read the shell that reports the steps. */
   shielded = false;
+  /** Whether a driver said anything at all: without bash there is none. */
+  hasBegun = false;
   readonly #lines: string[];
   readonly #capBytes: number;
   readonly #clock: Clock;
   /** When the last step ended, or the script began. Epoch milliseconds. */
   #endedAt: number;
   #open: OpenStep | undefined;
-  /** Whether the driver said anything at all. */
-  #hasBegun = false;
   /** The first line that no command has taken yet. */
   #next = 0;
   /** Whether the driver has come to the end of the script, or a step has left its shell. */
@@ -59,11 +59,6 @@ export class StepRecorder {
     this.#endedAt = clock.now();
   }
 
-  /** Whether a driver ran: without bash there is none. */
-  get hasBegun(): boolean {
-    return this.#hasBegun;
-  }
-
   /** Takes the next piece; returns the last mark, once it has come. Output between steps is dropped. */
   take(piece: ScriptPiece): ScriptOver | undefined {
     if (piece.kind === 'output') {
@@ -71,7 +66,7 @@ export class StepRecorder {
       return undefined;
     }
     const [kind, first = '', second = '', third = ''] = piece.fields;
-    this.#hasBegun ||= kind !== 'Z';
+    this.hasBegun ||= kind !== 'Z';
     switch (kind) {
       case 'S':
         this.shielded = first === 'yes';
