@@ -1,9 +1,9 @@
-import { bytes, channel, characters, GiB, MiB, milliseconds, partOfHeap, times } from './channel.ts';
+import { bytes, channelOf, characters, GiB, MiB, milliseconds, partOfHeap, times } from './channel.ts';
 
 /** Bounds that apply to every sender. */
+const channel = channelOf('anyone');
 
 export const foreignJson = channel({
-  sender: 'anyone',
   over: 'JSON of harnesses, modules, models, services and callers; its size in memory is estimated first',
   bytes: { document: partOfHeap(1 / 4, 'a document after it is parsed') },
   time: 'one pass over bytes that are bounded',
@@ -17,7 +17,6 @@ export const foreignJson = channel({
 });
 
 export const printedText = channel({
-  sender: 'anyone',
   over: 'texts that are printed or logged; machine formats have them in full',
   bytes: {
     value: characters(500, 'a name or another value within a line'),
@@ -38,7 +37,6 @@ export const printedText = channel({
 });
 
 export const defects = channel({
-  sender: 'anyone',
   over: 'bytes that trigger a defect of Offsite, so that an error is uncaught or the process dies',
   bytes: 'nothing more is read: the process saves its work and ends',
   time: { putAway: milliseconds(60_000, 'saving work after an uncaught error') },
@@ -52,7 +50,6 @@ export const defects = channel({
 });
 
 export const viewedRecords = channel({
-  sender: 'anyone',
   over: 'records of trials that the viewer keeps in memory; their size there is estimated',
   bytes: { kept: partOfHeap(1 / 4, 'all of them, beside the last one, which stays whatever its size') },
   time: 'one pass over bytes that are bounded',
@@ -60,7 +57,6 @@ export const viewedRecords = channel({
 });
 
 export const exportedPage = channel({
-  sender: 'anyone',
   over: 'records and contents in an exported page',
   bytes: { whole: bytes(192 * MiB, 'the page; trials that do not fit are left out, and counted') },
   time: 'the user waits for it, and can end it',
@@ -68,7 +64,6 @@ export const exportedPage = channel({
 });
 
 export const projectFiles = channel({
-  sender: 'anyone',
   over: 'files of a project that `case add` looks at, such as package.json',
   bytes: { file: bytes(4 * MiB, 'a file; a larger one counts as missing') },
   time: 'only regular files are read',
@@ -76,7 +71,6 @@ export const projectFiles = channel({
 });
 
 export const evidenceBundles = channel({
-  sender: 'anyone',
   over: 'bundles of evidence that somebody else wrote',
   bytes: {
     statement: bytes(128 * MiB, 'the statement, which lists all else with its size'),
@@ -98,7 +92,6 @@ export const evidenceBundles = channel({
 });
 
 export const foreignLogs = channel({
-  sender: 'anyone',
   over: 'logs of other programs that `import-log` reads: .eval files and job folders of Harbor',
   bytes: {
     file: bytes(4096 * MiB, 'a .eval file'),

@@ -1,9 +1,9 @@
-import { bytes, channel, characters, GiB, KiB, MiB, milliseconds, times } from './channel.ts';
+import { bytes, channelOf, characters, GiB, KiB, MiB, milliseconds, times } from './channel.ts';
 
 /** Bounds for clients that connect to this process. */
+const channel = channelOf('a caller');
 
 export const serviceRequests = channel({
-  sender: 'a caller',
   over: "requests to `offsite serve`, and to `offsite view` and a daemon's `--listen`, which read no bodies",
   bytes: {
     head: bytes(16 * KiB, 'the line and the headers of a request'),
@@ -61,7 +61,6 @@ export const serviceRequests = channel({
 });
 
 export const reportedAmounts = channel({
-  sender: 'a caller',
   over: 'amounts of reported trials, which enter the sums of their runs',
   bytes: 'as every number of a request',
   time: 'as every request',
@@ -75,7 +74,6 @@ export const reportedAmounts = channel({
 });
 
 export const sentEvidence = channel({
-  sender: 'a caller',
   over: 'evidence that is sent to `offsite serve`; a process of its own reads it, with the bounds of evidence',
   bytes: {
     file: bytes(2 * GiB, 'a bundle, which goes to a temporary file'),
@@ -87,7 +85,6 @@ export const sentEvidence = channel({
 });
 
 export const controlRequests = channel({
-  sender: 'a caller',
   over: "requests to the daemon's control socket, which only its owner may open; their bodies are not read",
   bytes: { head: bytes(16 * KiB, 'the line and the headers of a request') },
   time: { request: milliseconds(10_000, 'for a whole request') },

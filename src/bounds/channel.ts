@@ -51,15 +51,16 @@ export interface Channel<
   readonly description: ChannelDescription<Bytes, Time, Count>;
 }
 
-export function channel<Bytes extends Dimension, Time extends Dimension, Count extends Dimension>(
-  description: ChannelDescription<Bytes, Time, Count>,
-): Channel<Bytes, Time, Count> {
-  return {
-    bytes: numbersOf(description.bytes),
-    time: numbersOf(description.time),
-    count: numbersOf(description.count),
-    description,
-  };
+/** Makes the channels of a sender, except those that name another one. */
+export function channelOf(sender: Sender) {
+  return <Bytes extends Dimension, Time extends Dimension, Count extends Dimension>(
+    described: Omit<ChannelDescription<Bytes, Time, Count>, 'sender'> & { sender?: Sender },
+  ): Channel<Bytes, Time, Count> => ({
+    bytes: numbersOf(described.bytes),
+    time: numbersOf(described.time),
+    count: numbersOf(described.count),
+    description: { sender, ...described },
+  });
 }
 
 function numbersOf<Given extends Dimension>(given: Given): Numbers<Given> {

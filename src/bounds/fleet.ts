@@ -1,9 +1,9 @@
-import { bytes, channel, characters, GiB, KiB, MiB, milliseconds, times } from './channel.ts';
+import { bytes, channelOf, characters, GiB, KiB, MiB, milliseconds, times } from './channel.ts';
 
 /** Bounds for what other machines of a fleet send, through the storage and through Temporal. */
+const channel = channelOf('the fleet');
 
 export const fleetStorage = channel({
-  sender: 'the fleet',
   over: 'contents and results in the shared storage',
   bytes: {
     content: bytes(2 * GiB, 'a content: a plan with its files, or an artifact'),
@@ -21,7 +21,6 @@ export const fleetStorage = channel({
 });
 
 export const fleetContexts = channel({
-  sender: 'the fleet',
   over: 'build contexts in the shared storage',
   bytes: { all: bytes(GiB, 'all files of a context') },
   time: 'as for contents',
@@ -32,7 +31,6 @@ export const fleetContexts = channel({
 });
 
 export const fleetMessages = channel({
-  sender: 'the fleet',
   over: 'orders, summaries and queries through Temporal',
   bytes: {
     // Temporal itself refuses a payload of more than 2 MiB.

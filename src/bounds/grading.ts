@@ -1,13 +1,13 @@
-import { bytes, channel, characters, KiB, MiB, milliseconds, times } from './channel.ts';
+import { bytes, channelOf, characters, KiB, MiB, milliseconds, times } from './channel.ts';
 
 /**
  * Bounds for what a validator sends, and for what the work that it examines sends. This file is also copied
  * into the validator's sandbox. The code there shortens texts that would be refused here, but nothing here
  * relies on that.
  */
+const channel = channelOf("the suite's author");
 
 export const validatorRecords = channel({
-  sender: "the suite's author",
   over: 'records of a validator that is a module, on the standard output of its sandbox',
   bytes: {
     line: characters(32 * MiB, 'a line'),
@@ -27,7 +27,6 @@ export const validatorRecords = channel({
 });
 
 export const programOutput = channel({
-  sender: "the suite's author",
   over: 'standard output and error of a validator that is a program, which may be a report of many tests',
   bytes: { kept: bytes(8 * MiB, 'each stream') },
   time: "the validator's own deadline",
@@ -35,7 +34,6 @@ export const programOutput = channel({
 });
 
 export const workForValidator = channel({
-  sender: "the suite's author",
   over: 'programs of the work that a validator runs, and files of the work that it reads',
   bytes: {
     output: bytes(8 * MiB, 'each output of a program'),

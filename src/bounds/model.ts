@@ -1,9 +1,9 @@
-import { bytes, channel, characters, KiB, MiB, milliseconds, partOfHeap, times } from './channel.ts';
+import { bytes, channelOf, characters, KiB, MiB, milliseconds, partOfHeap, times } from './channel.ts';
 
 /** Bounds for what the API of a model sends. */
+const channel = channelOf('a model');
 
 export const modelAnswers = channel({
-  sender: 'a model',
   over: 'answers of its API, which pass the gateway to the harness',
   bytes: {
     waiting: bytes(128 * KiB, 'of an answer, waiting to be passed on; above it the connection is not read'),
@@ -52,7 +52,6 @@ export const modelAnswers = channel({
 });
 
 export const chatAnswers = channel({
-  sender: 'a model',
   over: 'answers to this process itself: of judges and of simulated users',
   // More than any answer in one piece; a body without end must not fill the memory.
   bytes: { answer: bytes(16 * MiB, 'an answer') },
@@ -61,7 +60,6 @@ export const chatAnswers = channel({
 });
 
 export const serverFacts = channel({
-  sender: 'a model',
   over: 'what a server reports about itself, its models and its routes to `models add` and `models check`',
   bytes: {
     answer: bytes(4 * MiB, 'an answer'),

@@ -1,9 +1,9 @@
-import { bytes, channel, characters, GiB, KiB, MiB, milliseconds, partOfHeap, times } from './channel.ts';
+import { bytes, channelOf, characters, GiB, KiB, MiB, milliseconds, partOfHeap, times } from './channel.ts';
 
 /** Bounds for what the sandbox of a harness sends. If no time is given, the deadline of the phase applies. */
+const channel = channelOf('the sandbox');
 
 export const relayTraffic = channel({
-  sender: 'the sandbox',
   over: 'connections to its relay, which arrive over a socket that the relay shares, or as one HTTP/2 session over the engine',
   bytes: {
     requestHead: bytes(32 * KiB, 'the line and the headers of a request'),
@@ -34,7 +34,6 @@ export const relayTraffic = channel({
 });
 
 export const modelRequests = channel({
-  sender: 'the sandbox',
   over: 'requests to a model, and answers to them, that the gateway reads',
   bytes: {
     // Held until the exchange has ended, so that it can be sent again. With a small heap, less.
@@ -68,7 +67,6 @@ export const modelRequests = channel({
 });
 
 export const hostConnections = channel({
-  sender: 'the sandbox',
   over: 'connections through the proxy to allowed hosts, and what those hosts send back',
   bytes: { held: bytes(256 * KiB, 'of a connection, in both directions') },
   time: { reach: milliseconds(30_000, 'to look up a name and to connect') },
@@ -76,7 +74,6 @@ export const hostConnections = channel({
 });
 
 export const commandOutput = channel({
-  sender: 'the sandbox',
   over: 'standard output and error of commands, over the engine',
   bytes: {
     kept: bytes(1 * MiB, 'each stream (its head and its tail), unless a command sets another limit'),
@@ -105,7 +102,6 @@ export const commandOutput = channel({
 });
 
 export const serviceOutput = channel({
-  sender: 'the sandbox',
   over: 'what the services beside a sandbox print, and how their health checks answer',
   bytes: {
     log: bytes(1 * MiB, "a service's log: its head and its tail"),
@@ -120,7 +116,6 @@ export const serviceOutput = channel({
 });
 
 export const startUps = channel({
-  sender: 'the sandbox',
   over: 'the program that the environment of a task starts: an entrypoint, or a command',
   bytes: {
     output: bytes(20 * KiB, 'shown, if it ends'),
@@ -134,7 +129,6 @@ export const startUps = channel({
 });
 
 export const processEnds = channel({
-  sender: 'the sandbox',
   over: 'processes that Offsite ends, and what the engine reports about their end',
   bytes: 'the disk and the memory of a sandbox are bounded by its configuration',
   time: {
@@ -149,7 +143,6 @@ export const processEnds = channel({
 });
 
 export const diskMeasure = channel({
-  sender: 'the sandbox',
   over: "blocks that it takes on the engine's disk; the disk limit itself is the sandbox's configuration",
   bytes: {
     // What a sandbox can write beyond its limit before it is ended: on a fast disk, 50 ms of writing.
@@ -168,7 +161,6 @@ export const diskMeasure = channel({
 });
 
 export const harnessLines = channel({
-  sender: 'the sandbox',
   over: 'what a harness prints: lines of JSON',
   bytes: {
     // CLIs put the whole output of a command into one line.
@@ -191,7 +183,6 @@ export const harnessLines = channel({
 });
 
 export const acpMessages = channel({
-  sender: 'the sandbox',
   over: 'messages of an agent that speaks the Agent Client Protocol, and the terminals that it asks for',
   bytes: {
     // The limits of a line, and of all that is kept, are those of other harnesses.
@@ -212,7 +203,6 @@ export const acpMessages = channel({
 });
 
 export const derivedCommands = channel({
-  sender: 'the sandbox',
   over: 'commands that are read from requests to a model',
   bytes: {
     output: characters(1 * MiB, "a command's output"),
@@ -223,7 +213,6 @@ export const derivedCommands = channel({
 });
 
 export const engineAnswers = channel({
-  sender: 'the sandbox',
   over: 'answers of the engine about a sandbox: its processes, its changes',
   bytes: {
     answer: bytes(64 * MiB, 'an answer that is read as a whole'),
@@ -237,7 +226,6 @@ export const engineAnswers = channel({
 });
 
 export const archives = channel({
-  sender: 'the sandbox',
   over: 'archives of its files, over the engine; never unpacked on the host',
   bytes: {
     // More than any name and attributes need; a header that claims more is refused.
@@ -257,7 +245,6 @@ export const archives = channel({
 });
 
 export const workspaceFiles = channel({
-  sender: 'the sandbox',
   over: "files of the workspace: its state before and after, their texts, and the case's artifacts",
   bytes: {
     // Beyond these two bounds, reading the whole workspace costs more than the engine's own list of changes,
@@ -285,7 +272,6 @@ export const workspaceFiles = channel({
 });
 
 export const visibleAnswers = channel({
-  sender: 'the sandbox',
   over: 'the search of a prepared sandbox for files that grade or solve its case, and for later commits',
   bytes: {
     smallest: bytes(20, 'a file that is searched for; anything shorter may be there by chance'),
@@ -310,7 +296,6 @@ export const visibleAnswers = channel({
 });
 
 export const carriedArtifacts = channel({
-  sender: 'the sandbox',
   over: 'artifacts and workspaces that are brought into the sandbox of the tests, without being unpacked here',
   bytes: 'no more than the agent may write to its disk, and what its workspace had before',
   time: 'that of an archive',
@@ -318,7 +303,6 @@ export const carriedArtifacts = channel({
 });
 
 export const keptWorkspaces = channel({
-  sender: 'the sandbox',
   over: 'what a trial left, kept for `offsite trial regrade`: an archive of its workspace, or an image of its sandbox',
   bytes: {
     archive: bytes(2 * GiB, 'the archive of a workspace, and all files in it'),
@@ -339,7 +323,6 @@ export const keptWorkspaces = channel({
 });
 
 export const pathLists = channel({
-  sender: 'the sandbox',
   over: 'paths of changed files',
   bytes: {
     // A kit has a few megabytes, a listing a few hundred thousand paths.
@@ -370,7 +353,6 @@ export const pathLists = channel({
 });
 
 export const reportedOutput = channel({
-  sender: 'the sandbox',
   over: 'outputs of commands, on their way to the service',
   // Services refuse reports that are far larger; the embedded one refuses more than 8 MiB of JSON.
   bytes: {

@@ -1,9 +1,9 @@
-import { bytes, channel, characters, KiB, MiB, milliseconds, times } from './channel.ts';
+import { bytes, channelOf, characters, KiB, MiB, milliseconds, times } from './channel.ts';
 
 /** Bounds for what an Eval Service sends. */
+const channel = channelOf('the service');
 
 export const serviceAnswers = channel({
-  sender: 'the service',
   over: 'answers to the calls of its operations',
   bytes: {
     // No documented answer but a page comes close to this; a larger one is a mistake or an attack.
@@ -40,7 +40,6 @@ export const serviceAnswers = channel({
 });
 
 export const serviceDescription = channel({
-  sender: 'the service',
   over: 'its OpenAPI document, from which an agent learns whether it offers claims',
   bytes: { document: bytes(4 * MiB, 'the document; a larger one counts as none') },
   time: {
@@ -52,7 +51,6 @@ export const serviceDescription = channel({
 });
 
 export const claimAnswers = channel({
-  sender: 'the service',
   over: 'answers about claims of trials',
   bytes: 'as every answer to a call',
   time: {
@@ -65,7 +63,6 @@ export const claimAnswers = channel({
 });
 
 export const foundRuns = channel({
-  sender: 'the service',
   over: 'runs that a daemon finds in its lists',
   bytes: 'each list is one answer',
   time: {

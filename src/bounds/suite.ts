@@ -1,9 +1,9 @@
-import { bytes, channel, characters, MiB, milliseconds, times } from './channel.ts';
+import { bytes, channelOf, characters, MiB, milliseconds, times } from './channel.ts';
 
 /** Bounds for what the author of a suite or a configuration sends. */
+const channel = channelOf("the suite's author");
 
 export const suiteFiles = channel({
-  sender: "the suite's author",
   over: 'files that a suite or a profile names',
   bytes: {
     file: bytes(16 * MiB, 'a file'),
@@ -17,7 +17,6 @@ export const suiteFiles = channel({
 });
 
 export const buildContexts = channel({
-  sender: "the suite's author",
   over: 'build contexts, after what .dockerignore leaves out',
   bytes: {
     all: bytes(2048 * MiB, 'all files of a context'),
@@ -30,7 +29,6 @@ export const buildContexts = channel({
 });
 
 export const gitSources = channel({
-  sender: "the suite's author",
   over: 'repositories that a suite names as sources, and the servers that have them',
   bytes: {
     fetched: bytes(1024 * MiB, 'what git fetches of a repository'),
@@ -52,7 +50,6 @@ export const gitSources = channel({
 });
 
 export const yamlFiles = channel({
-  sender: "the suite's author",
   over: 'suites and configurations in YAML',
   bytes: {
     // Files that people or their programs write are far smaller.
@@ -70,7 +67,6 @@ export const yamlFiles = channel({
 });
 
 export const expandedTexts = channel({
-  sender: "the suite's author",
   over: 'prompts and scripts after their variables are expanded',
   // A few megabytes of `{{name}}` can stand for terabytes.
   bytes: { text: characters(16 * MiB, 'a text after its variables are expanded') },
@@ -79,7 +75,6 @@ export const expandedTexts = channel({
 });
 
 export const queueTickets = channel({
-  sender: "the suite's author",
   over: 'checked suites in the queue of a daemon, whose folder only its owner may write to',
   // A suite with all its files, and the files of its profiles in base64.
   bytes: { ticket: bytes(384 * MiB, 'a suite with all its files') },
@@ -88,7 +83,6 @@ export const queueTickets = channel({
 });
 
 export const registryLayers = channel({
-  sender: "the suite's author",
   over: 'images that are pulled because a case or a sandbox names them; the engine keeps them',
   bytes: 'they stay on the engine: this process reads only how far it is',
   time: { pull: milliseconds(3_600_000, 'for a pull') },
@@ -104,7 +98,6 @@ export const registryLogins = channel({
 });
 
 export const serviceNetworks = channel({
-  sender: "the suite's author",
   over: 'services beside a sandbox, and the network that they share with it',
   bytes: {
     memory: bytes(64 * MiB, 'each container that only keeps a network'),
@@ -118,7 +111,6 @@ export const serviceNetworks = channel({
 });
 
 export const caseSteps = channel({
-  sender: "the suite's author",
   over: 'cases of several steps',
   bytes: 'the files of all steps of a case together have the bounds of all files of a suite',
   time: 'the timeouts of the sandbox, of each step and of its tests',
@@ -142,7 +134,6 @@ export const cassettes = channel({
 });
 
 export const addedCases = channel({
-  sender: "the suite's author",
   over: 'changes of a repository of which `case add` makes cases, as git writes them',
   bytes: { patch: bytes(16 * MiB, 'the patch of the tests, or of everything else') },
   time: 'the time that reading a commit of a source may take',

@@ -1,9 +1,9 @@
-import { bytes, channel, characters, KiB, MiB, milliseconds, times } from './channel.ts';
+import { bytes, channelOf, characters, KiB, MiB, milliseconds, times } from './channel.ts';
 
 /** Bounds for task sets, which are other people's folders. */
+const channel = channelOf("a task's author");
 
 export const taskSets = channel({
-  sender: "a task's author",
   over: 'folders of tasks in the formats of others',
   bytes: {
     // The parser of TOML takes some hundred bytes of memory for each byte.
@@ -23,7 +23,6 @@ export const taskSets = channel({
 });
 
 export const taskDigests = channel({
-  sender: "a task's author",
   over: 'the files of a task, to put them into place, and to compare them with its digest',
   bytes: { files: bytes(4096 * MiB, 'the files of a task; above it, the digest is not checked') },
   // A pattern with wildcards can take long for each name.
@@ -37,7 +36,6 @@ export const taskDigests = channel({
 });
 
 export const taskRows = channel({
-  sender: "a task's author",
   over: 'tasks that are rows of a file, of which one is in memory at a time',
   bytes: { row: bytes(16 * MiB, 'a row') },
   time: {
