@@ -168,7 +168,7 @@ async function buildThroughCli(
     if (timedOut) throw tookTooLong(timeoutMs);
     // Throws if the engine is gone, which is not the Dockerfile's fault.
     await port.images.find(name, signal);
-    if (exitCode !== undefined) throw notBuilt('a step of the Dockerfile failed');
+    if (exitCode !== undefined) throw inputError('IMAGE_NOT_BUILT', 'a step of the Dockerfile failed');
     throw infrastructureError(
       'IMAGE_FAILED',
       `The docker CLI ended without an exit code: ${originalMessage ?? ''}`,
@@ -221,10 +221,6 @@ export interface ImageBuilder {
    * `IMAGE_BUILD_TIMEOUT`.
    */
   build(request: ImageBuild): Promise<void>;
-}
-
-function notBuilt(message: string): OffsiteError {
-  return inputError('IMAGE_NOT_BUILT', message);
 }
 
 function tookTooLong(timeoutMs: number): OffsiteError {

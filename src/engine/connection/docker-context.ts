@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { inputError, type OffsiteError } from '../../base/offsite-error.ts';
+import { inputError } from '../../base/offsite-error.ts';
 
 /** Where the `docker` CLI keeps its settings. */
 export function configFolder(env: NodeJS.ProcessEnv): string {
@@ -11,15 +11,9 @@ export function configFolder(env: NodeJS.ProcessEnv): string {
 
 /** The context that the `docker` CLI would use; undefined for `default`, which means no context. */
 export async function currentContext(env: NodeJS.ProcessEnv): Promise<string | undefined> {
-  const name = env.DOCKER_CONTEXT || (await contextOfConfigFile(join(configFolder(env), 'config.json')));
-  return name === 'default' ? undefined : name;
-}
-
-async function contextOfConfigFile(path: string): Promise<string | undefined> {
-  const config = await readJson(path);
-  return typeof config?.currentContext === 'string' && config.currentContext !== ''
-    ? config.currentContext
-    : undefined;
+  const inFile = async () => (await readJson(join(configFolder(env), 'config.json')))?.currentContext;
+  const name = env.DOCKER_CONTEXT || (await inFile());
+  return typeof name !== 'string' || name === '' || name === 'default' ? undefined : name;
 }
 
 /**
@@ -50,26 +44,16 @@ export async function contextCandidate(name: string, env: NodeJS.ProcessEnv): Pr
 
 /** Undefined if there is no such file. */
 export async function readJson(path: string): Promise<Record<string, unknown> | undefined> {
-  let text: string;
   try {
-    text = await readFile(path, 'utf8');
+    return JSON.parse(await readFile(path, 'utf8'));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw unreadable(path, error);
+    throw inputError('ENGINE_BAD_CONTEXT', `Cannot read Docker's settings in ${path}`, {
+      hint: 'Fix the file, or set DOCKER_HOST.',
+      cause: error,
+    });
   }
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw unreadable(path, error);
-  }
-}
-
-function unreadable(path: string, cause: unknown): OffsiteError {
-  return inputError('ENGINE_BAD_CONTEXT', `Cannot read Docker's settings in ${path}`, {
-    hint: 'Fix the file, or set DOCKER_HOST.',
-    cause,
-  });
 }
 
 /**
@@ -80,11 +64,8 @@ export async function readTlsFolder(folder: string): Promise<TlsMaterial> {
   const [ca, cert, key] = await Promise.all(
     ['ca.pem', 'cert.pem', 'key.pem'].map((name) => readIfThere(join(folder, name))),
   );
-  return {
-    ...(ca === undefined ? {} : { ca }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
-  };
+  const isThere = (text: string | undefined) => text !== undefined;
+  return { ...(isThere(ca) && { ca }), ...(isThere(cert) && { cert }), ...(isThere(key) && { key }) };
 }
 
 async function readIfThere(path: string): Promise<string | undefined> {

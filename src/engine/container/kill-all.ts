@@ -77,7 +77,7 @@ async function killBySignal(container: RunningContainer): Promise<boolean> {
  */
 async function killProcesses(
   container: RunningContainer,
-  running: ContainerProcess[],
+  running: EngineProcess[],
   until: number,
 ): Promise<void> {
   for (const uid of new Set(running.map((process) => process.uid))) {
@@ -150,7 +150,7 @@ async function unlessEnded<T>(container: RunningContainer, request: Promise<T>):
   }
 }
 
-function survivors(left: ContainerProcess[]): OffsiteError {
+function survivors(left: EngineProcess[]): OffsiteError {
   const names = left.map((process) => `${process.command} (${process.pid})`).join(', ');
   return infrastructureError(
     'ENGINE_PROCESS_SURVIVES',
@@ -171,20 +171,15 @@ async function countProcesses(container: RunningContainer): Promise<number | und
 }
 
 /**
- * `pid` is that of the engine's machine if the engine lists processes, otherwise the container's.
- */
-type ContainerProcess = Omit<EngineProcess, 'state'>;
-
-/**
  * Lists the container's processes without init and zombies, for information. Asks the engine first, which is
  * faster than an exec. If the engine cannot list them, an exec reads /proc inside the container, which gives
- * only names, and which an agent that is root can falsify. Command lines are requested only if the caller
- * needs them.
+ * only names and ids of the container, and which an agent that is root can falsify. Command lines are
+ * requested only if the caller needs them.
  */
 export async function listProcesses(
   container: RunningContainer,
   column: CommandColumn = 'comm',
-): Promise<ContainerProcess[]> {
+): Promise<EngineProcess[]> {
   return (await processesByEngine(container, column)) ?? (await listFromInside(container));
 }
 
@@ -195,13 +190,11 @@ export async function listProcesses(
 async function processesByEngine(
   container: RunningContainer,
   column: CommandColumn = 'comm',
-): Promise<ContainerProcess[] | undefined> {
+): Promise<EngineProcess[] | undefined> {
   if (!container.listsProcesses) return undefined;
   const { initPid } = await hostFactsOf(container);
   const listed = await container.port.containers.processes(container.id, column);
-  return listed
-    ?.filter(({ pid, state }) => pid !== initPid && !state.startsWith('Z'))
-    .map(({ pid, uid, command }) => ({ pid, uid, command }));
+  return listed?.filter(({ pid, state }) => pid !== initPid && !state.startsWith('Z'));
 }
 
 const listScript = `
@@ -217,10 +210,10 @@ for dir in /proc/[0-9]*; do
   echo "$pid $uid \${name%)*}"
 done`;
 
-async function listFromInside(container: RunningContainer): Promise<ContainerProcess[]> {
+async function listFromInside(container: RunningContainer): Promise<EngineProcess[]> {
   const lines = (await runQuietly(container, listScript)).split('\n').filter((line) => line !== '');
   return lines.map((line) => {
     const [pid = '', uid = '', ...name] = line.split(' ');
-    return { pid: Number(pid), uid: Number(uid), command: name.join(' ') };
+    return { pid: Number(pid), uid: Number(uid), state: '', command: name.join(' ') };
   });
 }
