@@ -112,39 +112,28 @@ async function deletedBytes(container: RunningContainer, signal?: AbortSignal): 
   const found = new Map<string, number>();
   for (const pid of await processIds(container)) {
     signal?.throwIfAborted();
-    await noteDeleted(`/proc/${pid}/fd`, openFiles(pid), found);
-    await noteDeleted(`/proc/${pid}/map_files`, deletedMappings(pid), found);
+    try {
+      for await (const path of usedFiles(pid)) {
+        const file = await stat(path).catch(() => undefined);
+        if (!file?.isFile() || file.nlink > 0 || file.blocks === 0) continue;
+        const { type } = await statfs(path).catch(() => ({ type: tmpfs }));
+        // The unit of `blocks` is 512 bytes on every file system.
+        if (type !== tmpfs) found.set(`${file.dev}:${file.ino}`, file.blocks * 512);
+      }
+    } catch (error) {
+      // The process has ended, or this process may not look into it.
+      if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    }
   }
   return [...found.values()].reduce((sum, bytes) => sum + bytes, 0);
 }
 
-async function noteDeleted(
-  folder: string,
-  names: AsyncIterable<string>,
-  found: Map<string, number>,
-): Promise<void> {
-  try {
-    for await (const name of names) {
-      const path = `${folder}/${name}`;
-      const file = await stat(path).catch(() => undefined);
-      if (!file?.isFile() || file.nlink > 0 || file.blocks === 0) continue;
-      const { type } = await statfs(path).catch(() => ({ type: tmpfs }));
-      // The unit of `blocks` is 512 bytes on every file system.
-      if (type !== tmpfs) found.set(`${file.dev}:${file.ino}`, file.blocks * 512);
-    }
-  } catch (error) {
-    // The process has ended, or this process may not look into it.
-    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
-  }
-}
-
-async function* openFiles(pid: number): AsyncGenerator<string> {
-  for await (const { name } of await opendir(`/proc/${pid}/fd`)) yield name;
-}
-
-async function* deletedMappings(pid: number): AsyncGenerator<string> {
-  const file: FileHandle = await open(`/proc/${pid}/maps`);
-  for await (const line of file.readLines()) if (line.endsWith(' (deleted)')) yield mappedRange(line);
+/** The files that a process has open, and the deleted ones that it has mapped. */
+async function* usedFiles(pid: number): AsyncGenerator<string> {
+  for await (const { name } of await opendir(`/proc/${pid}/fd`)) yield `/proc/${pid}/fd/${name}`;
+  const maps: FileHandle = await open(`/proc/${pid}/maps`);
+  for await (const line of maps.readLines())
+    if (line.endsWith(' (deleted)')) yield `/proc/${pid}/map_files/${mappedRange(line)}`;
 }
 
 /** `maps` pads addresses with zeros; `map_files` does not. */

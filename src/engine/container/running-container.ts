@@ -115,7 +115,8 @@ interface CommandLife {
 
 interface EndedWith<T> {
   mayEndContainer?: boolean | undefined;
-  killed: (by: OwnEnd) => T;
+  /** `oomKilled`: for lack of memory, as far as the engine knows. */
+  killed(oomKilled: boolean): T;
 }
 
 /**
@@ -124,7 +125,7 @@ interface EndedWith<T> {
  */
 export async function withContainer<T>(
   container: RunningContainer,
-  { mayEndContainer = false, killed }: EndedWith<T>,
+  command: EndedWith<T>,
   run: (life: CommandLife) => Promise<T>,
 ): Promise<T> {
   const { restarts } = container;
@@ -134,12 +135,11 @@ export async function withContainer<T>(
     return await run(life);
   } catch (thrown) {
     if (life.over || !isOfEngine(thrown)) throw thrown;
-    const byRestart: OwnEnd = { oomKilled: false };
-    if (wasRestarted()) return killed(byRestart);
-    if (!life.begun || !mayEndContainer) throw thrown;
+    if (wasRestarted()) return command.killed(false);
+    if (!life.begun || !command.mayEndContainer) throw thrown;
     const ownEnd = await ownEndOf(container);
-    if (ownEnd) return killed(ownEnd);
-    if (wasRestarted()) return killed(byRestart);
+    if (ownEnd) return command.killed(ownEnd.oomKilled);
+    if (wasRestarted()) return command.killed(false);
     throw thrown;
   }
 }
@@ -148,14 +148,8 @@ function isOfEngine(thrown: unknown): thrown is OffsiteError {
   return thrown instanceof OffsiteError && thrown.kind === 'infrastructure';
 }
 
-/** How a container ended by itself. */
-interface OwnEnd {
-  /** Whether for lack of memory, as far as the engine knows. */
-  oomKilled: boolean;
-}
-
-/** Undefined if it runs, or if a request to the engine ended it. */
-async function ownEndOf(container: RunningContainer): Promise<OwnEnd | undefined> {
+/** How a container ended by itself. Undefined if it runs, or if a request to the engine ended it. */
+async function ownEndOf(container: RunningContainer): Promise<{ oomKilled: boolean } | undefined> {
   const { canEndItself, isLost, port, id } = container;
   try {
     if (canEndItself && !(await isNotedAsEnded(container))) return undefined;

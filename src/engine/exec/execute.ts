@@ -85,9 +85,8 @@ export async function watchedCommand<Result, Over extends object = never>(
   watched: WatchedCommand<Result, Over>,
 ): Promise<Result> {
   const { clock, containers } = container.port;
-  const { command, timeoutMs, signal, mayEndContainer } = watched;
-  const killed = ({ oomKilled }: { oomKilled: boolean }) => watched.killed(oomKilled);
-  return await withContainer(container, { mayEndContainer, killed }, async (life) => {
+  const { command, timeoutMs, signal } = watched;
+  return await withContainer(container, watched, async (life) => {
     using tagged = tagExec(container, command.user);
     using deadline = startDeadline(clock, timeoutMs, signal);
     using watch = watchLoss(container);
