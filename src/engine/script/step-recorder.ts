@@ -25,10 +25,11 @@ interface OpenStep {
 export const isCommand = (line: string) => !/^\s*(#.*)?$/.test(line);
 
 type StepEnd =
+  /** `unreadable`: bash cannot read the command, and nothing of it ran. Its exit code is 2. */
   | { ended: 'exited'; exitCode: number; unreadable?: true }
-  | { ended: 'timed-out' | 'canceled' | 'out-of-disk' | 'lost' };
+  /** `lost`: the next command began, or the script ended, without a mark for the end of this one. */
+  | { ended: 'timed-out' | 'canceled' | 'out-of-disk' | 'lost'; exitCode?: undefined };
 
-/** The exit code of a command that bash cannot read is 2. */
 function endOf(status: string): StepEnd {
   if (status === 'bad') return { ended: 'exited', exitCode: 2, unreadable: true };
   return { ended: 'exited', exitCode: Number(status) };
@@ -280,13 +281,7 @@ interface StepFacts {
   outputBytes: number;
 }
 
-export type ScriptStep = StepFacts &
-  /** `unreadable`: bash cannot read the command, and nothing of it ran. Its exit code is 2. */
-  (
-    | { ended: 'exited'; exitCode: number; unreadable?: true }
-    /** `lost`: the next command began, or the script ended, without a mark for the end of this one. */
-    | { ended: 'timed-out' | 'canceled' | 'out-of-disk' | 'lost'; exitCode?: undefined }
-  );
+export type ScriptStep = StepFacts & StepEnd;
 
 /**
  * `finished`: the script ran to its end or left by itself, whatever its exit codes. Otherwise `steps` holds
