@@ -1,5 +1,50 @@
 import { help, type Mistake } from './mistake.ts';
 
+/** Command lines, what is wrong with each, and what is said to be meant. */
+const meant = [
+  ['rnu suite.yaml', "unknown command 'rnu'", 'run'],
+  ['service prompts gett x', "unknown command 'gett'", 'get'],
+  ['models chek m', "unknown command 'chek'", 'check'],
+  ['backup folder', "unknown command 'backup'", 'data backup'],
+  ['daemon resume batch_1', "offsite daemon resume takes no 'batch_1'", 'offsite resume batch_1'],
+  [
+    'daemon pause batch_1',
+    "offsite daemon pause takes no 'batch_1'",
+    'offsite daemon cancel batch_1, which ends one batch',
+  ],
+  ['daemon status d1', "offsite daemon status takes no 'd1'", '--data-folder d1'],
+  [
+    'daemon enqueue suite.yaml --for-daemons',
+    "unknown option '--for-daemons'",
+    'offsite service start --for-daemons',
+  ],
+  ['service keys create bob', "offsite service keys create takes no 'bob'", '--name bob'],
+  ['serve 4600', "offsite serve takes no '4600'", '--port 4600'],
+  ['daemon run suite.yaml', "unknown command 'run'", 'daemon enqueue'],
+  ['daemon list', "unknown command 'list'", 'daemon status'],
+  ['daemon start', "unknown command 'start'", 'offsite daemon, without a further word'],
+  ['daemon stop', "unknown command 'stop'", 'offsite daemon drain'],
+  ['eval suite.yaml', "unknown command 'eval'", 'run'],
+  ['run suite.yaml --repeat 3', "unknown option '--repeat'", '--trials'],
+  ['run suite.yaml --n-concurrent 4', "unknown option '--n-concurrent'", '--concurrency'],
+  ['run suite.yaml --max-samples=4', "unknown option '--max-samples'", '--concurrency'],
+  ['resume --max-parallel 4', "unknown option '--max-parallel'", '--concurrency'],
+  ['resume --max-concurrency 4', "unknown option '--max-concurrency'", '--concurrency'],
+  ['run --tasks . --n-tasks 3', "unknown option '--n-tasks'", '--limit'],
+  ['serve --listen 127.0.0.1:4600', "unknown option '--listen'", '--host and --port'],
+  ['run suite.yaml --concurency 2', "unknown option '--concurency'", '--concurrency'],
+  [
+    'run suite.yaml --baseline last',
+    "unknown option '--baseline'",
+    '--compare-to last, or --compare-to baseline',
+  ],
+  ['run suite.yaml --parallel 4', "unknown option '--parallel'", '--concurrency'],
+].map(([line = '', wrong, right]) => ({
+  mistake: `offsite ${line}`,
+  args: line.split(' '),
+  printed: [`error: ${wrong}`, `(Did you mean ${right}?)`, help],
+}));
+
 export const inTheCommandLine: readonly Mistake[] = [
   {
     mistake: 'a page in place of evidence',
@@ -19,21 +64,6 @@ export const inTheCommandLine: readonly Mistake[] = [
     ],
   },
   {
-    mistake: 'a command with a typo',
-    args: ['rnu', 'suite.yaml'],
-    printed: ["error: unknown command 'rnu'", '(Did you mean run?)', help],
-  },
-  {
-    mistake: 'a command below a command with a typo',
-    args: ['service', 'prompts', 'gett', 'x'],
-    printed: ["error: unknown command 'gett'", '(Did you mean get?)', help],
-  },
-  {
-    mistake: 'a command below one that does something itself, with a typo',
-    args: ['models', 'chek', 'm'],
-    printed: ["error: unknown command 'chek'", '(Did you mean check?)', help],
-  },
-  {
     mistake: 'a variable of the shell that is not set, for a batch',
     args: ['compare', ''],
     printed: ["error: the argument 'a' is empty", help],
@@ -44,120 +74,11 @@ export const inTheCommandLine: readonly Mistake[] = [
     printed: ["error: the value of option '--compare-to <batch>' is empty", help],
   },
   {
-    mistake: 'the last word of a command',
-    args: ['backup', 'folder'],
-    printed: ["error: unknown command 'backup'", '(Did you mean data backup?)', help],
-  },
-  {
-    mistake: 'a batch that is resumed with the command that ends a pause of the daemon',
-    args: ['daemon', 'resume', 'batch_1'],
-    printed: [
-      "error: offsite daemon resume takes no 'batch_1'",
-      '(Did you mean offsite resume batch_1?)',
-      help,
-    ],
-  },
-  {
-    mistake: 'a batch that is paused with the command that pauses the daemon',
-    args: ['daemon', 'pause', 'batch_1'],
-    printed: [
-      "error: offsite daemon pause takes no 'batch_1'",
-      '(Did you mean offsite daemon cancel batch_1, which ends one batch?)',
-      help,
-    ],
-  },
-  {
-    mistake: 'a daemon that is asked for by the name of its data folder',
-    args: ['daemon', 'status', 'd1'],
-    printed: ["error: offsite daemon status takes no 'd1'", '(Did you mean --data-folder d1?)', help],
-  },
-  {
-    mistake: 'a suite for the daemons of a service, queued for the daemon of this folder',
-    args: ['daemon', 'enqueue', 'suite.yaml', '--for-daemons'],
-    printed: [
-      "error: unknown option '--for-daemons'",
-      '(Did you mean offsite service start --for-daemons?)',
-      help,
-    ],
-  },
-  {
-    mistake: 'a name of a key without its option',
-    args: ['service', 'keys', 'create', 'bob'],
-    printed: ["error: offsite service keys create takes no 'bob'", '(Did you mean --name bob?)', help],
-  },
-  {
-    mistake: 'a port without its option',
-    args: ['serve', '4600'],
-    printed: ["error: offsite serve takes no '4600'", '(Did you mean --port 4600?)', help],
-  },
-  {
-    mistake: 'a suite that is given to the daemon with the word of `offsite run`',
-    args: ['daemon', 'run', 'suite.yaml'],
-    printed: ["error: unknown command 'run'", '(Did you mean daemon enqueue?)', help],
-  },
-  {
-    mistake: 'the queue of the daemon, as a list',
-    args: ['daemon', 'list'],
-    printed: ["error: unknown command 'list'", '(Did you mean daemon status?)', help],
-  },
-  {
     mistake: 'a unit of a user that runs as another',
     args: ['daemon', 'install', '--user', '--run-as', 'nobody'],
     printed: ["error: option '--run-as <user>' cannot be used with option '--user'", help],
   },
-  {
-    mistake: 'a daemon that is started with a word that other programs have',
-    args: ['daemon', 'start'],
-    printed: [
-      "error: unknown command 'start'",
-      '(Did you mean offsite daemon, without a further word?)',
-      help,
-    ],
-  },
-  {
-    mistake: 'a daemon that is stopped with a word that other programs have',
-    args: ['daemon', 'stop'],
-    printed: ["error: unknown command 'stop'", '(Did you mean offsite daemon drain?)', help],
-  },
-  {
-    mistake: 'the command of another program',
-    args: ['eval', 'suite.yaml'],
-    printed: ["error: unknown command 'eval'", '(Did you mean run?)', help],
-  },
-  {
-    mistake: 'an option of another program',
-    args: ['run', 'suite.yaml', '--repeat', '3'],
-    printed: ["error: unknown option '--repeat'", '(Did you mean --trials?)', help],
-  },
-  ...[
-    ['run', 'suite.yaml', '--n-concurrent', '4'],
-    ['run', 'suite.yaml', '--max-samples=4'],
-    ['resume', '--max-parallel', '4'],
-    ['resume', '--max-concurrency', '4'],
-  ].map((args) => ({
-    mistake: `trials at a time, as other programs call them: offsite ${args.join(' ')}`,
-    args,
-    printed: [
-      `error: unknown option '${args.find((word) => word.startsWith('--'))?.replace('=4', '')}'`,
-      '(Did you mean --concurrency?)',
-      help,
-    ],
-  })),
-  {
-    mistake: 'how many tasks, as Harbor calls it',
-    args: ['run', '--tasks', '.', '--n-tasks', '3'],
-    printed: ["error: unknown option '--n-tasks'", '(Did you mean --limit?)', help],
-  },
-  {
-    mistake: 'an address to serve at, as the daemon takes it',
-    args: ['serve', '--listen', '127.0.0.1:4600'],
-    printed: ["error: unknown option '--listen'", '(Did you mean --host and --port?)', help],
-  },
-  {
-    mistake: 'an option with a typo',
-    args: ['run', 'suite.yaml', '--concurency', '2'],
-    printed: ["error: unknown option '--concurency'", '(Did you mean --concurrency?)', help],
-  },
+  ...meant,
   {
     mistake: 'a file for JSON, which goes to stdout',
     args: ['run', 'suite.yaml', '--json', 'results.json'],
@@ -213,15 +134,6 @@ export const inTheCommandLine: readonly Mistake[] = [
     mistake: 'an option before the command',
     args: ['--json', 'run', 'suite.yaml'],
     printed: ["error: unknown option '--json'", '(Write it after the command: offsite run --json)', help],
-  },
-  {
-    mistake: 'the option of another command for a comparison',
-    args: ['run', 'suite.yaml', '--baseline', 'last'],
-    printed: [
-      "error: unknown option '--baseline'",
-      '(Did you mean --compare-to last, or --compare-to baseline?)',
-      help,
-    ],
   },
   {
     mistake: 'a file with the id of a batch in place of the id',
@@ -297,15 +209,6 @@ export const inTheCommandLine: readonly Mistake[] = [
     mistake: 'cases with commas between them',
     args: ['run', 'suite.yaml', '--include', 'a,b'],
     printed: ['error: no case matches "a,b"; available: a', '  Separate them by spaces: a b'],
-  },
-  {
-    mistake: 'what another program calls an option',
-    args: ['run', 'suite.yaml', '--parallel', '4'],
-    printed: [
-      "error: unknown option '--parallel'",
-      '(Did you mean --concurrency?)',
-      'Run it with --help to see commands and options.',
-    ],
   },
   {
     mistake: 'a variant that the suite does not have',
