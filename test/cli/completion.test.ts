@@ -6,17 +6,20 @@ import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { attacks } from '../hostile/hostile-text.ts';
 import { needs } from '../needs.ts';
-import { main, offsite } from './offsite.ts';
+import { main, offsiteHere } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
 
 let place: Place;
-beforeEach(() => {
+/** What bash reads to complete commands. */
+let forBash: string;
+beforeEach(async () => {
   place = openPlace();
   place.write('offsite.yaml', 'profiles: { fast: {}, final: {} }\nsandboxes: { roomy: {} }\nmodels: {}\n');
   const bin = join(place.folder, 'bin');
   mkdirSync(bin);
   writeFileSync(join(bin, 'offsite'), `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`);
   chmodSync(join(bin, 'offsite'), 0o755);
+  forBash = place.write('completion.bash', await completionFor('bash'));
 });
 afterEach(() => place[Symbol.dispose]());
 
@@ -27,6 +30,10 @@ const env = () => ({
   TERM: 'dumb',
 });
 
+async function completionFor(shell: string): Promise<string> {
+  return (await offsiteHere(place, ['completion', shell], { dataFolder: null })).stdout;
+}
+
 function addBatch(id: string): void {
   using ledger = new Ledger(place.dataFolder, systemClock);
   ledger.batches.add({ service: 'embedded', id, suite: `suite of ${id}`, file: undefined, runs: [] });
@@ -36,7 +43,7 @@ function addBatch(id: string): void {
 function inBash(line: string): string[] {
   const words = line.split(' ');
   const script = `
-    eval "$(offsite completion bash)"
+    . '${forBash}'
     COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')})
     COMP_CWORD=${words.length - 1}
     _offsite offsite '${words.at(-1)}' '${words.at(-2)}'
@@ -109,8 +116,7 @@ describe.for(['zsh', 'fish'] as const)('%s', (shell) => {
   // Few machines have them; the one on which this was written did.
   needs(!missing, shell).test('completes commands and values', async () => {
     addBatch('batch_one');
-    const script = (await offsite(place, ['completion', shell], { dataFolder: null })).stdout;
-    const file = place.write(`completion.${shell}`, script);
+    const file = place.write(`completion.${shell}`, await completionFor(shell));
     const cwd = join(place.folder, 'project');
     const offered = (line: string) => {
       const fish = ['-c', `source '${file}'; complete --do-complete '${line}'`];

@@ -2,13 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { commandTrees } from '../../src/cli/command-list.ts';
 import { nextStep } from '../../src/cli/program.ts';
 import { place, sharedPlace } from './each-place.ts';
-import { offsite } from './offsite.ts';
+import { offsiteHere } from './offsite.ts';
 
 sharedPlace();
 
 describe('the help of the whole program', () => {
   test.each([[['--help']], [['-h']], [['help']]])('%j fits on a screen of 80 x 24', async (line) => {
-    const { stdout, exitCode } = await offsite(place, line, { dataFolder: null });
+    const { stdout, exitCode } = await offsiteHere(place, line, { dataFolder: null });
     const lines = stdout.trimEnd().split('\n');
     expect(exitCode).toBe(0);
     expect(lines.length).toBeLessThan(24);
@@ -21,12 +21,12 @@ describe('the help of the whole program', () => {
   });
 
   test('lists every command with --all', async () => {
-    const { stdout } = await offsite(place, ['help', '--all'], { dataFolder: null });
+    const { stdout } = await offsiteHere(place, ['help', '--all'], { dataFolder: null });
     for (const { name } of await commandTrees()) expect(stdout).toMatch(new RegExp(`^  ${name}\\b`, 'm'));
   });
 
   test('says what one would do next in this folder', async () => {
-    const { stdout, exitCode } = await offsite(place, [], { dataFolder: null });
+    const { stdout, exitCode } = await offsiteHere(place, [], { dataFolder: null });
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/\n\nNext: /);
     expect(nextStep(place.folder)).toContain('offsite quickstart');
@@ -38,7 +38,7 @@ describe('the help of the whole program', () => {
 });
 
 test('the help of run shows ten options before those under headings', async () => {
-  const { stdout } = await offsite(place, ['run', '--help'], { dataFolder: null });
+  const { stdout } = await offsiteHere(place, ['run', '--help'], { dataFolder: null });
   const [, usual = ''] = /^Options:\n([\s\S]*?)\n\n/m.exec(stdout) ?? [];
   const flags = usual.split('\n').filter((line) => /^ {2}-/.test(line));
   expect(flags).toHaveLength(11);

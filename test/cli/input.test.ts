@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { sourceOfVariant } from '../../src/api/plan-suite.ts';
-import { offsite } from './offsite.ts';
+import { offsiteHere } from './offsite.ts';
 import { openPlace } from './place.ts';
 
-describe.concurrent('bad input ends the command with exit code 2 before anything is started:', () => {
+describe('bad input ends the command with exit code 2 before anything is started:', () => {
   test('a suite file, with every problem at its place', async () => {
     using place = openPlace();
     place.write('offsite.yaml', 'profiles: { worker: { run: ls } }\n');
@@ -22,7 +22,7 @@ cases:
   - id: first
 `,
     );
-    const { exitCode, stdout, stderr } = await offsite(place, ['run', suite]);
+    const { exitCode, stdout, stderr } = await offsiteHere(place, ['run', suite]);
     expect(exitCode).toBe(2);
     expect(stdout).toBe('');
     const lines = stderr.trim().split('\n');
@@ -51,7 +51,7 @@ cases:
     ],
   ])('%s', async (_, args, message) => {
     using place = openPlace();
-    const { exitCode, stdout, stderr } = await offsite(place, args);
+    const { exitCode, stdout, stderr } = await offsiteHere(place, args);
     expect([exitCode, stdout]).toEqual([2, '']);
     expect(stderr).toContain(message);
     expect(existsSync(join(place.dataFolder, 'service.db'))).toBe(false);

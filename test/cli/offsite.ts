@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { afterEach } from 'vitest';
 import { hostCertificates } from '../../src/api/host-certificates.ts';
+import { type Ended, runHere, runsHere } from './in-this-process.ts';
 import { TerminalScreen } from './output/terminal-screen.ts';
 import type { Place } from './place.ts';
 
@@ -32,13 +33,7 @@ function printIfItHangs(args: string[], ended: Promise<unknown>, progress: () =>
   void ended.finally(() => runningNow.delete(progressText));
 }
 
-/** How a command ended. */
-export interface Ended {
-  exitCode: number | undefined;
-  signal: string | undefined;
-  stdout: string;
-  stderr: string;
-}
+export type { Ended };
 
 /** A command that runs. */
 export interface Running {
@@ -58,16 +53,12 @@ interface RunOptions {
 }
 
 /** Starts the command line as a process of its own, which sees nothing of this one's home and settings. */
-export function start(
-  place: Place,
-  args: string[],
-  { env = {}, dataFolder, program = main }: RunOptions = {},
-): Running {
-  const folder = dataFolder === null ? [] : ['--data-folder', dataFolder ?? place.dataFolder];
-  const child = execa(process.execPath, [...youngSpace, program, ...args, ...folder], {
+export function start(place: Place, args: string[], options: RunOptions = {}): Running {
+  const { program = main } = options;
+  const child = execa(process.execPath, [...youngSpace, program, ...args, ...folderOf(place, options)], {
     cwd: place.folder,
     extendEnv: false,
-    env: { ...ofThisMachine(), HOME: place.folder, NODE_COMPILE_CACHE: cache, NO_COLOR: '1', ...env },
+    env: variablesOf(place, options),
     reject: false,
     all: true,
     stdin: 'ignore',
@@ -158,8 +149,26 @@ export function startInTerminal(
   };
 }
 
-export function offsite(place: Place, args: string[], options?: RunOptions): Promise<Ended> {
-  return start(place, args, options).ended;
+/** Runs a command until it ends: in this process if that makes no difference to the command. */
+export function offsite(place: Place, args: string[], options: RunOptions = {}): Promise<Ended> {
+  const isHere = options.program === undefined && runsHere(args, options.env);
+  return isHere ? offsiteHere(place, args, options) : start(place, args, options).ended;
+}
+
+/**
+ * Runs a command in this process, where it needs less than half of the processor's time. For tests in which
+ * no other command runs beside it, and which are not about how its process starts and ends.
+ */
+export function offsiteHere(place: Place, args: string[], options: RunOptions = {}): Promise<Ended> {
+  return runHere(place.folder, [...args, ...folderOf(place, options)], variablesOf(place, options));
+}
+
+function folderOf(place: Place, { dataFolder = place.dataFolder }: RunOptions): string[] {
+  return dataFolder === null ? [] : ['--data-folder', dataFolder];
+}
+
+function variablesOf(place: Place, { env }: RunOptions): Record<string, string> {
+  return { ...ofThisMachine(), HOME: place.folder, NODE_COMPILE_CACHE: cache, NO_COLOR: '1', ...env };
 }
 
 /** What programs need to be found, and where the engine is. */

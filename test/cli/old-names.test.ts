@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { newName, oldNames } from '../../src/cli/old-names.ts';
 import { place, sharedPlace } from './each-place.ts';
-import { offsite } from './offsite.ts';
+import { offsiteHere } from './offsite.ts';
 
 sharedPlace();
 
-const bare = (args: readonly string[]) => offsite(place, [...args], { dataFolder: null });
+const bare = (args: readonly string[]) => offsiteHere(place, [...args], { dataFolder: null });
 
 describe('an old name of a command', () => {
   test.each([

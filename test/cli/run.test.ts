@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RunRecord } from '../../src/contract/record.ts';
 import { runsOf } from './ask.ts';
-import { type Ended, offsite } from './offsite.ts';
+import { type Ended, offsite, start } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
 
 const validator = `import { validate } from 'offsite/validator';
@@ -166,6 +166,22 @@ describe('offsite run', () => {
     const [trial] = run('quiet').trials ?? [];
     expect(trial?.validations).toMatchObject([{ name: 'v', exitCode: 1 }]);
     expect(JSON.stringify(trial)).not.toContain('word-');
+  });
+
+  // Other tests run these commands in their own process, which goes on.
+  test.each([
+    [['show']],
+    [['compare', 'last', 'last']],
+    [['data', 'batches']],
+    [['data', 'check']],
+    [['data', 'outbox']],
+    [['service', 'runs', 'good']],
+    [['service', 'keys']],
+    [['export', '--csv', '-']],
+    [['audit', 'last']],
+  ])('a process of its own ends after %j', async (args) => {
+    const { exitCode, signal } = await start(place, args).ended;
+    expect([typeof exitCode, signal]).toEqual(['number', undefined]);
   });
 
   test('reports trials whose prepare failed as void and not as failed', () => {

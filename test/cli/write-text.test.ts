@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { offsite } from './offsite.ts';
+import { offsiteHere } from './offsite.ts';
 import { openPlace } from './place.ts';
 
 test('a file for results that cannot be written is refused before a trial starts', async () => {
@@ -19,7 +19,7 @@ test('a file for results that cannot be written is refused before a trial starts
     ],
   ];
   for (const [option = '', file = '', message, hint] of tried) {
-    const { exitCode, stderr } = await offsite(place, ['run', suite, option, file]);
+    const { exitCode, stderr } = await offsiteHere(place, ['run', suite, option, file]);
     expect(exitCode, stderr).toBe(2);
     expect(stderr).toContain(message);
     expect(stderr).toContain(hint);

@@ -1,8 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { someOf } from '../../short-tests.ts';
-import { offsite } from '../offsite.ts';
+import { offsiteHere } from '../offsite.ts';
 import { openPlace } from '../place.ts';
 import { inTheCommandLine } from './command-line.ts';
 import { inConfigurations } from './configuration.ts';
@@ -26,7 +25,7 @@ async function printedFor({ files, args = ['run', 'suite.yaml'], from = '.' }: M
   mkdirSync(project, { recursive: true });
   const env = { OFFSITE_HOME: place.dataFolder, HOME: place.folder };
   const inside = { ...place, folder: join(project, from) };
-  const { exitCode, stdout, stderr } = await offsite(inside, args, { env, dataFolder: null });
+  const { exitCode, stdout, stderr } = await offsiteHere(inside, args, { env, dataFolder: null });
   const lines = stderr.replaceAll(project, 'PROJECT').replaceAll(place.folder, 'HOME').trimEnd().split('\n');
   return { exitCode, stdout, printed: lines.filter((line) => !ofTheMachine.test(line)) };
 }
@@ -35,14 +34,10 @@ async function printedFor({ files, args = ['run', 'suite.yaml'], from = '.' }: M
 const ofTheMachine = /^(service: |removed from the engine: )/;
 
 describe.each(Object.entries(tables))('a mistake in %s:', (_, mistakes) => {
-  test.concurrent.each(someOf(mistakes).map((row) => [row.mistake, row] as const))(
-    '%s',
-    { timeout: 60_000 },
-    async (_name, row) => {
-      const expected = { exitCode: row.exit ?? 2, stdout: '', printed: row.printed };
-      expect(await printedFor(row)).toEqual(expected);
-    },
-  );
+  test.each(mistakes.map((row) => [row.mistake, row] as const))('%s', async (_name, row) => {
+    const expected = { exitCode: row.exit ?? 2, stdout: '', printed: row.printed };
+    expect(await printedFor(row)).toEqual(expected);
+  });
 });
 
 test('there are at least 55', () => {
