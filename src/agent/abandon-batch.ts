@@ -9,7 +9,7 @@ import { type TrialRecord, voidRecord } from '../record/trial-record.ts';
 import { finishedTrial } from '../trial/report.ts';
 import { notResumable, type OpenBatch, openBatch } from './batch-run.ts';
 import { type Claims, isGone, NotClaimed } from './claims.ts';
-import type { Resumable } from './resume-batch.ts';
+import type { Resumable } from './run-set.ts';
 import type { FoundRunDetails } from './specify.ts';
 import { lostBatch, pullSetups, type StartParts } from './start-batch.ts';
 

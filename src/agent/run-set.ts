@@ -3,17 +3,56 @@ import { OffsiteError } from '../base/offsite-error.ts';
 import { serviceRequests } from '../bounds/callers.ts';
 import { limits } from '../contract/definition.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
+import { fleetLock } from '../ledger/fleet-tasks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Lock } from '../ledger/lock.ts';
 import { embeddedService } from '../ledger/platform.ts';
+import { daemonLock } from '../ledger/queue.ts';
 import { lockOfSet, newSetId, type SetPart, type StoredSet } from '../ledger/sets.ts';
 import type { OpenStart } from '../ledger/starts.ts';
 import type { SuitePlan } from '../suite/plan.ts';
-import { type OpenBatch, openBatch, readPlan, storedPlan } from './batch-run.ts';
+import { plural } from '../text/quantities.ts';
+import { notResumable, type OpenBatch, openBatch, readPlan, storedPlan } from './batch-run.ts';
 import { checkOnEngines } from './engines/check.ts';
-import { planOf, type Resumable, type Resumed, resume } from './resume-batch.ts';
-import { type BatchEvent, type BatchParts, runBatch, runPlanned } from './run-batch.ts';
-import { withPrompt } from './start-batch.ts';
+import { type BatchEvent, type BatchParts, runBatch, runPlanned, workOffBatch } from './run-batch.ts';
+import { lostBatch, withPrompt } from './start-batch.ts';
+
+/** What can be continued. */
+export type Resumable =
+  | { kind: 'batch'; batch: StoredBatch }
+  /** `evals.start` was called, and the process died before it knew the answer. */
+  | { kind: 'start'; start: OpenStart }
+  /** Batches of which some may not be started. */
+  | { kind: 'set'; set: StoredSet };
+
+/**
+ * Everything that can be resumed at a service: starts, then batches, then sets with their own starts and
+ * batches, each kind oldest first. Other processes may work on some of them; {@link resumeAny} finds out. A
+ * fleet continues its batches itself.
+ */
+export function resumable(ledger: Ledger, service: string): Resumable[] {
+  const { sets } = ledger;
+  const isOwn = (one: StoredBatch | OpenStart) => one.service === service && one.lock !== fleetLock;
+  const starts = ledger.starts.open().filter((start) => isOwn(start) && !sets.ofStart(start.key));
+  const batches = ledger.batches.open().filter((batch) => isOwn(batch) && !sets.ofBatch(batch.key));
+  const open = sets.open().filter((set) => set.service === service);
+  return [
+    ...starts.map((start) => ({ kind: 'start' as const, start })),
+    ...batches.map((batch) => ({ kind: 'batch' as const, batch })),
+    ...open.map((set) => ({ kind: 'set' as const, set })),
+  ];
+}
+
+/**
+ * The plan of a batch, or of all parts of a set together. Undefined for a batch that was started without one,
+ * for which {@link resumeAny} throws `NOT_RESUMABLE`.
+ */
+export function planOfAny(what: Resumable, ledger: Ledger): SuitePlan | undefined {
+  const stored =
+    what.kind === 'set' ? ledger.sets.parts(what.set.key) : [what.kind === 'batch' ? what.batch : what.start];
+  const plans = stored.flatMap(({ plan }) => (plan ? readPlan(ledger.blobs.readJson(plan)) : []));
+  const [first] = plans;
+  return first && { ...first, cases: plans.flatMap(({ cases }) => cases) };
+}
 
 /** What became of a batch or of a set. */
 interface Worked {
@@ -35,7 +74,7 @@ interface LeftPart {
 
 /**
  * Runs a suite in as many batches as its cases need, one after another. The ledger knows all of them before
- * the first is started, so {@link resumeSet} can continue with those that are left. Rejects as
+ * the first is started, so {@link resumeAny} can continue with those that are left. Rejects as
  * {@link runBatch} does.
  */
 export async function runSet(
@@ -70,57 +109,66 @@ interface SetResuming {
   startsUnknown: boolean;
 }
 
-/** Continues a batch as {@link resume} does, or a set as {@link resumeSet} does. */
+/** Why a batch was not continued: another process works on it, or the service did not start it. */
+type NotResumed = 'busy' | 'never-started';
+
+/**
+ * Continues a batch or a set, whatever stopped it. Trials with a result do not run again, interrupted trials
+ * start again with a new attempt, and reports are delivered. Of a set, those batches come first that were
+ * started, then the parts that never were. A part is started again only if it is certain that the service has
+ * no batch of it. Throws `NOT_RESUMABLE` for a batch that an older Offsite started, and as {@link runBatch}
+ * does.
+ */
 export async function resumeAny(
   what: Resumable,
   how: SetResuming,
   parts: BatchParts,
   signal: AbortSignal,
   observe: (event: BatchEvent) => void,
-): Promise<({ kind: 'finished' } & Worked) | { kind: 'busy' | 'never-started' }> {
-  if (what.kind === 'set') {
-    const worked = await resumeSet(what.set, how, parts, signal, observe);
-    return worked ? { kind: 'finished', ...worked } : { kind: 'busy' };
+): Promise<({ kind: 'finished' } & Worked) | { kind: NotResumed }> {
+  if (what.kind !== 'set') {
+    const begun = what.kind === 'batch' ? what.batch : what.start;
+    const batch = await resume(begun, parts, signal, observe);
+    return typeof batch === 'string' ? { kind: batch } : { kind: 'finished', batches: [batch], left: [] };
   }
-  const resumed = await resume(what, parts, signal, observe);
-  return resumed.kind === 'finished' ? { kind: 'finished', batches: [resumed.batch], left: [] } : resumed;
+  const lock = parts.ledger.takeLock(lockOfSet(what.set.id));
+  if (!lock) return { kind: 'busy' };
+  using _lock = lock;
+  const plan = planOfAny(what, parts.ledger);
+  if (!plan) throw new Error(`the set ${what.set.id} has no parts`);
+  await checkOnEngines(parts, plan, signal, (build) => observe({ kind: 'build', build }));
+  const worked = await workOffSet(what.set, how, parts, signal, observe);
+  if (worked.left.length === 0) lock.remove();
+  return { kind: 'finished', ...worked };
 }
 
-/**
- * The plan of a batch, or of all parts of a set together; undefined for a batch that was started without one.
- */
-export function planOfAny(what: Resumable, ledger: Ledger): SuitePlan | undefined {
-  return what.kind === 'set' ? planOfSet(what.set, ledger) : planOf(what, ledger);
-}
-
-/**
- * Continues a set, whatever stopped it: batches that were started, then the parts that never were. A part is
- * started again only if it is certain that the service has no batch of it. Returns undefined if another
- * process works on the set. Rejects as {@link runBatch} does.
- */
-async function resumeSet(
-  set: StoredSet,
-  how: SetResuming,
+/** Continues a batch, or looks for the batch of a start. */
+async function resume(
+  begun: StoredBatch | OpenStart,
   parts: BatchParts,
   signal: AbortSignal,
   observe: (event: BatchEvent) => void,
-): Promise<Worked | undefined> {
-  const { ledger } = parts;
-  const lock: Lock | undefined = ledger.takeLock(lockOfSet(set.id));
-  if (!lock) return undefined;
+): Promise<OpenBatch | NotResumed> {
+  const { ledger, service } = parts;
+  if (begun.lock === undefined) throw notResumable('id' in begun ? `batch ${begun.id}` : 'the start');
+  const lock = ledger.takeLock(begun.lock);
+  if (!lock) return 'busy';
   using _lock = lock;
-  const plan = planOfSet(set, ledger);
-  await checkOnEngines(parts, plan, signal, (build) => observe({ kind: 'build', build }));
-  const worked = await workOffSet(set, how, parts, signal, observe);
-  if (worked.left.length === 0) lock.remove();
-  return worked;
+  const batch = 'id' in begun ? openBatch(begun, ledger) : await lostBatch(begun, parts, signal);
+  if (batch) {
+    await checkOnEngines(parts, batch.plan, signal, (build) => observe({ kind: 'build', build }));
+    const scope = { service, lock: lock.name, batch: batch.key, origin: 'planned' } as const;
+    const interrupted = ledger.queue.interrupt(scope);
+    if (interrupted > 0) observe({ kind: 'note', message: againText(interrupted) });
+    await workOffBatch(batch, lock.name, parts, signal, observe, { isResumed: true });
+  }
+  // A later daemon takes the daemon's lock again. The lock of a batch is never taken again.
+  if (lock.name !== daemonLock) lock.remove();
+  return batch ?? 'never-started';
 }
 
-function planOfSet({ key, id }: StoredSet, ledger: Ledger): SuitePlan {
-  const plans = ledger.sets.parts(key).map(({ plan }) => readPlan(ledger.blobs.readJson(plan)));
-  const [first] = plans;
-  if (!first) throw new Error(`the set ${id} has no parts`);
-  return { ...first, cases: plans.flatMap(({ cases }) => cases) };
+function againText(interrupted: number): string {
+  return `${plural(interrupted, 'trial')} that ran when the batch was stopped ${interrupted === 1 ? 'starts' : 'start'} again`;
 }
 
 async function workOffSet(
@@ -153,32 +201,17 @@ async function workOffPart(
   if (batch?.state === 'finished') return openBatch(batch, ledger);
   if (start && start.state !== 'refused') {
     const begun = batch ?? ledger.starts.byKey(start.key);
-    const resumed = await resumePart(begun, parts, signal, observe);
-    if (resumed.kind === 'finished') return resumed.batch;
-    if (resumed.kind === 'busy') return 'busy';
+    const resumed = await resume(begun, parts, signal, observe).catch((error) => {
+      if (!(error instanceof OffsiteError) || error.code !== 'START_AMBIGUOUS') throw error;
+      observe({ kind: 'note', message: error.message });
+      return 'never-started' as const;
+    });
+    if (resumed !== 'never-started') return resumed;
     // The embedded service ended with the process that asked it, so it can no longer start the part.
     if (!startsUnknown && parts.service !== embeddedService) return 'unknown';
     ledger.starts.refused(start.key, 'the service lists no such batch: it is started again');
   }
   return runPlanned(readPlan(ledger.blobs.readJson(plan)), parts, signal, observe, key);
-}
-
-/** Continues a batch, or looks for the batch of a start. */
-async function resumePart(
-  begun: StoredBatch | OpenStart,
-  parts: BatchParts,
-  signal: AbortSignal,
-  observe: (event: BatchEvent) => void,
-): Promise<Resumed> {
-  const what =
-    'id' in begun ? ({ kind: 'batch', batch: begun } as const) : ({ kind: 'start', start: begun } as const);
-  try {
-    return await resume(what, parts, signal, observe);
-  } catch (error) {
-    if (!(error instanceof OffsiteError) || error.code !== 'START_AMBIGUOUS') throw error;
-    observe({ kind: 'note', message: error.message });
-    return { kind: 'never-started' };
-  }
 }
 
 /**

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import type { ConfigRevision } from '../agent/config-revision.ts';
-import { type Resumable, resumable } from '../agent/resume-batch.ts';
+import { type Resumable, resumable } from '../agent/run-set.ts';
 import { type BackoffLimits, backoff, type Clock } from '../base/clock.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
 import type { Client } from '../client/client.ts';

@@ -2,8 +2,7 @@ import { Command } from '@commander-js/extra-typings';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { deliverLeftovers } from '../../agent/delivery.ts';
 import { reconcileEarlier } from '../../agent/reconcile.ts';
-import type { Resumable } from '../../agent/resume-batch.ts';
-import { planOfAny, resumeAny } from '../../agent/run-set.ts';
+import { planOfAny, type Resumable, resumeAny } from '../../agent/run-set.ts';
 import { type NotCompared, type OlderSide, olderSideIfAny } from '../../api/compare-to.ts';
 import {
   canceledHere,

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { FinishedBatches } from '../../agent/auto-trials.ts';
-import { resumable } from '../../agent/resume-batch.ts';
 import type { BatchEvent } from '../../agent/run-batch.ts';
+import { resumable } from '../../agent/run-set.ts';
 import { olderSide, refuseChanged } from '../../api/compare-to.ts';
 import type { Workshop } from '../../api/context.ts';
 import { leftOutText } from '../../api/plan-suite.ts';
