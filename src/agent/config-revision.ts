@@ -17,8 +17,8 @@ export interface ConfigRevision {
 
 interface Kept {
   revision: ConfigRevision;
-  users: number;
-  closed: PromiseWithResolvers<void>;
+  /** Each ends when a trial that uses the revision has ended. */
+  uses: Set<Promise<void>>;
 }
 
 /**
@@ -30,7 +30,7 @@ export class ConfigRevisions implements AsyncDisposable {
   readonly #closing = new Set<Promise<void>>();
 
   constructor(first: ConfigRevision) {
-    this.#kept = keep(first);
+    this.#kept = { revision: first, uses: new Set() };
   }
 
   get current(): ConfigRevision {
@@ -39,22 +39,18 @@ export class ConfigRevisions implements AsyncDisposable {
 
   /** The current revision. Its gateway stays open at least until `use` is disposed. */
   use(): { revision: ConfigRevision; use: Disposable } {
-    const kept = this.#kept;
-    kept.users++;
-    const end = () => {
-      kept.users--;
-      this.#closeIfOver(kept);
-    };
-    return { revision: kept.revision, use: { [Symbol.dispose]: end } };
+    const { revision, uses } = this.#kept;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    uses.add(promise);
+    void promise.then(() => uses.delete(promise));
+    return { revision, use: { [Symbol.dispose]: resolve } };
   }
 
   /** Makes another revision the current one. */
   replace(revision: ConfigRevision): void {
-    const before = this.#kept;
-    this.#kept = keep(revision);
-    const closing = before.closed.promise.finally(() => this.#closing.delete(closing));
+    const closing = close(this.#kept).finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
-    this.#closeIfOver(before);
+    this.#kept = { revision, uses: new Set() };
   }
 
   /** Closes all gateways, after their last trials. */
@@ -62,13 +58,9 @@ export class ConfigRevisions implements AsyncDisposable {
     await Promise.all(this.#closing);
     await this.#kept.revision.gateway[Symbol.asyncDispose]();
   }
-
-  #closeIfOver(kept: Kept): void {
-    if (kept === this.#kept || kept.users > 0) return;
-    kept.revision.gateway[Symbol.asyncDispose]().then(kept.closed.resolve, kept.closed.reject);
-  }
 }
 
-function keep(revision: ConfigRevision): Kept {
-  return { revision, users: 0, closed: Promise.withResolvers<void>() };
+async function close({ revision, uses }: Kept): Promise<void> {
+  await Promise.all(uses);
+  await revision.gateway[Symbol.asyncDispose]();
 }

@@ -223,14 +223,37 @@ export class Daemon {
   }
 
   status(): DaemonStatus {
-    return statusOf(this.#parts, {
+    const { ledger, service, clock, revisions } = this.#parts;
+    const { oldestAt, nextAt: _, ...reports } = ledger.outbox.standing(service);
+    const scope = { service, lock: daemonLock };
+    const worker = this.#worker;
+    const targets = this.#pollTargets;
+    return {
+      pid: process.pid,
       mode: this.#mode,
-      startedAt: this.#startedAt,
-      targets: this.#pollTargets,
-      metrics: this.metrics,
-      health: this.#health,
-      worker: this.#worker,
-    });
+      blocked: worker.blocked,
+      upMs: Math.round(clock.monotonic() - this.#startedAt),
+      service,
+      engine: addressesOf(this.#parts),
+      ...(areSeveral(this.#parts) && { engines: worker.engines() }),
+      dataFolder: ledger.dataFolder,
+      concurrency: worker.concurrency,
+      queued: ledger.queue.count(scope),
+      queuedRuns: ledger.queue.runs(scope, 100),
+      ...worker.status(),
+      refused: refusedTickets(ledger.dataFolder),
+      finished: { ...this.metrics.counts },
+      limits: revisions.current.gateway
+        .limits()
+        .map(({ name, limit, most, wanted }) => ({ model: name, limit, most, inFlight: wanted })),
+      outbox: { ...reports, oldestMs: oldestAt && Math.max(0, clock.now() - oldestAt) },
+      polls: [
+        ...targets.failures.map(({ target, failure }) => ({ place: target, trouble: failure })),
+        ...targets.empty.map((target) => ({ place: target, trouble: nothingListed })),
+      ],
+      health: this.#health.health,
+      residentBytes: process.memoryUsage.rss(),
+    };
   }
 
   #healthChanged({ ok, troubles }: DaemonStatus['health']): void {
@@ -317,49 +340,4 @@ export interface DaemonEnd {
   isBegun: boolean;
   /** The poll targets whose last poll failed. */
   pollFailures: { target: string; failure: string }[];
-}
-
-interface Members {
-  mode: Mode;
-  /** Monotonic milliseconds. */
-  startedAt: number;
-  targets: PollTargets;
-  metrics: Metrics;
-  health: HealthWatch;
-  worker: Worker;
-}
-
-/** The status of a daemon, gathered from its parts. */
-function statusOf(
-  parts: DaemonParts,
-  { mode, startedAt, targets, metrics, health, worker }: Members,
-): DaemonStatus {
-  const { ledger, service, clock, revisions } = parts;
-  const { oldestAt, nextAt: _, ...reports } = ledger.outbox.standing(service);
-  return {
-    pid: process.pid,
-    mode,
-    blocked: worker.blocked,
-    upMs: Math.round(clock.monotonic() - startedAt),
-    service,
-    engine: addressesOf(parts),
-    ...(areSeveral(parts) && { engines: worker.engines() }),
-    dataFolder: ledger.dataFolder,
-    concurrency: worker.concurrency,
-    queued: ledger.queue.count({ service, lock: daemonLock }),
-    queuedRuns: ledger.queue.runs({ service, lock: daemonLock }, 100),
-    ...worker.status(),
-    refused: refusedTickets(ledger.dataFolder),
-    finished: { ...metrics.counts },
-    limits: revisions.current.gateway
-      .limits()
-      .map(({ name, limit, most, wanted }) => ({ model: name, limit, most, inFlight: wanted })),
-    outbox: { ...reports, oldestMs: oldestAt && Math.max(0, clock.now() - oldestAt) },
-    polls: [
-      ...targets.failures.map(({ target, failure }) => ({ place: target, trouble: failure })),
-      ...targets.empty.map((target) => ({ place: target, trouble: nothingListed })),
-    ],
-    health: health.health,
-    residentBytes: process.memoryUsage.rss(),
-  };
 }

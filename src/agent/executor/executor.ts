@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
+import { pause } from '../../base/deadline.ts';
 import { isExpected, messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Case } from '../../contract/definition.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -28,14 +29,13 @@ import type { FoundRunDetails } from '../specify.ts';
 import { recordBatch } from '../start-batch.ts';
 import { beginWork, openDelivery, openWork, watchedLoop } from '../work-loop.ts';
 import type { WorkerParts } from '../worker/worker-parts.ts';
-import { refusalOf } from './refusal.ts';
+import { refusalOf, type Workplace } from './refusal.ts';
 import { turnToServe } from './turn.ts';
-import { LazyWorkplace, type Workplace } from './workplace.ts';
 
 /** Milliseconds between two looks for runs that another process has queued. */
 const lookMs = 1_000;
 
-/** Milliseconds until the executor tries again after it failed. */
+/** Milliseconds until the executor tries again after it failed, or could not connect to an engine. */
 const againMs = 10_000;
 
 /** How long the executor waits at its end for the last results: milliseconds, and failures in a row. */
@@ -73,19 +73,18 @@ export class Executor implements Platform, AsyncDisposable {
   readonly #ending = new AbortController();
   /** Ids of open runs whose trials are in the ledger. */
   readonly #adopted = new Set<string>();
-  readonly #workplace: LazyWorkplace;
+  #opening: Promise<Workplace> | undefined;
   #running: Promise<void> | undefined;
   /** Makes the executor look for queued runs; does nothing until the executor works. */
   #look: () => void = () => undefined;
 
   constructor(parts: ExecutorParts) {
     this.#parts = parts;
-    this.#workplace = new LazyWorkplace(() => parts.open(this.#ending.signal));
   }
 
   async refusal(request: PlatformRequest): Promise<PlatformRefusal | undefined> {
     const signal = this.#ending.signal;
-    return refusalOf(request, { ...this.#parts, open: () => this.#workplace.get() }, signal);
+    return refusalOf(request, { ...this.#parts, open: () => this.#open() }, signal);
   }
 
   queued(): void {
@@ -144,13 +143,39 @@ export class Executor implements Platform, AsyncDisposable {
         if (ledger.queue.openTrials(platformScope, runId).length === 0) this.#adopted.delete(runId);
       },
     });
-    const unable = (reason: string) => changed({ kind: 'unable', reason });
-    const workplace = await this.#workplace.whenPossible({ clock, unable }, signal);
+    const workplace = await this.#openWhenPossible();
     if (!workplace) return;
     const { concurrency } = workplace.revisions.current;
     changed({ kind: 'working', engine: addressesOf(workplace), concurrency });
     await this.#work(workplace, platform, delivery);
     await delivery.drain(grace);
+  }
+
+  /** Connects when that is first needed, once. Throws an OffsiteError if trials cannot run here. */
+  #open(): Promise<Workplace> {
+    this.#opening ??= this.#parts.open(this.#ending.signal).catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  /** Tries until it can connect, and says each new reason why not. Undefined if the executor ends. */
+  async #openWhenPossible(): Promise<Workplace | undefined> {
+    const { clock, changed } = this.#parts;
+    const { signal } = this.#ending;
+    for (let lastReason: string | undefined; !signal.aborted; await pause(clock, againMs, signal)) {
+      try {
+        return await this.#open();
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        if (!(error instanceof OffsiteError)) throw error;
+        const reason = messageOf(error);
+        if (reason !== lastReason) changed({ kind: 'unable', reason });
+        lastReason = reason;
+      }
+    }
+    return undefined;
   }
 
   /** Works until the executor ends, and then until no trial is in flight. */

@@ -11,9 +11,16 @@ import { findModel, type HarnessOffer } from '../../suite/planned-variant.ts';
 import { type HostEnvironment, passedEnvironment, refuseKeys } from '../../trial/prepare/environment.ts';
 import { checkModels } from '../../trial/run/models.ts';
 import { openBatch } from '../batch-run.ts';
-import { checkOnEngines } from '../engines/check.ts';
+import type { ConfigRevisions } from '../config-revision.ts';
+import { checkOnEngines, type SomeEngines } from '../engines/check.ts';
 import { knownVariant, noUserModel, ownName } from '../specify.ts';
-import type { Workplace } from './workplace.ts';
+
+/** What trials run on. */
+export interface Workplace extends SomeEngines {
+  revisions: ConfigRevisions;
+  /** The host's, for install and prepare. */
+  extraCertificates: Buffer | undefined;
+}
 
 export interface PlatformRefusalContext {
   config: Config;

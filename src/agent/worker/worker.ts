@@ -8,15 +8,13 @@ import { type BuildEvent, isOpen, type OpenBuildState } from '../../trial/prepar
 import { Admission, requireRoomForResults, roomOf } from '../admission.ts';
 import { BatchContexts } from '../batch-contexts.ts';
 import type { CircuitEvent } from '../circuits.ts';
-import { type NotClaimed, noClaims } from '../claims.ts';
+import type { NotClaimed } from '../claims.ts';
 import type { WorkStatus } from '../daemon/status.ts';
 import { areSeveral, enginesOf } from '../engines/check.ts';
 import { type EngineStatus, Engines } from '../engines/engines.ts';
 import { MachineCheck } from '../specify.ts';
 import { Flight, type WorkedTrial } from './flight.ts';
-import { Gate } from './gate.ts';
-import { type TakeParts, take } from './take.ts';
-import { TrialClaims } from './trial-claims.ts';
+import { TrialWork, type TrialWorkParts } from './trial-work.ts';
 import { TrialsElsewhere, WaitingRuns } from './waiting-runs.ts';
 import type { WorkerParts } from './worker-parts.ts';
 
@@ -33,7 +31,8 @@ const noLimit = { cpus: Number.POSITIVE_INFINITY, memory: Number.POSITIVE_INFINI
  * repeatedly until it stops the worker.
  */
 export class Worker implements AsyncDisposable {
-  readonly #parts: TakeParts;
+  readonly #parts: TrialWorkParts;
+  readonly #work: TrialWork;
   /** The installs and prepares that are not built yet, with the monotonic time of their state. */
   readonly #builds = new Map<string, { what: string; state: OpenBuildState; at: number }>();
   readonly #joining: Disposable | undefined;
@@ -53,7 +52,6 @@ export class Worker implements AsyncDisposable {
     const waiting = new WaitingRuns(clock);
     const elsewhere = new TrialsElsewhere(clock);
     const check = new MachineCheck(parts);
-    const gate = new Gate({ ...parts, changed });
     const engines = new Engines({
       ...parts,
       engines: all,
@@ -71,9 +69,8 @@ export class Worker implements AsyncDisposable {
         await requireRoomForResults(ledger.dataFolder);
         await requireEngineRoom(enginesOf(parts));
       },
-      onWait: () => void this.#parts.trialClaims.claimNext(),
+      onWait: () => void this.#work.claimNext(),
     });
-    const trialClaims = new TrialClaims({ flight, gate, admission, claims: parts.claims ?? noClaims });
     const batches = new BatchContexts({
       ...parts,
       buildPermits: admission.builds,
@@ -91,23 +88,25 @@ export class Worker implements AsyncDisposable {
       waiting.clear();
       this.concurrency += revisions.current.trialsOn?.(engine) ?? 0;
     });
-    const shared = { gate, engines, flight, trialClaims, admission, batches, check, waiting, elsewhere };
-    this.#parts = { ...parts, ...shared, changed };
+    const shared = { engines, flight, admission, batches, check, waiting, elsewhere, changed };
+    this.#parts = { ...parts, ...shared };
+    this.#work = new TrialWork(this.#parts);
   }
 
   /** Takes trials until enough are in flight. Resolves with the milliseconds until the next call is due. */
   async fill(signal: AbortSignal): Promise<number> {
-    const { ledger, scope, gate, flight, elsewhere, waiting } = this.#parts;
-    const blockedMs = gate.unblock();
+    const { ledger, scope, flight, elsewhere, waiting } = this.#parts;
+    const work = this.#work;
+    const blockedMs = work.unblock();
     if (blockedMs > 0) return blockedMs;
     for (;;) {
       const room = flight.room(this.concurrency);
-      if (room <= 0 || gate.isHeld || this.blocked !== undefined) return idleMs;
+      if (room <= 0 || work.isHeld || work.blocked !== undefined) return idleMs;
       const next = ledger.queue.next(scope, room, this.#leftOut());
       if (next.length === 0) return Math.min(idleMs, elsewhere.nextMs ?? idleMs, waiting.nextMs ?? idleMs);
       for (const trial of next) {
         // Somebody may have stopped the worker while the previous trial was checked.
-        if (!gate.isHeld) await take(trial, this.#parts, signal);
+        if (!work.isHeld) await work.take(trial, signal);
       }
     }
   }
@@ -118,7 +117,7 @@ export class Worker implements AsyncDisposable {
    * waiting.
    */
   async workOff(signal: AbortSignal): Promise<void> {
-    const { scope, batches, gate, flight, elsewhere } = this.#parts;
+    const { scope, batches, flight, elsewhere } = this.#parts;
     const { batch } = scope;
     using shared = new DisposableStack();
     if (batch !== undefined) {
@@ -134,7 +133,7 @@ export class Worker implements AsyncDisposable {
         const change = this.#change.promise;
         if (!signal.aborted) await this.fill(signal);
         const isIdle = flight.size === 0;
-        if (isIdle && (gate.isHeld || this.isWorkedOff)) break;
+        if (isIdle && (this.#work.isHeld || this.isWorkedOff)) break;
         const { nextMs } = elsewhere;
         if (!isIdle || nextMs !== undefined) await this.#changeWithin(nextMs, change);
       }
@@ -146,23 +145,23 @@ export class Worker implements AsyncDisposable {
       signal.removeEventListener('abort', stop);
     }
     signal.throwIfAborted();
-    if (gate.failure) throw gate.failure.error;
+    if (this.#work.failure) throw this.#work.failure.error;
     for (const error of flight.givenUp) throw error;
   }
 
   /** Starts no more trials; those that wait for a permit are queued again. */
   hold(): void {
-    this.#parts.gate.hold();
+    this.#work.hold();
   }
 
   /** Starts trials again after {@link hold}. */
   resume(): void {
-    this.#parts.gate.resume();
+    this.#work.resume();
   }
 
   /** Ends the running trials. Their attempts keep what they found so far, and the trials are queued again. */
   stop(reason: unknown): void {
-    this.#parts.gate.stop(reason);
+    this.#work.stop(reason);
   }
 
   /** Removes a run's open trials from the queue, and ends those that run. Returns how many there were. */
@@ -227,7 +226,7 @@ export class Worker implements AsyncDisposable {
 
   /** Why no trial starts although some are queued. */
   get blocked(): string | undefined {
-    return this.#parts.gate.blocked;
+    return this.#work.blocked;
   }
 
   /** Keeps runs from starting. */
@@ -318,10 +317,10 @@ export class Worker implements AsyncDisposable {
   }
 
   #observeCircuit(event: CircuitEvent): void {
-    const { observe, trialClaims, changed } = this.#parts;
+    const { observe, changed } = this.#parts;
     observe(event);
     // What is down here may work for another agent.
-    if (event.kind === 'waiting') trialClaims.giveBackWaiting();
+    if (event.kind === 'waiting') this.#work.giveBackWaiting();
     changed();
   }
 

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import type { SomeEngines } from '../../agent/engines/check.ts';
 import { Executor, type ExecutorState, platformScope } from '../../agent/executor/executor.ts';
-import type { Workplace } from '../../agent/executor/workplace.ts';
+import type { Workplace } from '../../agent/executor/refusal.ts';
 import type { WorkEvent } from '../../agent/worker/worker-parts.ts';
 import { integrationsOf, localOrganization } from '../../api/service-access.ts';
 import { isLoopback } from '../../base/foreign-traffic.ts';
