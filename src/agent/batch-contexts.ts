@@ -59,29 +59,21 @@ export class Builds {
   }
 
   #begin(run: string, spec: TrialSpec, signal: AbortSignal): Build {
+    const { sandboxes, permits, onBuild } = this.#parts;
     const begun = Promise.withResolvers<void>();
-    const onBuild = () => {
+    const building = () => {
       begun.resolve();
-      this.#parts.onBuild?.(run);
+      onBuild?.(run);
+      return permits.acquire(signal);
     };
-    const done = this.#build(spec, signal, onBuild);
+    const done = sandboxes.prepare(spec, signal, { building }).then(
+      () => undefined,
+      // Each trial's own attempt meets the same error, and knows its cause.
+      () => signal.throwIfAborted(),
+    );
     const build = { done, decided: Promise.race([begun.promise, done.catch(() => undefined)]) };
     this.#ofRuns.set(run, build);
     return build;
-  }
-
-  async #build(spec: TrialSpec, signal: AbortSignal, onBuild: () => void): Promise<void> {
-    const { sandboxes, permits } = this.#parts;
-    const building = () => {
-      onBuild();
-      return permits.acquire(signal);
-    };
-    try {
-      await sandboxes.prepare(spec, signal, { building });
-    } catch {
-      // Each trial's own attempt meets the same error, and knows its cause.
-      signal.throwIfAborted();
-    }
   }
 }
 
@@ -91,15 +83,14 @@ export interface EngineContext {
   builds: Builds;
 }
 
-/** What the trials of one batch share while some of them are in flight. */
-export interface BatchContext {
+/** What the trials of one batch share while some of them are in flight. Each user disposes it once. */
+export interface BatchContext extends Disposable {
   on(engine: Engine): EngineContext;
 }
 
-interface Kept extends BatchContext {
+interface Kept {
   byEngine: Map<Engine, EngineContext>;
-  /** Trials in flight, and other users of the context. */
-  trials: number;
+  users: number;
   /** Read when the first trial asks. */
   plan: OpenBatch | undefined;
 }
@@ -131,20 +122,31 @@ export class BatchContexts implements AsyncDisposable {
     this.#parts = parts;
   }
 
-  /** The context of a batch. It stays open until `release` has been called as often as `take`. */
+  /** The context of a batch, which stays open until all its users have disposed it. */
   take(batch: BatchKey): BatchContext {
-    const kept = this.#batches.get(batch) ?? this.#open();
+    const kept = this.#batches.get(batch) ?? { byEngine: new Map(), users: 0, plan: undefined };
     this.#batches.set(batch, kept);
-    kept.trials++;
-    return kept;
+    kept.users++;
+    return {
+      on: (engine) => this.#on(engine, kept),
+      [Symbol.dispose]: () => {
+        if (--kept.users > 0 || !this.#batches.delete(batch)) return;
+        this.#close(kept);
+        if (!this.#parts.hasMore(batch)) this.#budgets.delete(batch);
+      },
+    };
   }
 
-  release(batch: BatchKey): void {
-    const kept = this.#batches.get(batch);
-    if (!kept || --kept.trials > 0) return;
-    this.#batches.delete(batch);
-    this.#close(kept);
-    if (!this.#parts.hasMore(batch)) this.#budgets.delete(batch);
+  #on(engine: Engine, { byEngine }: Kept): EngineContext {
+    const known = byEngine.get(engine);
+    if (known) return known;
+    const { ledger, extraCertificates, revisions, buildPermits: permits, onBuild } = this.#parts;
+    const { host } = revisions.current;
+    const { buildLogs } = ledger;
+    const sandboxes = new Sandboxes(engine, extraCertificates, { ...this.#parts, host, buildLogs });
+    const context = { sandboxes, builds: new Builds({ sandboxes, permits, onBuild }) };
+    byEngine.set(engine, context);
+    return context;
   }
 
   /** A batch with its plan, read once while trials of it are in flight. Throws as {@link openBatch} does. */
@@ -173,22 +175,6 @@ export class BatchContexts implements AsyncDisposable {
     for (const kept of this.#batches.values()) this.#close(kept);
     this.#batches.clear();
     await Promise.all(this.#closing);
-  }
-
-  #open(): Kept {
-    const { ledger, extraCertificates, revisions, buildPermits, onBuild } = this.#parts;
-    const { buildLogs } = ledger;
-    const { host } = revisions.current;
-    const byEngine = new Map<Engine, EngineContext>();
-    const on = (engine: Engine) => {
-      const kept = byEngine.get(engine);
-      if (kept) return kept;
-      const sandboxes = new Sandboxes(engine, extraCertificates, { ...this.#parts, host, buildLogs });
-      const opened = { sandboxes, builds: new Builds({ sandboxes, permits: buildPermits, onBuild }) };
-      byEngine.set(engine, opened);
-      return opened;
-    };
-    return { on, byEngine, trials: 0, plan: undefined };
   }
 
   #close({ byEngine }: Kept): void {

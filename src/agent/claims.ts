@@ -51,83 +51,53 @@ export const noLease = (): Lease => ({
 });
 
 /** A lease that is renewed after each third of its duration. */
-class KeptLease implements Lease {
-  readonly #parts: LeaseParts;
-  readonly #lost = new AbortController();
+function keptLease({ clock, leaseMs, first, renew, release, isDown }: LeaseParts): Lease {
+  const lost = new AbortController();
   /** Aborted when the lease is no longer renewed. */
-  readonly #ended = new AbortController();
-  #number: number | undefined;
+  const ended = new AbortController();
+  let number = first?.number;
   /** When the last successful renewal was sent. */
-  #renewedAt: Moment | undefined;
-  #isFailing: boolean;
-
-  constructor(parts: LeaseParts) {
-    this.#parts = parts;
-    this.#number = parts.first?.number;
-    this.#renewedAt = parts.first?.sentAt;
-    this.#isFailing = parts.first === undefined;
-    const loop = new Loop({
-      name: 'lease',
-      clock: parts.clock,
-      firstMs: this.#waitMs,
-      step: async (signal) => {
-        await this.#renew(signal);
-        return this.#waitMs;
-      },
-    });
-    // It never rejects, because its step does not.
-    void loop.run(AbortSignal.any([this.#ended.signal, this.#lost.signal]));
-  }
-
-  get number(): number | undefined {
-    return this.#number;
-  }
-
-  get lost(): AbortSignal {
-    return this.#lost.signal;
-  }
-
-  async confirm(signal: AbortSignal): Promise<void> {
-    if (this.#mayHaveExpired && !this.lost.aborted && !this.#parts.isDown()) await this.#renew(signal);
-    this.lost.throwIfAborted();
-  }
-
-  settle(): void {
-    this.#ended.abort();
-  }
-
-  [Symbol.dispose](): void {
-    if (this.#ended.signal.aborted) return;
-    this.#ended.abort();
-    if (this.#number !== undefined && !this.lost.aborted) this.#parts.release(this.#number);
-  }
-
-  get #mayHaveExpired(): boolean {
-    const { clock, leaseMs } = this.#parts;
-    return !this.#renewedAt || longestSince(this.#renewedAt, clock) >= leaseMs;
-  }
-
-  /** Milliseconds until the next renewal. */
-  get #waitMs(): number {
-    const { leaseMs } = this.#parts;
-    return this.#isFailing ? Math.min(retryMs, leaseMs / 3) : leaseMs / 3;
-  }
-
+  let renewedAt = first?.sentAt;
+  let isFailing = first === undefined;
+  const untilNextMs = () => (isFailing ? Math.min(retryMs, leaseMs / 3) : leaseMs / 3);
   /** Never rejects. */
-  async #renew(signal: AbortSignal): Promise<void> {
-    const { clock, renew } = this.#parts;
+  const renewNow = async (signal: AbortSignal) => {
     const sentAt = momentOf(clock);
     try {
-      this.#number = await renew(this.#number, signal);
-      this.#renewedAt = sentAt;
-      this.#isFailing = false;
+      number = await renew(number, signal);
+      renewedAt = sentAt;
+      isFailing = false;
     } catch (error) {
       if (signal.aborted) return;
       // Only the service's word ends a lease. While it cannot be asked, nobody else gets the trial either.
-      if (error instanceof Conflict) this.#lost.abort(notClaimed(error));
-      this.#isFailing = true;
+      if (error instanceof Conflict) lost.abort(notClaimed(error));
+      isFailing = true;
     }
-  }
+  };
+  const step = async (signal: AbortSignal) => {
+    await renewNow(signal);
+    return untilNextMs();
+  };
+  const loop = new Loop({ name: 'lease', clock, firstMs: untilNextMs(), step });
+  // It never rejects, because its step does not.
+  void loop.run(AbortSignal.any([ended.signal, lost.signal]));
+  return {
+    get number() {
+      return number;
+    },
+    lost: lost.signal,
+    async confirm(signal) {
+      const mayHaveExpired = !renewedAt || longestSince(renewedAt, clock) >= leaseMs;
+      if (mayHaveExpired && !lost.signal.aborted && !isDown()) await renewNow(signal);
+      lost.signal.throwIfAborted();
+    },
+    settle: () => ended.abort(),
+    [Symbol.dispose]() {
+      if (ended.signal.aborted) return;
+      ended.abort();
+      if (number !== undefined && !lost.signal.aborted) release(number);
+    },
+  };
 }
 
 type WhyNotClaimed =
@@ -255,7 +225,7 @@ export class ServiceClaims implements Claims, AsyncDisposable {
   }
 
   #lease(trial: ClaimedTrial, first: LeaseParts['first']): Lease {
-    return new KeptLease({
+    return keptLease({
       ...this.#parts,
       first,
       renew: async (number, signal) => {

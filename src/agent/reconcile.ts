@@ -106,7 +106,7 @@ export async function reconcile(
   const total: Reconciled = { lost: 0, taken: 0, superseded: 0, again: 0 };
   const { ledger, note } = parts;
   const askedAt = ledger.records.now();
-  for await (const [run, record] of recordsOf(runs, parts.client, signal)) {
+  for await (const [run, record] of recordsOf(runs, 'results', parts.client, signal)) {
     // One transaction: at the end of a batch, the reports of all trials of a run change at once.
     const acted = ledger.records.transaction(() => {
       // The record may be older than an answer that came meanwhile. A later time is of a clock that was set
@@ -243,17 +243,21 @@ export async function reconcileEarlier(
 const refusedMs = 24 * 60 * 60_000;
 const runsAtATime = 20;
 
-/** The service's records of runs; undefined for those that it does not list. */
-export async function* recordsOf(
-  runs: readonly KnownRun[],
+/**
+ * The service's records of runs, with these parts; undefined for those that it does not list. Reads page after
+ * page of each case until all its runs are found.
+ */
+export async function* recordsOf<Known extends KnownRun, Parts extends 'results' | 'setup'>(
+  runs: readonly Known[],
+  parts: Parts,
   client: Client,
   signal: AbortSignal | undefined,
-): AsyncGenerator<[KnownRun, ListedRun<'results'> | undefined]> {
+): AsyncGenerator<[Known, ListedRun<Parts> | undefined]> {
   for (const [caseId, ofCase] of Map.groupBy(runs, (run) => run.caseId)) {
     const wanted = new Map(ofCase.map((run) => [run.id, run]));
-    const results = { parts: 'results', of: ({ id }: ListedRun) => wanted.has(id) } as const;
+    const options = { ...(signal && { signal }), parts, of: ({ id }: ListedRun) => wanted.has(id) };
     try {
-      for await (const record of client.runs({ caseId }, { ...(signal && { signal }), ...results })) {
+      for await (const record of client.runs({ caseId }, options)) {
         const run = wanted.get(record.id);
         if (!run) continue;
         wanted.delete(record.id);

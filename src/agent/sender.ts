@@ -169,7 +169,7 @@ export class ServiceSender implements Sender {
     const { run: key, runId: id, caseId, ordinal } = report;
     if (this.#filed.has(id)) return;
     // If the service cannot be asked now, it is looked at after the next report.
-    const look = Array.fromAsync(recordsOf([{ key, id, caseId }], this.client, signal));
+    const look = Array.fromAsync(recordsOf([{ key, id, caseId }], 'results', this.client, signal));
     const [record] = await look.catch(() => []);
     signal.throwIfAborted();
     if (record === undefined) return;

@@ -15,6 +15,7 @@ import { planFacts, type SuitePlan, startRequest } from '../suite/plan.ts';
 import { expandVariables } from '../suite/variables.ts';
 import { type OpenBatch, openBatch, plannedRun, type Run, readPlan, storedPlan } from './batch-run.ts';
 import { findStarted } from './find-started.ts';
+import { recordsOf } from './reconcile.ts';
 
 /**
  * Milliseconds before each search for a batch whose start got no answer: the service may still be starting
@@ -223,22 +224,34 @@ export async function pullSetups(batch: OpenBatch, parts: PullParts, signal: Abo
   parts.ledger.queue.add(await missingSetups(batch, parts, signal));
 }
 
-/** Pulls the setups that the ledger does not have yet, into its blobs. */
+/**
+ * Pulls the setups that the ledger does not have yet, into its blobs. Throws `RUN_NOT_LISTED` if the service
+ * does not list a run that it started.
+ */
 export async function missingSetups(
   batch: OpenBatch,
   { client, ledger }: PullParts,
   signal: AbortSignal,
 ): Promise<PulledRun[]> {
   const unknown = batch.runs.filter(({ setup }) => setup === undefined);
-  if (unknown.length === 0) return [];
-  const pulled = await pullRuns(client, unknown, signal);
-  const pulledRuns: PulledRun[] = [];
+  const records = new Map(await Array.fromAsync(recordsOf(unknown, 'setup', client, signal)));
+  const pulled: PulledRun[] = [];
   for (const run of unknown) {
-    const record = pulled.get(run.id);
-    if (!record) throw new Error(`run ${run.id} was pulled but its record is missing`);
-    pulledRuns.push(await pulledRun(run, record, batch.plan.trials, ledger));
+    const record = records.get(run);
+    if (!record) throw notListed(unknown.filter((one) => !records.get(one)));
+    pulled.push(await pulledRun(run, record, batch.plan.trials, ledger));
   }
-  return pulledRuns;
+  return pulled;
+}
+
+function notListed(runs: readonly Run[]): OffsiteError {
+  const ids = runs.map(({ id }) => id).join(', ');
+  const cases = [...new Set(runs.map(({ caseId }) => caseId))].join(', ');
+  return new OffsiteError(`the service started run ${ids} but does not list it for case ${cases}`, {
+    code: 'RUN_NOT_LISTED',
+    kind: 'infrastructure',
+    hint: 'Check that the key may read runs (evals:read) and belongs to the right organization.',
+  });
 }
 
 async function pulledRun(
@@ -252,36 +265,4 @@ async function pulledRun(
   const ordinals = listed.length > 0 ? listed : Array.from({ length: trials }, (_, n) => n);
   const setup = record.setup && (await ledger.blobs.putJson(record.setup));
   return { key: run.key, setup, variantId: record.variant?.id, ordinals };
-}
-
-/**
- * The run records that the service has now, by run id. Reads page after page of each case until all its runs
- * are found. Throws `RUN_NOT_LISTED` if the service does not list a run that it started.
- */
-async function pullRuns(
-  client: Client,
-  started: readonly Run[],
-  signal: AbortSignal,
-): Promise<Map<string, ListedRun<'setup'>>> {
-  const records = new Map<string, ListedRun<'setup'>>();
-  for (const [caseId, runs] of Map.groupBy(started, (run) => run.caseId)) {
-    const wanted = new Set(runs.map(({ id }) => id));
-    const setups = { parts: 'setup', of: ({ id }: ListedRun) => wanted.has(id) } as const;
-    for await (const record of client.runs({ caseId }, { signal, ...setups })) {
-      if (!wanted.delete(record.id)) continue;
-      records.set(record.id, record);
-      if (wanted.size === 0) break;
-    }
-    if (wanted.size > 0) {
-      throw new OffsiteError(
-        `the service started run ${[...wanted].join(', ')} but does not list it for case ${caseId}`,
-        {
-          code: 'RUN_NOT_LISTED',
-          kind: 'infrastructure',
-          hint: 'Check that the key may read runs (evals:read) and belongs to the right organization.',
-        },
-      );
-    }
-  }
-  return records;
 }

@@ -53,10 +53,8 @@ export class Flight {
   readonly #trials = new Map<TrialKey, WorkedTrial>();
   /** The models of the variants seen so far, by {@link variantOf}. */
   readonly #models = new Map<string, ModelLimit>();
-  /** The models whose trials gave up waiting, with the reason. Their trials stay queued. */
-  readonly #givenUp = new Map<string, unknown>();
-  /** The runs whose trials gave up waiting for their engine. */
-  readonly #givenUpRuns = new Map<RunKey, unknown>();
+  /** The models, and the runs, whose trials gave up waiting, with the reason. Their trials stay queued. */
+  readonly #givenUp = new Map<string | RunKey, unknown>();
 
   /** @param isDown whether trials of a model wait until it works again */
   constructor(isDown: (model: string) => boolean) {
@@ -101,11 +99,12 @@ export class Flight {
 
   /** What the worker does not ask the queue for now. */
   leftOut(): Required<Pick<ExcludedTrials, 'trials' | 'variants'>> & { runs: number[] } {
-    const building = this.trials.filter(({ state }) => state === 'building');
+    const building = this.trials.filter(({ state }) => state === 'building').map(({ trial }) => trial.run);
+    const givenUp = [...this.#givenUp.keys()].filter((what) => typeof what === 'number');
     const full = [...this.#models].filter(([, limit]) => this.#isFull(limit));
     return {
       trials: this.#trials.keys(),
-      runs: [...new Set([...building.map(({ trial }) => trial.run), ...this.#givenUpRuns.keys()])],
+      runs: [...new Set([...building, ...givenUp])],
       variants: full.map(([variant]) => variant),
     };
   }
@@ -121,19 +120,14 @@ export class Flight {
     }
   }
 
-  /** Lets no other trial of a model join, because the model is down for too long. */
-  giveUp(model: string, error: unknown): void {
-    this.#givenUp.set(model, error);
-  }
-
-  /** Starts no other trial of a run, because the engine that can run it is down for too long. */
-  giveUpRun(run: RunKey, error: unknown): void {
-    this.#givenUpRuns.set(run, error);
+  /** Lets no other trial of a model, or of a run, join: the model or its engine is down for too long. */
+  giveUp(what: string | RunKey, error: unknown): void {
+    this.#givenUp.set(what, error);
   }
 
   /** Why trials gave up waiting. */
   get givenUp(): unknown[] {
-    return [...this.#givenUp.values(), ...this.#givenUpRuns.values()];
+    return [...this.#givenUp.values()];
   }
 
   /**

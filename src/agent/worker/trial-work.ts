@@ -99,8 +99,7 @@ export class TrialWork {
     using taken = new DisposableStack();
     const { revision, use } = revisions.use();
     taken.use(use);
-    const context = batches.take(trial.batch);
-    taken.defer(() => batches.release(trial.batch));
+    const context = taken.use(batches.take(trial.batch));
     const look = async (spec: TrialSpec) => {
       if (checks) await check.look(spec, revision, signal);
     };
@@ -244,8 +243,7 @@ export class TrialWork {
     if (failure?.error instanceof OffsiteError && failure.error.code === 'CIRCUIT_OPEN') {
       // Other engines may still run other trials of the model.
       const isEngine = at?.pooled.isDown === true && !engines.isModelOpen(spec.model);
-      if (isEngine && !engines.areAllDown) flight.giveUpRun(trial.run, failure.error);
-      else flight.giveUp(spec.model, failure.error);
+      flight.giveUp(isEngine && !engines.areAllDown ? trial.run : spec.model, failure.error);
       if (engines.areAllDown) this.hold();
       return;
     }

@@ -122,8 +122,7 @@ export class Worker implements AsyncDisposable {
     using shared = new DisposableStack();
     if (batch !== undefined) {
       // Keeps the context of the batch open between its trials.
-      batches.take(batch);
-      shared.defer(() => batches.release(batch));
+      shared.use(batches.take(batch));
     }
     const stop = () => this.stop(signal.reason);
     if (signal.aborted) stop();
