@@ -244,8 +244,8 @@ const refusedMs = 24 * 60 * 60_000;
 const runsAtATime = 20;
 
 /**
- * The service's records of runs, with these parts; undefined for those that it does not list. Reads page after
- * page of each case until all its runs are found.
+ * The service's records of runs, with these parts; undefined for those that it does not list. Reads page
+ * after page of each case until all its runs are found.
  */
 export async function* recordsOf<Known extends KnownRun, Parts extends 'results' | 'setup'>(
   runs: readonly Known[],

@@ -85,7 +85,7 @@ export class TrialWork {
     this.#stopped.abort(reason);
   }
 
-  /** Ends a block whose time is over. Returns the milliseconds that a block still lasts, 0 if there is none. */
+  /** Ends a block whose time is over. Returns the milliseconds that one still lasts, 0 if there is none. */
   unblock(): number {
     const ms = (this.#blocked?.until ?? 0) - this.#parts.clock.monotonic();
     if (this.#blocked && ms > 0) return ms;
