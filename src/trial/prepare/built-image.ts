@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { rootCertificates } from 'node:tls';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { buildContexts } from '../../bounds/suite.ts';
@@ -17,13 +16,7 @@ import { trustVariables } from '../prepare/environment.ts';
 import { relayImage, relayImageOf } from '../prepare/model-port.ts';
 import { requireImage, usedImage } from '../prepare/obtain-image.ts';
 import type { TrialSpec } from '../spec.ts';
-import {
-  type ImageParts,
-  noteFailure,
-  type PreparationOptions,
-  type Prepared,
-  sharedStep,
-} from './image-parts.ts';
+import { type ImageWork, noteFailure, type Prepared, sharedStep } from './image-parts.ts';
 
 /** Arguments that every builder knows, and keeps neither in an image nor in its history. */
 const proxyNames = ['http_proxy', 'https_proxy', 'ftp_proxy', 'no_proxy', 'all_proxy'];
@@ -36,43 +29,27 @@ export interface BuiltImage {
 
 /**
  * The image of the Dockerfile that a case names, built once on this engine for each content of it. Undefined
- * if the case has none. Throws a {@link TrialFailure} of kind `task` if it cannot be built.
- *
- * @param passed the variables that the host passes in, among them those of proxies
+ * if the case has none. Throws a `TrialFailure` of kind `task` if it cannot be built.
  */
-export async function builtImage(
-  parts: ImageParts,
-  spec: TrialSpec,
-  passed: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-  { building }: PreparationOptions,
-): Promise<BuiltImage | undefined> {
+export async function builtImage(work: ImageWork, spec: TrialSpec): Promise<BuiltImage | undefined> {
   const { build } = spec.environment;
   if (!build) return undefined;
-  const { engine, buildLogs } = parts;
-  const bases = await baseImages(parts, build, signal);
+  const { engine, signal } = work;
+  const bases = await baseImages(work, build);
   if (spec.sandbox.remoteAdd !== 'allow') refuseRemoteAdds(build, bases);
-  const key = keyOf(build, bases, engine);
-  const hash = createHash('sha256').update(key).digest('hex');
-  const description = `build of ${build.name}`;
-  const image = await sharedStep(parts, { hash, description, building }, async ({ waits, run }) => {
-    const request = {
-      key,
-      description,
-      waits,
-      lockImageId: await lockImage(engine, bases, signal),
-      parentImageId: bases.at(-1)?.image.id,
-      make: (image: BuildRun['image']) =>
-        run(async () =>
-          runBuild(await engine.builder(signal), { parts, spec, build, passed, image, signal }),
-        ),
-    };
-    return (await engine.image(request, signal)).imageId;
-  });
-  return {
-    step: { phase: 'build', description, image, ...buildLogs?.of(hash) },
-    bases: bases.map(({ name, image }) => usedImage(name, image)),
+  const shared = {
+    phase: 'build' as const,
+    description: `build of ${build.name}`,
+    key: keyOf(build, bases, engine),
   };
+  const { made: image, step } = await sharedStep(work, shared, async ({ run, ...request }) => {
+    const lockImageId = await lockImage(engine, bases, signal);
+    const make = (image: BuildRun['image']) =>
+      run(async () => runBuild(await engine.builder(signal), { work, spec, build, image }));
+    const parentImageId = bases.at(-1)?.image.id;
+    return (await engine.image({ ...request, lockImageId, parentImageId, make }, signal)).imageId;
+  });
+  return { step: { ...step, image }, bases: bases.map(({ name, image }) => usedImage(name, image)) };
 }
 
 interface BaseImage {
@@ -81,16 +58,16 @@ interface BaseImage {
 }
 
 /** The images that the Dockerfile names, or those that the configuration uses instead. */
-async function baseImages(parts: ImageParts, build: PlannedBuild, signal: AbortSignal): Promise<BaseImage[]> {
+async function baseImages(work: ImageWork, build: PlannedBuild): Promise<BaseImage[]> {
   return Promise.all(
     usedImages(build.dockerfile, build.args).map(async ({ name, line }) => {
       const used = build.images[name] ?? name;
       const named = { name, used, place: `${build.file}:${line}`, phase: 'build' as const };
       try {
-        return { name: used, image: await requireImage(parts, named, signal) };
+        return { name: used, image: await requireImage(work, named, work.signal) };
       } catch (error) {
         // Reported once, however many Dockerfiles begin with it.
-        noteFailure(parts, { key: `missing ${name}`, what: `image ${name}`, image: name }, error);
+        noteFailure(work, { key: `missing ${name}`, what: `image ${name}`, image: name }, error);
         throw error;
       }
     }),
@@ -131,18 +108,16 @@ async function lockImage(engine: Engine, [base]: BaseImage[], signal: AbortSigna
 }
 
 interface BuildRun {
-  parts: ImageParts;
+  work: ImageWork;
   spec: TrialSpec;
   build: PlannedBuild;
-  passed: Readonly<Record<string, string>>;
   image: { name: string; labels: Readonly<Record<string, string>> };
-  signal: AbortSignal;
 }
 
 /** Builds the image, and resolves with what the build printed. */
 async function runBuild(
   builder: ImageBuilder,
-  { parts: { engine, extraCertificates }, spec, build, passed, image, signal }: BuildRun,
+  { work: { engine, extraCertificates, passed, signal }, spec, build, image }: BuildRun,
 ): Promise<Prepared> {
   const members = unchangedContext(build);
   if (!members) {

@@ -1,8 +1,6 @@
-import { createHash } from 'node:crypto';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Container } from '../../engine/container.ts';
-import type { Engine } from '../../engine/engine.ts';
 import { type ExecResult, isSuccess } from '../../engine/exec/exec-request.ts';
 import type { Mount } from '../../engine/port/containers.ts';
 import type { Capabilities } from '../../engine/port/engine-port.ts';
@@ -17,16 +15,15 @@ import { obtainImage, whyMissing } from '../prepare/obtain-image.ts';
 import type { StartImage } from '../prepare/start-image.ts';
 import type { TrialSpec } from '../spec.ts';
 import {
-  type ImageParts,
+  type ImageWork,
   onceForBatch,
   type Preparation,
-  type PreparationOptions,
   prepareContainer,
   sharedStep,
 } from './image-parts.ts';
 
 /** Programs that are installed beside the images that they run in. */
-export interface InstalledVolume {
+interface InstalledVolume {
   /** For the sandboxes that they run in. */
   mount: Mount;
   /** The image that they were installed in. */
@@ -35,7 +32,7 @@ export interface InstalledVolume {
 }
 
 /** What to install into a volume. */
-export interface VolumeInstall {
+interface VolumeInstall {
   description: string;
   script: string;
   /** Absolute; the only folder that the script need write to. */
@@ -51,34 +48,25 @@ const strictUser = '65532:65532';
 /**
  * Installs a trial's harness into a volume, once on this engine for all images. Undefined if the harness
  * needs no install. Throws a `TrialFailure` of kind `task` if the install fails, and `IMAGE_MISSING`.
- *
- * @param passed the variables that the host passes into the sandbox
  */
 export async function installedHarness(
-  parts: ImageParts,
+  work: ImageWork,
   spec: TrialSpec,
-  passed: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-  options: PreparationOptions,
 ): Promise<InstalledVolume | undefined> {
   const { harness, profile } = spec;
-  const script = parts.runners.find(({ name }) => name === harness)?.install?.(profile);
+  const script = work.runners.find(({ name }) => name === harness)?.install?.(profile);
   if (script === undefined) return undefined;
-  const install = { description: `install of ${harness}`, script, path: harnessFolder };
-  return installedVolume(parts, spec, install, passed, signal, options);
+  return installed(work, spec, { description: `install of ${harness}`, script, path: harnessFolder });
 }
 
 /** Runs an install once on this engine for all images. Throws as {@link installedHarness} does. */
-export async function installedVolume(
-  parts: ImageParts,
+async function installed(
+  work: ImageWork,
   { sandbox, batchId }: Pick<TrialSpec, 'sandbox' | 'batchId'>,
   { description, script, path }: VolumeInstall,
-  passed: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-  { building }: PreparationOptions,
 ): Promise<InstalledVolume> {
-  const { engine, extraCertificates, buildLogs } = parts;
-  const image = await installImage(parts, sandbox, signal);
+  const { engine, extraCertificates, passed, signal } = work;
+  const image = await installImage(work, sandbox);
   const { security } = sandbox;
   const user = security === 'strict' ? strictUser : undefined;
   const preparation: Preparation = {
@@ -93,24 +81,14 @@ export async function installedVolume(
   };
   const certificates = extraCertificates?.toString('latin1');
   const key = JSON.stringify({ script, security, env: passed, certificates });
-  const hash = createHash('sha256').update(`volume ${image.id} ${key}`).digest('hex');
-  const volume = await sharedStep(parts, { hash, description, building }, async ({ waits, run }) => {
-    const request = {
-      key,
-      description,
-      waits,
-      path,
-      parentImageId: image.id,
-      container: installSpec(image, sandbox, engine.capabilities, { user, passed, batchId }),
-      build: (container: Container) => run(() => prepareContainer(container, preparation, signal)),
-    };
-    return (await engine.volume(request, signal)).name;
+  const shared = { phase: 'install' as const, description, key, inputs: `volume ${image.id} ${key}` };
+  const { made: volume, step } = await sharedStep(work, shared, async ({ run, ...request }) => {
+    const container = installSpec(image, sandbox, engine.capabilities, { user, passed, batchId });
+    const build = (made: Container) => run(() => prepareContainer(made, preparation, signal));
+    const filled = { ...request, path, parentImageId: image.id, container, build };
+    return (await engine.volume(filled, signal)).name;
   });
-  return {
-    mount: { volume, path, readOnly: true },
-    imageId: image.id,
-    step: { phase: 'install', description, volume, ...buildLogs?.of(hash) },
-  };
+  return { mount: { volume, path, readOnly: true }, imageId: image.id, step: { ...step, volume } };
 }
 
 function installSpec(
@@ -138,13 +116,13 @@ function installSpec(
 /**
  * The image that harnesses are installed in: one with npm, and a C library like that of the sandbox's image.
  */
-function installImage(parts: ImageParts, sandbox: Sandbox, signal: AbortSignal): Promise<Image> {
+function installImage(work: ImageWork, sandbox: Sandbox): Promise<Image> {
   const { name, harnessImage = relayImage } = sandbox;
   const what = `image ${harnessImage}`;
-  return onceForBatch(parts, { key: `install in ${harnessImage}`, what }, async () => {
-    const obtained = await obtainImage(parts, harnessImage, signal);
+  return onceForBatch(work, { key: `install in ${harnessImage}`, what }, async () => {
+    const obtained = await obtainImage(work, harnessImage, work.signal);
     if (obtained.kind === 'found') {
-      if (harnessImage === relayImage) parts.known.set(relayImage, obtained.image.id);
+      if (harnessImage === relayImage) work.known.set(relayImage, obtained.image.id);
       return obtained.image;
     }
     throw new OffsiteError(
@@ -179,19 +157,18 @@ interface InstalledProgram {
  * @param program default: the harness
  */
 export async function requireRunnable(
-  parts: ImageParts,
+  work: ImageWork,
   spec: TrialSpec,
   start: StartImage,
   { imageId, mount }: InstalledVolume,
-  signal: AbortSignal,
   { name, node }: InstalledProgram = { name: spec.harness, node: harnessNode },
 ): Promise<void> {
   if (start.id === imageId) return;
   const key = `${mount.volume} runs in ${start.id}`;
-  await onceForBatch(parts, { key, what: `${name} in the image of ${spec.caseName}` }, async () => {
+  await onceForBatch(work, { key, what: `${name} in the image of ${spec.caseName}` }, async () => {
     // An install without a Node of its own brings a program that needs none.
     const argv = ['sh', '-c', `[ ! -e ${node} ] || exec ${node} --version`];
-    const result = await ranIn(parts.engine, spec, start, { argv, mounts: [mount] }, signal);
+    const result = await ranIn(work, spec, start, argv, [mount]);
     if (isSuccess(result)) return;
     const { place } = spec.environment.image ?? spec.environment.build ?? {};
     const where = place ?? `sandbox ${spec.sandbox.name}`;
@@ -205,12 +182,12 @@ export async function requireRunnable(
 }
 
 /** Runs a command in a container of the image, beside nothing else. */
-export async function ranIn(
-  engine: Engine,
+async function ranIn(
+  { engine, signal }: ImageWork,
   { sandbox, batchId }: TrialSpec,
   start: StartImage,
-  { argv, mounts }: { argv: string[]; mounts?: Mount[] },
-  signal: AbortSignal,
+  argv: string[],
+  mounts?: Mount[],
 ): Promise<ExecResult> {
   const labels = { 'offsite.batch': batchId };
   const made = containerSpec(sandbox, start, { network: 'none', labels });
@@ -253,39 +230,29 @@ export function nodeOf({ path }: Mount): string {
  * The Node for a validator that is a module, if the image of the trial has no Node that runs TypeScript. It
  * is installed into a volume once on this engine. Throws a `TrialFailure` of kind `task` if it does not start
  * in the image.
- *
- * @param passed the variables that the host passes into the sandbox
  */
 export async function validatorNode(
-  parts: ImageParts,
+  work: ImageWork,
   spec: TrialSpec,
   start: StartImage,
-  passed: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-  options: PreparationOptions,
 ): Promise<InstalledVolume | undefined> {
   const { validator, environment } = spec;
   const isModule = validator !== undefined && !validator.source.startsWith('#!');
   const hasOwnImage = environment.image !== undefined || environment.build !== undefined;
-  if (!isModule || !hasOwnImage || (await runsModules(parts, spec, start, signal))) return undefined;
+  if (!isModule || !hasOwnImage || (await runsModules(work, spec, start))) return undefined;
   const path = sandboxPaths.validatorNode;
   const install = { description: 'install of Node for validators', script: copyNode, path };
-  const installed = await installedVolume(parts, spec, install, passed, signal, options);
-  const program = { name: 'the Node of the validator', node: nodeOf(installed.mount) };
-  await requireRunnable(parts, spec, start, installed, signal, program);
-  return installed;
+  const volume = await installed(work, spec, install);
+  const program = { name: 'the Node of the validator', node: nodeOf(volume.mount) };
+  await requireRunnable(work, spec, start, volume, program);
+  return volume;
 }
 
 /** Whether an image has a Node that is new enough. Starts it, once for each image. */
-async function runsModules(
-  parts: ImageParts,
-  spec: TrialSpec,
-  start: StartImage,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function runsModules(work: ImageWork, spec: TrialSpec, start: StartImage): Promise<boolean> {
   if (!start.hasNode) return false;
   const key = `validators run in ${start.id}`;
-  return onceForBatch(parts, { key, what: 'Node of validators' }, async () =>
-    isSuccess(await ranIn(parts.engine, spec, start, { argv: ['node', '-e', isEnough] }, signal)),
+  return onceForBatch(work, { key, what: 'Node of validators' }, async () =>
+    isSuccess(await ranIn(work, spec, start, ['node', '-e', isEnough])),
   );
 }

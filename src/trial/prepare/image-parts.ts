@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { printedText } from '../../bounds/anyone.ts';
@@ -8,6 +9,7 @@ import type { Engine } from '../../engine/engine.ts';
 import { howItEnded } from '../../engine/exec/exec-request.ts';
 import type { Runner } from '../../harness/runner.ts';
 import type { BuildLogs } from '../../ledger/build-logs.ts';
+import type { EnvironmentStep } from '../../record/environment.ts';
 import type { PlacedFile } from '../../suite/environment.ts';
 import { sourceEntries } from '../../suite/git/commit-files.ts';
 import type { PlannedSource } from '../../suite/git/git-source.ts';
@@ -91,7 +93,22 @@ export interface PreparationOptions {
   building?: (() => Promise<Disposable>) | undefined;
 }
 
-interface StepHooks {
+/** What is needed to build the images of one trial. */
+export interface ImageWork extends ImageParts, PreparationOptions {
+  /** The variables that the host passes into its sandboxes, among them those of proxies. */
+  passed: Readonly<Record<string, string>>;
+  signal: AbortSignal;
+}
+
+/** A step of an environment that trials share. */
+interface SharedStep extends Pick<EnvironmentStep, 'phase' | 'description'> {
+  /** All that the result depends on. */
+  key: string;
+  /** The same with the image that it begins with. Default: the key. */
+  inputs?: string;
+}
+
+interface StepHooks extends Pick<SharedStep, 'description' | 'key'> {
   /** To call before this process waits for another agent that builds the step. */
   waits(): void;
   /** Builds the step with a permit, and keeps what the build printed. */
@@ -100,16 +117,16 @@ interface StepHooks {
 
 /**
  * Makes a step of an environment that trials share, once for a batch, and reports its progress. A step that
- * failed is not built again.
- *
- * @param hash of all that the step's result depends on
+ * failed is not built again. Resolves with what results say about it.
  */
 export async function sharedStep<Made>(
-  { known, failures, buildLogs, observeBuild }: Memory & Pick<ImageParts, 'buildLogs'>,
-  { hash, description, building }: { hash: string; description: string } & PreparationOptions,
+  { known, failures, buildLogs, observeBuild, building }: ImageWork,
+  { phase, description, key, inputs = key }: SharedStep,
   make: (hooks: StepHooks) => Promise<Made>,
-): Promise<Made> {
-  if (known.has(hash)) return known.get(hash) as Made;
+): Promise<{ made: Made; step: EnvironmentStep; hash: string }> {
+  const hash = createHash('sha256').update(inputs).digest('hex');
+  const madeAs = (made: Made) => ({ made, step: { phase, description, ...buildLogs?.of(hash) }, hash });
+  if (known.has(hash)) return madeAs(known.get(hash) as Made);
   const failure = failures.get(hash);
   if (failure) throw failure;
   let isBuilt = false;
@@ -119,6 +136,8 @@ export async function sharedStep<Made>(
   };
   try {
     const made = await make({
+      key,
+      description,
       waits: () => report({ kind: 'other-agent' }),
       async run(work) {
         if (building) report({ kind: 'queued' });
@@ -131,7 +150,7 @@ export async function sharedStep<Made>(
     });
     if (isBuilt) report({ kind: 'built' });
     known.set(hash, made);
-    return made;
+    return madeAs(made);
   } catch (error) {
     const isFinal = error instanceof TrialFailure;
     if (isFinal) failures.set(hash, error);

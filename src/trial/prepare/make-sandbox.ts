@@ -26,7 +26,13 @@ import {
   refuseKeys,
 } from './environment.ts';
 import { nodeOf } from './harness-volume.ts';
-import { type ImageParts, noteFailure, onceForBatch, type PreparationOptions } from './image-parts.ts';
+import {
+  type ImageParts,
+  type ImageWork,
+  noteFailure,
+  onceForBatch,
+  type PreparationOptions,
+} from './image-parts.ts';
 import { type ModelPort, needsPort, openPort, relayImage, relayImageOf } from './model-port.ts';
 import { preparedImage } from './prepared-image.ts';
 import { type ServiceImages, serviceImages } from './service-image.ts';
@@ -102,9 +108,9 @@ export class SandboxMaker {
   /** Builds the images of a trial and of its tests if they do not exist yet. */
   async prepare(spec: TrialSpec, signal: AbortSignal, options?: PreparationOptions): Promise<void> {
     for (const each of new Set([spec, testsSpec(spec)])) {
-      const env = this.#environment(each);
-      await this.#serviceImages(each, env, signal, options);
-      await preparedImage(this.#parts, each, env, signal, options);
+      const work = this.#work(each, signal, options);
+      await this.#serviceImages(work, each);
+      await preparedImage(work, each);
     }
   }
 
@@ -168,9 +174,9 @@ export class SandboxMaker {
     signal: AbortSignal,
   ): Promise<{ container: Container; port: ModelPort | undefined }> {
     const spec = { ...trial, sandbox: { ...sandbox, network: 'none' as const } };
-    const passed = this.#environment(spec);
-    const { start } = await preparedImage(this.#parts, spec, passed, signal);
-    const env = { ...passed, ...spec.environment.env };
+    const work = this.#work(spec, signal);
+    const { start } = await preparedImage(work, spec);
+    const env = { ...work.passed, ...spec.environment.env };
     const { container, port } = await this.#open(
       spec,
       { start, imageId, env, diskGrows: true, own: 'none', joined },
@@ -181,14 +187,14 @@ export class SandboxMaker {
 
   /** Creates and starts a trial's container, with its model port, and with its harness unless it grades. */
   async #make(spec: TrialSpec, signal: AbortSignal, { grades, services: given }: GivenParts) {
-    const passed = this.#environment(spec);
-    const ofServices = await this.#serviceImages(spec, passed, signal);
-    const prepared = await preparedImage(this.#parts, spec, passed, signal);
+    const work = this.#work(spec, signal);
+    const ofServices = await this.#serviceImages(work, spec);
+    const prepared = await preparedImage(work, spec);
     const { imageId, start, mount, node, prepare } = prepared;
     if (start.used.name === relayImage) this.#parts.known.set(relayImage, start.id);
     const hasHarness = !grades || prepare !== undefined;
     const mounts = [...(mount && hasHarness ? [mount] : []), ...(node && grades ? [node] : [])];
-    const env = { ...passed, ...spec.environment.env };
+    const env = { ...work.passed, ...spec.environment.env };
     const own = engineNetwork(spec.sandbox);
     // In this order, because disposal is in reverse: the sandbox ends before its network.
     await using around = new AsyncDisposableStack();
@@ -261,24 +267,17 @@ export class SandboxMaker {
   }
 
   /**
-   * The variables that the host passes in. Every new sandbox gets them from here, so this refuses a trial
-   * that would bring a key into its sandbox.
+   * What builds a trial's images, with the variables that the host passes in. Every new sandbox gets them
+   * from here, so this refuses a trial that would bring a key into its sandbox.
    */
-  #environment(spec: TrialSpec): Record<string, string> {
+  #work(spec: TrialSpec, signal: AbortSignal, options?: PreparationOptions): ImageWork {
     refuseKeys(spec, this.#host);
-    return passedEnvironment(spec.sandbox, this.#host);
+    return { ...this.#parts, ...options, passed: passedEnvironment(spec.sandbox, this.#host), signal };
   }
 
   /** The images of a case's services. Those that cannot be used are found once for each case. */
-  #serviceImages(
-    spec: TrialSpec,
-    passed: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-    options?: PreparationOptions,
-  ): Promise<ServiceImages> {
-    return onceForBatch(this.#parts, servicesOf(spec, 'images'), () =>
-      serviceImages(this.#parts, spec, passed, signal, options),
-    );
+  #serviceImages(work: ImageWork, spec: TrialSpec): Promise<ServiceImages> {
+    return onceForBatch(work, servicesOf(spec, 'images'), () => serviceImages(work, spec));
   }
 
   /** Begins to start the services of a trial. */

@@ -12,9 +12,9 @@ import { containerSpec, defaultContext, sandboxPaths } from '../prepare/environm
 import { installedHarness, requireRunnable, validatorNode } from '../prepare/harness-volume.ts';
 import {
   type ImageParts,
+  type ImageWork,
   onceForBatch,
   type Preparation,
-  type PreparationOptions,
   prepareContainer,
   sharedStep,
 } from '../prepare/image-parts.ts';
@@ -47,78 +47,61 @@ interface PreparedImage {
  * case's prepare. Each step is committed once, under the hash of all its inputs. The harness is installed
  * beside the image, so the steps are shared by all harnesses. Throws a {@link TrialFailure} of kind `task` if
  * a script fails, and `IMAGE_MISSING`.
- *
- * @param env the variables that the host passes into the sandbox
  */
-export async function preparedImage(
-  parts: ImageParts,
-  spec: TrialSpec,
-  env: Record<string, string>,
-  signal: AbortSignal,
-  { building }: PreparationOptions = {},
-): Promise<PreparedImage> {
-  const built = await builtImage(parts, spec, env, signal, { building });
-  const start = await knownStart(parts, spec, built?.step.image, signal);
-  const node = await validatorNode(parts, spec, start, env, signal, { building });
-  const harness = await installedHarness(parts, spec, env, signal, { building });
-  if (harness) await requireRunnable(parts, spec, start, harness, signal);
+export async function preparedImage(work: ImageWork, spec: TrialSpec): Promise<PreparedImage> {
+  const built = await builtImage(work, spec);
+  const start = await knownStart(work, spec, built?.step.image);
+  const node = await validatorNode(work, spec, start);
+  const harness = await installedHarness(work, spec);
+  if (harness) await requireRunnable(work, spec, start, harness);
   let imageId = start.id;
   const steps: EnvironmentStep[] = [...[built, harness, node].flatMap((one) => one?.step ?? [])];
   const images = built?.bases ?? [start.used];
   const made = { start, images, mount: harness?.mount, node: node?.mount, steps };
-  for (const step of scriptsOf(spec, start, made.mount, parts)) {
-    const { phase, description } = step;
-    const { hash, result } = await snapshot(parts, imageId, { step, start, building }, spec, env, signal);
+  for (const script of scriptsOf(spec, start, made.mount, work)) {
+    const { phase, description } = script;
+    const { hash, made: result, step } = await snapshot(work, imageId, script, start, spec);
     if (result.kind === 'snapshot') {
       imageId = result.imageId;
-      steps.push({ phase, description, image: imageId, ...parts.buildLogs?.of(hash) });
+      steps.push({ ...step, image: imageId });
       continue;
     }
     if (phase === 'install') throw leftRunning(result.processes);
     const prepare = async (container: Container) => {
-      const ran = await prepareContainer(container, step, signal);
-      return [{ phase, description, ...(ran && (await parts.buildLogs?.add(hash, ran))) }];
+      const ran = await prepareContainer(container, script, work.signal);
+      return [{ phase, description, ...(ran && (await work.buildLogs?.add(hash, ran))) }];
     };
-    return { ...made, imageId, prepare, preparesWithScript: step.script !== undefined };
+    return { ...made, imageId, prepare, preparesWithScript: script.script !== undefined };
   }
   return { ...made, imageId, prepare: undefined, preparesWithScript: false };
 }
 
-/** What prepare writes into a volume of the image is not in the container that would be committed. */
-const notKept: SnapshotResult = { kind: 'not-snapshotable', processes: [] };
-
-async function snapshot(
-  parts: ImageParts,
+/** The image with what a script makes. What prepare writes into a volume of the image cannot be kept. */
+function snapshot(
+  work: ImageWork,
   parentImageId: string,
-  { step, start, building }: { step: EnvironmentScript; start: StartImage } & PreparationOptions,
+  script: EnvironmentScript,
+  start: StartImage,
   { sandbox, batchId }: TrialSpec,
-  passed: Record<string, string>,
-  signal: AbortSignal,
-): Promise<{ hash: string; result: SnapshotResult }> {
-  const { engine } = parts;
-  const { description, mount } = step;
+) {
+  const { engine, passed, signal } = work;
+  const { phase, description, mount } = script;
   const labels = { 'offsite.batch': batchId };
-  const env = { ...passed, ...step.env };
-  const key = keyOf(step, start.workspace, sandbox.security, env);
-  const hash = createHash('sha256').update(`${parentImageId} ${key}`).digest('hex');
-  if (step.phase === 'prepare' && start.hasVolumes) return { hash, result: notKept };
-  const result = await sharedStep(parts, { hash, description, building }, async ({ waits, run }) => {
-    const container = containerSpec(sandbox, start, { network: 'open', labels }, env);
-    const request = {
-      parentImageId,
-      key,
-      description,
-      waits,
-      container: { ...container, ...(mount && { mounts: [mount] }) },
-      build: (container: Container) => run(() => prepareContainer(container, step, signal)),
-    };
-    return engine.snapshot(request, signal).catch((error: unknown) => {
+  const env = { ...passed, ...script.env };
+  const key = keyOf(script, start.workspace, sandbox.security, env);
+  const shared = { phase, description, key, inputs: `${parentImageId} ${key}` };
+  return sharedStep(work, shared, async ({ run, ...request }): Promise<SnapshotResult> => {
+    if (phase === 'prepare' && start.hasVolumes) return { kind: 'not-snapshotable', processes: [] };
+    const made = containerSpec(sandbox, start, { network: 'open', labels }, env);
+    const container = { ...made, ...(mount && { mounts: [mount] }) };
+    const build = (made: Container) => run(() => prepareContainer(made, script, signal));
+    const kept = engine.snapshot({ ...request, parentImageId, container, build }, signal);
+    return await kept.catch((error: unknown) => {
       if (!(error instanceof OffsiteError && error.code === 'IMAGE_TOO_LARGE')) throw error;
-      const message = `what ${step.phase} made cannot be kept: ${error.message}`;
-      throw new TrialFailure({ kind: 'task', phase: step.phase, message }, error);
+      const message = `what ${phase} made cannot be kept: ${error.message}`;
+      throw new TrialFailure({ kind: 'task', phase, message }, error);
     });
   });
-  return { hash, result };
 }
 
 function leftRunning(processes: readonly string[]): TrialFailure {
@@ -127,18 +110,13 @@ function leftRunning(processes: readonly string[]): TrialFailure {
 }
 
 /** The image that the environment begins with. Each is looked up once, and fails once. */
-function knownStart(
-  parts: ImageParts,
-  spec: TrialSpec,
-  built: string | undefined,
-  signal: AbortSignal,
-): Promise<StartImage> {
+function knownStart(work: ImageWork, spec: TrialSpec, built: string | undefined): Promise<StartImage> {
   const { image, user, cpus, memory } = spec.sandbox;
   const { workdir, image: named } = spec.environment;
   const key = JSON.stringify([built ?? image, user, cpus, memory, workdir, named?.name, isEmptied(spec)]);
   const missing = built === undefined ? named?.name : undefined;
   const what = missing === undefined ? `image of ${spec.caseName}` : `image ${missing}`;
-  return onceForBatch(parts, { key, what, image: missing }, () => startImage(parts, spec, built, signal));
+  return onceForBatch(work, { key, what, image: missing }, () => startImage(work, spec, built, work.signal));
 }
 
 /** A script or files that are put into an environment and committed once. */

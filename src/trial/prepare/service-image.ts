@@ -12,7 +12,7 @@ import { TrialFailure, unusable } from '../blame.ts';
 import { baseEnvironment } from '../prepare/environment.ts';
 import type { TrialSpec } from '../spec.ts';
 import { builtImage } from './built-image.ts';
-import type { ImageParts, PreparationOptions } from './image-parts.ts';
+import type { ImageWork } from './image-parts.ts';
 import { imageOfBuild, requireImage, usedImage } from './obtain-image.ts';
 
 /** A service with its image, ready to be started. */
@@ -36,16 +36,9 @@ export interface ServiceImages {
 /**
  * Finds, pulls or builds the images of a case's services. Throws a {@link TrialFailure} if one is missing,
  * cannot be built, or cannot be run here.
- *
- * @param passed the variables that the host passes in, among them those of proxies
  */
-export async function serviceImages(
-  parts: ImageParts,
-  spec: TrialSpec,
-  passed: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-  options: PreparationOptions = {},
-): Promise<ServiceImages> {
+export async function serviceImages(work: ImageWork, spec: TrialSpec): Promise<ServiceImages> {
+  const { engine, signal } = work;
   const { services: planned = [] } = spec.environment;
   const steps: EnvironmentStep[] = [];
   const images: UsedImage[] = [];
@@ -54,14 +47,14 @@ export async function serviceImages(
     const { image, build, place } = service;
     // The build takes the place of the case's build; its own place and files identify it.
     const environment = { ...spec.environment, build };
-    const built = await builtImage(parts, { ...spec, environment }, passed, signal, options);
+    const built = await builtImage(work, { ...spec, environment });
     if (built) steps.push(built.step);
     const named = { name: image?.name ?? '', place: image?.place ?? place, phase: 'sandbox' as const };
     const found = built
-      ? await imageOfBuild(parts.engine, built.step.image, signal)
-      : await requireImage(parts, { ...named, used: image?.mappedTo ?? named.name }, signal);
+      ? await imageOfBuild(engine, built.step.image, signal)
+      : await requireImage(work, { ...named, used: image?.mappedTo ?? named.name }, signal);
     images.push(...(built?.bases ?? [usedImage(image?.mappedTo ?? named.name, found)]));
-    services.push(await usable(parts.engine, spec, service, found, signal));
+    services.push(await usable(engine, spec, service, found, signal));
   }
   return { services, images, steps };
 }
