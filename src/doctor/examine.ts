@@ -14,8 +14,7 @@ export async function examine(checks: readonly Check[], surroundings: Surroundin
   for (const check of checks) {
     surroundings.signal.throwIfAborted();
     if (surroundings.configFailure !== undefined && (check.ofEngine || check.ofConfiguration)) {
-      const found = 'the configuration cannot be read';
-      examined.push({ name: check.name, state: 'skipped', found });
+      examined.push({ name: check.name, ...skipped('the configuration cannot be read') });
       continue;
     }
     try {
@@ -35,14 +34,8 @@ export function failureOf(error: unknown): Finding {
     return { state: 'fail', kind: error.kind, found: error.message, fix };
   }
   // Errors of the system (EACCES, ENOSPC) and of SQLite have a code; a bug in Offsite has none.
-  if (error instanceof Error && 'code' in error) {
-    return {
-      state: 'fail',
-      kind: 'infrastructure',
-      found: messageOf(error),
-      fix: "Check this machine's disk, permissions and network.",
-    };
-  }
+  if (error instanceof Error && 'code' in error)
+    return fail(messageOf(error), "Check this machine's disk, permissions and network.");
   throw error;
 }
 
@@ -60,6 +53,14 @@ export type Finding =
   | { state: 'warn'; found: string; fix: string }
   /** `input`: a setting of the user's is wrong; `infrastructure`: something is missing or broken. */
   | { state: 'fail'; kind: ErrorKind; found: string; fix: string };
+
+export const ok = (found: string): Finding => ({ state: 'ok', found });
+export const skipped = (found: string): Finding => ({ state: 'skipped', found });
+export const warn = (found: string, fix: string): Finding => ({ state: 'warn', found, fix });
+/** Something is missing or broken. */
+export function fail(found: string, fix: string): Finding {
+  return { state: 'fail', kind: 'infrastructure', found, fix };
+}
 
 /** One thing that trials need. */
 export interface Check {
@@ -101,9 +102,7 @@ export function engineCheck(
     name,
     ofEngine: true,
     run: async (surroundings) =>
-      surroundings.engine.got
-        ? look(surroundings.engine.value, surroundings)
-        : { state: 'skipped', found: 'no engine to ask' },
+      surroundings.engine.got ? look(surroundings.engine.value, surroundings) : skipped('no engine to ask'),
   };
 }
 

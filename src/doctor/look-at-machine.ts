@@ -41,7 +41,13 @@ export async function lookAtMachine(
   const [engine, ...others]: SomeNamed =
     configFailure === undefined ? await eachEngine(context, signal) : [{ got: false, error: configFailure }];
   const surroundings = { env, clock, signal, runners, insecureHttp, config, configFailure, dataFolder };
-  const checksOn = (one: NamedEngine) => named(checksOf(runtimesOf(one, config)), one.name);
+  const checksOn = (one: NamedEngine) => {
+    // Without an engine, there is one check for any sandbox.
+    const runtimes = one.got ? runtimesOn(one.value, config) : [{ runtime: undefined, mayLackFilter: false }];
+    return checksOf(runtimes).map((check) =>
+      check.ofEngine && one.name !== undefined ? { ...check, name: `${one.name}: ${check.name}` } : check,
+    );
+  };
   const examined = await examine(checksOn(engine), { ...surroundings, engine });
   for (const other of others) {
     const again = checksOn(other).filter(({ ofEngine }) => ofEngine);
@@ -81,20 +87,9 @@ async function eachEngine(context: Context, signal: AbortSignal): Promise<SomeNa
   return first ? [first, ...others] : [{ got: true, value: engines.engine }];
 }
 
-/** The runtimes to check: those that sandboxes use, or without an engine that of any sandbox. */
-function runtimesOf(engine: NamedEngine, config: Config): readonly SandboxRuntime[] {
-  return engine.got ? runtimesOn(engine.value, config) : [{ runtime: undefined, mayLackFilter: false }];
-}
-
+/** The runtimes that sandboxes use on an engine. */
 function runtimesOn({ capabilities }: Engine, { sandboxes }: Config): readonly UsedRuntime[] {
   return usedRuntimes(sandboxes, capabilities.defaultRuntime);
-}
-
-/** The checks of an engine, with its name if it is one of several. */
-function named(all: readonly Check[], name: string | undefined): Check[] {
-  return all.map((check) =>
-    check.ofEngine && name !== undefined ? { ...check, name: `${name}: ${check.name}` } : check,
-  );
 }
 
 /**

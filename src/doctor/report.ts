@@ -1,7 +1,7 @@
 import { EngineUnreachable, type TriedEngine } from '../engine/connection/connect.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Capabilities } from '../engine/port/engine-port.ts';
-import { lines, ours, type Printable, stack, styled, text, type Value } from '../text/printable.ts';
+import { lines, ours, type Printable, present, stack, styled, text, type Value } from '../text/printable.ts';
 import { printedConformance } from './deep/conformance.ts';
 import type { DeepReports, HostileNotRun } from './deep/look-deep.ts';
 import { printedHostile } from './deep/outcome.ts';
@@ -63,12 +63,12 @@ export function printedReport(report: DoctorReport): Printable {
   ]);
   const warnings = checks.filter(({ state }) => state === 'warn').length;
   const failures = checks.filter(({ state }) => state === 'fail').length;
-  const wrong = [
-    ...(failures > 0 ? [`${failures} of ${checks.length} checks failed`] : []),
-    ...(conformance.every(({ held }) => held) ? [] : ['the engine does not do all that trials rely on']),
-    ...(hostile.every((seen) => 'notRun' in seen || seen.held) ? [] : ['not every hostile agent was held']),
-    ...(hostile.some((seen) => 'notRun' in seen) ? ['hostile agents were not run'] : []),
-  ];
+  const wrong = present([
+    failures > 0 && `${failures} of ${checks.length} checks failed`,
+    conformance.some(({ held }) => !held) && 'the engine does not do all that trials rely on',
+    hostile.some((seen) => !('notRun' in seen || seen.held)) && 'not every hostile agent was held',
+    hostile.some((seen) => 'notRun' in seen) && 'hostile agents were not run',
+  ]);
   const closing = ready
     ? `Ready to run trials${warnings > 0 ? `; warnings: ${warnings}` : ''}.`
     : `Not ready: ${wrong.join('; ')}.`;
@@ -105,15 +105,10 @@ const ofPodman =
 
 const ofContainerd = 'changes of a sandbox are listed by Offsite itself, and snapshots removed by age';
 
-function printedEngine({
-  address,
-  capabilities: engine,
-}: {
-  address: string;
-  capabilities: Capabilities;
-}): Printable {
+function printedEngine({ address, capabilities: engine }: NonNullable<DoctorReport['engine']>): Printable {
   const { security } = engine;
   const yesNo = (value: boolean) => (value ? 'yes' : 'no');
+  const protections = { seccomp: security.seccomp, AppArmor: security.apparmor, SELinux: security.selinux };
   const facts: [string, Value][] = [
     ['engine', address],
     ['version', `${engine.product} ${engine.serverVersion}, API ${engine.apiVersion}`],
@@ -130,8 +125,8 @@ function printedEngine({
     ['user namespaces', `${yesNo(security.userns)}; rootless: ${yesNo(security.rootless)}`],
     [
       'security',
-      Object.entries({ seccomp: security.seccomp, AppArmor: security.apparmor, SELinux: security.selinux })
-        .map(([name, value]) => `${name}: ${yesNo(value)}`)
+      Object.entries(protections)
+        .map(([name, has]) => `${name}: ${yesNo(has)}`)
         .join('; '),
     ],
     ...engine.warnings.map((warning): [string, Value] => ['it warns', lines(warning)]),

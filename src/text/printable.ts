@@ -125,9 +125,17 @@ export function styled(style: Style, value: Value): Printable {
   );
 }
 
+/** A part of a list; `undefined` or `false` for one that is not there. */
+export type Optional<Part> = Part | undefined | false;
+
+/** The parts of a list that are there. */
+export function present<Part>(parts: readonly Optional<Part>[]): Part[] {
+  return parts.flatMap((part) => (part === undefined || part === false ? [] : [part]));
+}
+
 /** Puts the values below one another. */
-export function stack(values: readonly Value[]): Printable {
-  return new Printable((redact) => values.flatMap((value) => linesOf(value, redact)));
+export function stack(values: readonly Optional<Value>[]): Printable {
+  return new Printable((redact) => present(values).flatMap((value) => linesOf(value, redact)));
 }
 
 /** Puts the values next to one another. */

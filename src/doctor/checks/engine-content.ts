@@ -7,7 +7,18 @@ import { listedSnapshots, snapshotRepository } from '../../engine/snapshot/kept-
 import type { Config } from '../../suite/config-file.ts';
 import { duration, plural } from '../../text/quantities.ts';
 import { containerSpec, defaultContext, engineNetwork } from '../../trial/prepare/environment.ts';
-import { attempt, byteSize, type Check, engineCheck, type Finding, failureOf } from '../examine.ts';
+import {
+  attempt,
+  byteSize,
+  type Check,
+  engineCheck,
+  type Finding,
+  fail,
+  failureOf,
+  ok,
+  skipped,
+  warn,
+} from '../examine.ts';
 
 /** What sandboxes of one runtime have in common. */
 export interface SandboxRuntime {
@@ -48,21 +59,14 @@ const roomyBytes = 5 * 1024 ** 3;
 export const engineDisk = engineCheck("engine's disk", async ({ address, capabilities }) => {
   const { rootFolder } = capabilities;
   const space = await engineSpace({ address, capabilities });
-  if (space === undefined) {
-    return {
-      state: 'skipped',
-      found: `${rootFolder || 'its folder'} is not on this machine, or not visible, so no reserve is kept there`,
-    };
-  }
+  if (space === undefined)
+    return skipped(
+      `${rootFolder || 'its folder'} is not on this machine, or not visible, so no reserve is kept there`,
+    );
   const { freeBytes, reserveBytes } = space;
   const found = `${rootFolder}, ${byteSize(freeBytes)} free, of which ${byteSize(reserveBytes)} stay in reserve`;
-  if (freeBytes < roomyBytes)
-    return {
-      state: 'warn',
-      found,
-      fix: 'Free some space: `offsite engine images prune`, `docker system df`.',
-    };
-  return { state: 'ok', found };
+  if (freeBytes >= roomyBytes) return ok(found);
+  return warn(found, 'Free some space: `offsite engine images prune`, `docker system df`.');
 });
 
 const dayMs = 24 * 60 * 60_000;
@@ -75,12 +79,11 @@ export const baseImage = engineCheck('base image', async (engine, { clock, signa
   if (image === undefined) {
     const older = await engine.findImage(`${baseImageRecipe.repository}:${baseImageRecipe.tag}`, signal);
     const found = older ? `${name} is missing; there is one of another version` : `${name} is missing`;
-    return { state: 'fail', kind: 'infrastructure', found, fix: 'Make it: offsite engine base-image' };
+    return fail(found, 'Make it: offsite engine base-image');
   }
   const days = Math.floor((clock.now() - image.madeAt) / dayMs);
   const found = `${name}, made ${days < 1 ? 'today' : days === 1 ? 'yesterday' : `${days} days ago`}`;
-  if (days <= oldDays) return { state: 'ok', found };
-  return { state: 'warn', found, fix: 'Renew its packages: offsite engine base-image --force' };
+  return days <= oldDays ? ok(found) : warn(found, 'Renew its packages: offsite engine base-image --force');
 });
 
 /** Whether the engine has the images of the configured sandboxes, and can enforce their limits. */
@@ -90,24 +93,20 @@ export const sandboxes = engineCheck('sandboxes', async (engine, { config, signa
   for (const [name, settings] of Object.entries(config.sandboxes)) {
     const sandbox = { name, ...settings };
     const image = await engine.findImage(sandbox.image, signal);
-    if (image === undefined) {
-      missing ??= {
-        state: 'warn',
-        found: `"${name}" names the image ${sandbox.image}, which the engine does not have`,
-        fix: `Get it before running in that sandbox: docker pull ${sandbox.image}`,
-      };
-    }
+    if (image === undefined)
+      missing ??= warn(
+        `"${name}" names the image ${sandbox.image}, which the engine does not have`,
+        `Get it before running in that sandbox: docker pull ${sandbox.image}`,
+      );
     const spec = containerSpec(sandbox, defaultContext, { network: engineNetwork(sandbox), labels: {} });
     const held = await attempt(() =>
       assertEnforceable({ ...spec, imageId: image?.id ?? sandbox.image }, engine.capabilities, name),
     );
     if (!held.got) return failureOf(held.error);
   }
-  if (missing !== undefined) return missing;
-  return {
-    state: 'ok',
-    found: names.length === 0 ? 'only the default' : `the engine can run all: ${names.join(', ')}`,
-  };
+  return (
+    missing ?? ok(names.length === 0 ? 'only the default' : `the engine can run all: ${names.join(', ')}`)
+  );
 });
 
 /** How many snapshots are kept: they take disk space, and each makes a listing of images slower. */
@@ -118,10 +117,11 @@ export const snapshots = engineCheck('snapshots', async ({ port }, { config, sig
   const found =
     `${plural(listed.length, 'snapshot')} of ${byteSize(bytes)}; ` +
     `at most ${mostSnapshots} of ${byteSize(budget)} are kept`;
-  if (!exceeds(listed, { budgetBytes: budget, most: mostSnapshots })) return { state: 'ok', found };
-  const fix =
-    'The next run that makes one removes those not used for the longest time. To do it now: offsite engine images prune';
-  return { state: 'warn', found, fix };
+  if (!exceeds(listed, { budgetBytes: budget, most: mostSnapshots })) return ok(found);
+  return warn(
+    found,
+    'The next run that makes one removes those not used for the longest time. To do it now: offsite engine images prune',
+  );
 });
 
 /** Whether the engine can be reached and is new enough: connecting refuses an old engine. */
@@ -133,9 +133,9 @@ export const engineReachable: Check = {
     const { address, capabilities } = engine.value;
     const { serverVersion, apiVersion, os } = capabilities;
     const found = `${address}, version ${serverVersion}, API ${apiVersion}`;
-    if (os === 'linux') return { state: 'ok', found };
+    if (os === 'linux') return ok(found);
     const fix = 'Switch it to Linux containers, or name another engine by DOCKER_HOST.';
-    return { state: 'fail', kind: 'infrastructure', found: `${found}: it runs ${os} containers`, fix };
+    return fail(`${found}: it runs ${os} containers`, fix);
   },
 };
 
@@ -144,20 +144,16 @@ export const engineRuntime = engineCheck('runtime', async ({ capabilities }, { c
   const { defaultRuntime, runtimes } = capabilities;
   if (!plainRuntimes.includes(defaultRuntime)) {
     const used = usedRuntimes(config.sandboxes, defaultRuntime).find(({ runtime }) => runtime === undefined);
-    if (used === undefined) return { state: 'ok', found: `${defaultRuntime}, which no sandbox uses` };
+    if (used === undefined) return ok(`${defaultRuntime}, which no sandbox uses`);
     const found = `${defaultRuntime}, which may not apply the filter of system calls: runc and crun do`;
     // Another check says what such sandboxes lack.
-    if (used.mayLackFilter) return { state: 'ok', found };
-    return {
-      state: 'warn',
-      found,
-      fix: `Sandboxes need ${waysOut(capabilities)}. docs/engines.md says what else follows.`,
-    };
+    if (used.mayLackFilter) return ok(found);
+    return warn(found, `Sandboxes need ${waysOut(capabilities)}. docs/engines.md says what else follows.`);
   }
-  if (defaultRuntime === 'crun' || !runtimes.includes('crun')) return { state: 'ok', found: defaultRuntime };
+  if (defaultRuntime === 'crun' || !runtimes.includes('crun')) return ok(defaultRuntime);
   // Measured with Docker 20.10, runc 1.1.5 and crun 1.8.1: docs/engines.md.
   const found = `${defaultRuntime}; crun is there too, and makes a trial a tenth to a fifth faster`;
-  return { state: 'ok', found: `${found}: "default-runtime": "crun" in the engine's daemon.json` };
+  return ok(`${found}: "default-runtime": "crun" in the engine's daemon.json`);
 });
 
 function waysOut(capabilities: Capabilities): string {
@@ -174,22 +170,16 @@ const ofRootless =
 
 /** The limits that the engine says it can enforce. Without one of these, sandboxes are refused. */
 export const engineLimits = engineCheck('limits', async ({ capabilities: { limits, security } }) => {
-  const missing = [
-    ...(limits.memory ? [] : ['memory']),
-    ...(limits.swap ? [] : ['swap']),
-    ...(limits.pids ? [] : ['processes']),
-    ...(limits.cpu ? [] : ['processors']),
-    ...(security.seccomp ? [] : ['system calls (seccomp)']),
-  ];
-  if (missing.length === 0) {
-    return { state: 'ok', found: 'memory, swap, processes, processors, system calls (seccomp)' };
-  }
-  return {
-    state: 'fail',
-    kind: 'infrastructure',
-    found: `the engine cannot limit ${missing.join(', ')}`,
-    fix: security.rootless ? ofRootless : usual,
+  const all = {
+    memory: limits.memory,
+    swap: limits.swap,
+    processes: limits.pids,
+    processors: limits.cpu,
+    'system calls (seccomp)': security.seccomp,
   };
+  const missing = Object.entries(all).flatMap(([name, isThere]) => (isThere ? [] : [name]));
+  if (missing.length === 0) return ok(Object.keys(all).join(', '));
+  return fail(`the engine cannot limit ${missing.join(', ')}`, security.rootless ? ofRootless : usual);
 });
 
 /**
@@ -201,8 +191,9 @@ const tolerated = 1_000;
 export const engineClock = engineCheck("engine's clock", async ({ capabilities: { clockAheadMs } }) => {
   const apart = Math.abs(clockAheadMs);
   const found = `${duration(apart)} ${clockAheadMs < 0 ? 'behind' : 'ahead of'} this machine's`;
-  if (apart <= tolerated) return { state: 'ok', found };
-  const fix =
-    'Set both clocks by NTP, else the times of commands are wrong. A machine that slept is often behind.';
-  return { state: 'warn', found, fix };
+  if (apart <= tolerated) return ok(found);
+  return warn(
+    found,
+    'Set both clocks by NTP, else the times of commands are wrong. A machine that slept is often behind.',
+  );
 });

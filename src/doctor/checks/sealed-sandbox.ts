@@ -3,7 +3,8 @@ import { unmetWishes } from '../../engine/capabilities.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { plainRuntimes } from '../../engine/port/engine-port.ts';
-import { type Check, engineCheck, type Finding } from '../examine.ts';
+import { present } from '../../text/printable.ts';
+import { type Check, engineCheck, type Finding, fail, ok, skipped, warn } from '../examine.ts';
 import type { SandboxRuntime } from './engine-content.ts';
 
 /** A kernel of the sandbox's own needs memory and threads within these limits. */
@@ -79,9 +80,9 @@ async function lookInside(
 ): Promise<Finding> {
   const { runtimes, defaultRuntime } = engine.capabilities;
   if (runtime !== undefined && !runtimes.includes(runtime))
-    return { state: 'skipped', found: 'the engine does not know this runtime' };
+    return skipped('the engine does not know this runtime');
   const image = await engine.findImage(baseImageName(baseImageRecipe), signal);
-  if (image === undefined) return { state: 'skipped', found: 'no base image to start a sandbox from' };
+  if (image === undefined) return skipped('no base image to start a sandbox from');
   const isPlain = plainRuntimes.includes(runtime ?? defaultRuntime);
   const limits = limitsOf(isPlain);
   const expected = expectedOf(limits);
@@ -111,49 +112,41 @@ async function lookInside(
     }),
   );
   if (!isPlain) for (const name of ofMachine) facts.delete(name);
+  const isFiltered = lacks.length === 0;
   const demanded = [
     ...always,
     ...(isPlain ? ['NoNewPrivs'] : []),
-    ...(lacks.length > 0 ? [] : Object.keys(filtered)),
+    ...(isFiltered ? Object.keys(filtered) : []),
   ];
-  const wrong = Object.entries(lacks.length > 0 ? expected : { ...expected, ...filtered })
+  const wrong = Object.entries({ ...expected, ...(isFiltered && filtered) })
     .filter(([name, value]) => (facts.get(name) ?? (demanded.includes(name) ? 'unknown' : value)) !== value)
     .map(([name, value]) => `${name} is ${facts.get(name) ?? 'unknown'}, not ${value}`);
-  if (wrong.length > 0) {
-    return {
-      state: 'fail',
-      kind: 'infrastructure',
-      found: `from inside: ${wrong.join('; ')}`,
-      fix: 'This engine does not enforce the limits of containers. Use another engine.',
-    };
-  }
+  if (wrong.length > 0)
+    return fail(
+      `from inside: ${wrong.join('; ')}`,
+      'This engine does not enforce the limits of containers. Use another engine.',
+    );
   const unseen = ['memory', 'pids', 'cpu'].filter((name) => !facts.has(name));
-  const parts = [
-    `no network, five capabilities${isPlain ? ', no-new-privileges' : ''}`,
-    ...(lacks.length > 0
-      ? []
-      : ['64-bit system calls only, none of the forbidden ones, sockets of four families']),
-    ...(unseen.length > 0 ? [] : ['limits']),
-    seesDisk
-      ? 'an exact disk limit'
-      : `${sandbox.hasQuota ? 'a disk quota of the storage, and ' : ''}${uncounted}`,
-  ].join(', ');
+  const quota = sandbox.hasQuota ? 'a disk quota of the storage, and ' : '';
+  const holds = present([
+    `holds, seen from inside: no network, five capabilities${isPlain ? ', no-new-privileges' : ''}`,
+    isFiltered && '64-bit system calls only, none of the forbidden ones, sockets of four families',
+    unseen.length === 0 && 'limits',
+    seesDisk ? 'an exact disk limit' : `${quota}${uncounted}`,
+  ]).join(', ');
   const unseenLimits = unseen.length > 0 ? `; limits of ${unseen.join(', ')} cannot be seen there` : '';
-  if (lacks.length > 0) {
-    return {
-      state: 'warn',
-      found: `holds, seen from inside: ${parts}; without ${lacks.join('; ')}${unseenLimits}`,
-      fix: isPlain
+  if (!isFiltered)
+    return warn(
+      `${holds}; without ${lacks.join('; ')}${unseenLimits}`,
+      isPlain
         ? 'If you do not trust the agents, use an engine with filters. Results say what was missing.'
         : 'Nothing to do if the runtime has a kernel of its own, as gVisor and Kata have: it stands in place of the filter.',
-    };
-  }
-  if (unseen.length === 0) return { state: 'ok', found: `holds, seen from inside: ${parts}` };
-  return {
-    state: 'warn',
-    found: `holds, seen from inside: ${parts}${unseenLimits}`,
-    fix: 'Nothing to do if the runtime is known to enforce them (gVisor, Kata).',
-  };
+    );
+  if (unseen.length === 0) return ok(holds);
+  return warn(
+    `${holds}${unseenLimits}`,
+    'Nothing to do if the runtime is known to enforce them (gVisor, Kata).',
+  );
 }
 
 /**

@@ -7,20 +7,18 @@ import { caBundleOf, hostCertificates } from '../../api/host-certificates.ts';
 import { accessService, integrationsOf, serviceUrl } from '../../api/service-access.ts';
 import type { Permission } from '../../contract/definition.ts';
 import { isDataFolder, openDataFolder } from '../../ledger/data-folder.ts';
-import { attempt, byteSize, type Check, failureOf } from '../examine.ts';
+import { attempt, byteSize, type Check, failureOf, ok, warn } from '../examine.ts';
 
 export const configuration: Check = {
   name: 'configuration',
   async run({ config, configFailure }) {
     if (configFailure !== undefined) return failureOf(configFailure);
     const { profiles, sandboxes, models } = config;
-    if (config.file === undefined) return { state: 'ok', found: 'no offsite.yaml; the defaults apply' };
-    const names = [Object.keys(profiles), Object.keys(sandboxes), Object.keys(models)];
-    const [ofProfiles, ofSandboxes, ofModels] = names.map(({ length }) => length);
-    return {
-      state: 'ok',
-      found: `${config.file} (profiles: ${ofProfiles}, sandboxes: ${ofSandboxes}, models: ${ofModels})`,
-    };
+    if (config.file === undefined) return ok('no offsite.yaml; the defaults apply');
+    const counts = Object.entries({ profiles, sandboxes, models }).map(
+      ([name, all]) => `${name}: ${Object.keys(all).length}`,
+    );
+    return ok(`${config.file} (${counts.join(', ')})`);
   },
 };
 
@@ -34,16 +32,13 @@ export const certificates: Check = {
     for (const name of variables) {
       const path = env[name];
       if (!path || path === bundle?.path) continue;
-      if (!(await attempt(() => caBundleOf({ env: {}, explicit: path }))).got) {
-        const fix = `Correct ${name}, or unset it.`;
-        return { state: 'warn', found: `${name} names ${path}, which is no readable PEM file`, fix };
-      }
+      if (!(await attempt(() => caBundleOf({ env: {}, explicit: path }))).got)
+        return warn(`${name} names ${path}, which is no readable PEM file`, `Correct ${name}, or unset it.`);
     }
-    if (bundle === undefined)
-      return { state: 'ok', found: 'no CA bundle is named; only the public authorities are trusted' };
+    if (bundle === undefined) return ok('no CA bundle is named; only the public authorities are trusted');
     const count = bundle.pem.toString('latin1').split('-----BEGIN CERTIFICATE-----').length - 1;
     const who = config.caBundle === bundle.path ? 'caBundle of the configuration' : bundle.namedBy;
-    return { state: 'ok', found: `${bundle.path} (${who}): ${count} certificates` };
+    return ok(`${bundle.path} (${who}): ${count} certificates`);
   },
 };
 
@@ -60,8 +55,8 @@ export const dataFolder: Check = {
       await writeAndRemove(folder);
     }
     const found = `${folder}, ${byteSize(free)} free`;
-    if (free >= roomyBytes) return { state: 'ok', found };
-    return { state: 'warn', found, fix: 'Free some space, or name another folder: --data-folder.' };
+    if (free >= roomyBytes) return ok(found);
+    return warn(found, 'Free some space, or name another folder: --data-folder.');
   },
 };
 
@@ -87,7 +82,7 @@ export const service: Check = {
     const { config, env, runners, signal } = surroundings;
     const bundle = await attempt(() => hostCertificates(config, env));
     if (serviceUrl(surroundings) === undefined && !isDataFolder(surroundings.dataFolder))
-      return { state: 'ok', found: 'the embedded service, which the first run makes' };
+      return ok('the embedded service, which the first run makes');
     await using access = await accessService({
       ...surroundings,
       creates: false,
@@ -100,9 +95,9 @@ export const service: Check = {
     const name = access.name === 'embedded' ? 'the embedded service' : access.name;
     const found = `${name}: ${organization.name}, ${key}`;
     const missing = wanted.filter((permission) => !permissions.includes(permission));
-    if (missing.length === 0) return { state: 'ok', found };
+    if (missing.length === 0) return ok(found);
     const fix = 'If the service refuses runs, use a key with these permissions.';
-    return { state: 'warn', found: `${found}, without ${missing.join(' and ')}`, fix };
+    return warn(`${found}, without ${missing.join(' and ')}`, fix);
   },
 };
 
@@ -114,17 +109,10 @@ export const modelKeys: Check = {
     const named = Object.entries(config.models).flatMap(([model, settings]) =>
       'apiKeyEnv' in settings && settings.apiKeyEnv ? [{ model, variable: settings.apiKeyEnv }] : [],
     );
-    if (named.length === 0) return { state: 'ok', found: 'no model needs one' };
+    if (named.length === 0) return ok('no model needs one');
+    const list = (some: typeof named) => some.map((one) => `${one.variable} (${one.model})`).join(', ');
     const unset = named.filter(({ variable }) => !env[variable]);
-    if (unset.length === 0) return { state: 'ok', found: `set: ${list(named)}` };
-    return {
-      state: 'warn',
-      found: `not set: ${list(unset)}`,
-      fix: 'Set them before running variants of these models.',
-    };
+    if (unset.length === 0) return ok(`set: ${list(named)}`);
+    return warn(`not set: ${list(unset)}`, 'Set them before running variants of these models.');
   },
 };
-
-function list(named: readonly { model: string; variable: string }[]): string {
-  return named.map(({ model, variable }) => `${variable} (${model})`).join(', ');
-}

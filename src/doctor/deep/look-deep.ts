@@ -25,7 +25,6 @@ import {
   type NamedHost,
   newPlantedKey,
   rowOf,
-  rowOfLeftOut,
   runSuite,
   type Seen,
   type SuiteRun,
@@ -107,10 +106,6 @@ async function hostileOn(
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const steering = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/;
 
-function steers(text: string): boolean {
-  return steering.test(text);
-}
-
 interface HostileRequest {
   /** Which attacks to run. */
   chosen: (attack: Attack) => boolean;
@@ -146,15 +141,12 @@ export async function runHostile(request: HostileRequest): Promise<HostileReport
       runs.push({ ...run, suite });
       rows.push(...attacks.map((attack) => attackRow(attack, run)));
     }
-    rows.push(...leftOut.map((attack) => rowOfLeftOut(attack, whyLeftOut(request.used))));
+    const why = `attacks on the machine's own kernel; with the runtime ${request.used.name}, sandboxes may have another`;
+    rows.push(...leftOut.map((attack) => rowOf(attack, 'not run', why)));
   }
   rows.push(...runs.map(processRow), terminalRow(runs), await keyRow(runs, dataFolder, plantedKey));
   const counts = countsOf(rows);
   return { held: Object.values(counts).every((count) => count === 0), counts, rows };
-}
-
-function whyLeftOut({ name }: UsedRuntime): string {
-  return `attacks on the machine's own kernel; with the runtime ${name}, sandboxes may have another`;
 }
 
 function attackRow(attack: Attack, { summary }: SuiteRun): AttackRow {
@@ -180,7 +172,7 @@ function processRow({ suite, summary, ended, stderr }: SuiteRun & { suite: Hosti
 /** A terminal may show the output, so it must contain no control characters except line breaks and tabs. */
 function terminalRow(runs: readonly SuiteRun[]): AttackRow {
   const attack = "commands for the reader's terminal in what Offsite prints";
-  const found = runs.some(({ stdout, stderr }) => steers(stdout) || steers(stderr));
+  const found = runs.some(({ stdout, stderr }) => steering.test(stdout) || steering.test(stderr));
   const asExpected = { suite: 'all', attack, expected: 'none' };
   return found ? { ...asExpected, seen: 'some', broke: 'leaked' } : { ...asExpected, seen: 'none' };
 }

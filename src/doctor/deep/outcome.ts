@@ -48,21 +48,17 @@ const brokenBy: Readonly<Record<AttackKind, Break>> = {
   honest: 'false accusations',
 };
 
-/** The line of an attack that is left out. */
-export function rowOfLeftOut({ suite, id, name, expected }: Attack, reason: string): AttackRow {
-  return { suite, id, attack: name, expected, seen: 'not run', reason };
-}
-
-export function rowOf(attack: Attack, seen: Seen, reason: string | undefined): AttackRow {
+/** The line of an attack: how it ended, or why it was left out. */
+export function rowOf(attack: Attack, seen: Seen | 'not run', reason: string | undefined): AttackRow {
   const { suite, id, name, expected } = attack;
-  const broke = breakOf(attack, seen);
+  const broke = seen === 'not run' ? undefined : breakOf(attack, seen);
   return {
     suite,
     id,
     attack: name,
     expected,
     seen,
-    ...(broke !== undefined && { broke }),
+    ...(broke && { broke }),
     ...(reason !== undefined && { reason }),
   };
 }
@@ -92,23 +88,20 @@ export interface HostileReport {
 /** The table of attacks, then each unexpected result with its reason, what was left out, and the counts. */
 export function printedHostile({ rows, counts }: HostileReport): Printable {
   const titles = ['suite', 'attack', 'expected', 'seen', ''];
-  const cells = rows.map(({ suite, attack, expected, seen, broke }) => [
-    suite,
-    attack,
-    expected,
-    seen,
-    broke === undefined ? '' : styled('red', broke),
-  ]);
+  const cells = rows.map(({ suite, attack, expected, seen, broke }) => {
+    return [suite, attack, expected, seen, broke === undefined ? '' : styled('red', broke)];
+  });
   const leftOut = rows.flatMap(({ seen, reason }) => (seen === 'not run' && reason ? [reason] : []));
   const reasons = rows.flatMap((row) => (row.broke === undefined ? [] : [reasonOf(row)]));
   return stack([
     table(titles, cells),
     '',
     ...reasons,
-    ...(reasons.length > 0 ? [''] : []),
+    reasons.length > 0 && '',
     ...[...new Set(leftOut)].map((reason) => text`not run: ${lines(reason)}`),
-    ...(leftOut.length > 0 ? [''] : []),
-    countsLine(counts),
+    leftOut.length > 0 && '',
+    // `forged 0, escaped 0, …`
+    ours(breaks.map((name) => `${name} ${counts[name]}`).join(', ')),
   ]);
 }
 
@@ -116,11 +109,6 @@ function reasonOf({ suite, id, attack, broke, reason }: AttackRow): Printable {
   const where = id === undefined ? suite : `${suite} ${id}`;
   const line = text`${where}: ${broke ?? ''}: ${attack}`;
   return reason === undefined ? line : text`${line}\n  ${lines(reason)}`;
-}
-
-/** `forged 0, escaped 0, …` */
-function countsLine(counts: Counts): Printable {
-  return ours(breaks.map((name) => `${name} ${counts[name]}`).join(', '));
 }
 
 /** The variable that the suites' `offsite.yaml` names for a model's key. */
@@ -255,10 +243,7 @@ export function configWith(
     ...(runtime !== undefined && { runtime }),
     ...(mayLackFilter && { seccomp: 'if-available' }),
   };
-  const sandboxes = Object.entries(config.sandboxes).map(([name, sandbox]) => [
-    name,
-    { ...sandbox, ...changes },
-  ]);
+  const sandboxes = Object.entries(config.sandboxes).map(([name, one]) => [name, { ...one, ...changes }]);
   return stringify({
     ...config,
     // An address may have nothing that can be a name.
@@ -273,11 +258,7 @@ export function configWith(
  */
 function environment({ env, plantedKey }: SuiteRequest): NodeJS.ProcessEnv {
   const kept = Object.entries(env).filter(([name]) => !/^(OFFSITE|GITHUB)_/.test(name));
-  return {
-    ...Object.fromEntries(kept),
-    NO_COLOR: '1',
-    [keyVariable]: plantedKey,
-  };
+  return { ...Object.fromEntries(kept), NO_COLOR: '1', [keyVariable]: plantedKey };
 }
 
 function summaryIn(stdout: string): RunDocument | undefined {
