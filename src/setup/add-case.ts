@@ -63,12 +63,7 @@ export async function addCase(
   refuseUnprovable(change, test);
   const folder = dirname(file);
   if (options.id === undefined && !force) refuseSecond(change, { file, folder, cases });
-  const id =
-    options.id ??
-    freeId(
-      change.title,
-      cases.map((one) => one.id),
-    );
+  const id = options.id ?? freeId(change.title, cases);
   const item = caseText({
     id,
     change,
@@ -101,14 +96,9 @@ function refuseSecond(
   { file, folder, cases }: { file: string; folder: string; cases: readonly FileCase[] },
 ): void {
   const same = cases.find(({ id, source }) => {
+    if (!source || !('ref' in source) || source.ref !== before) return false;
     const patch = join(folder, caseFolder(id), 'solution.patch');
-    return (
-      source &&
-      'ref' in source &&
-      source.ref === before &&
-      existsSync(patch) &&
-      readFileSync(patch).equals(rest.patch)
-    );
+    return existsSync(patch) && readFileSync(patch).equals(rest.patch);
   });
   if (same)
     throw refused(
@@ -157,7 +147,7 @@ function variablesOf(prompt: SuiteFile['suite']['prompt'], folder: string): stri
 }
 
 /** A short name that no case has. */
-function freeId(title: string, taken: readonly string[]): string {
+function freeId(title: string, cases: readonly FileCase[]): string {
   const words = title.toLowerCase().match(/[a-z0-9]+/g) ?? [];
   let id = '';
   for (const word of words) {
@@ -165,10 +155,11 @@ function freeId(title: string, taken: readonly string[]): string {
     id = id === '' ? word : `${id}-${word}`;
   }
   id ||= 'change';
-  for (let count = 2; ; count++) {
-    const name = count === 2 && !taken.includes(id) ? id : `${id}-${count}`;
-    if (!taken.includes(name)) return name;
-  }
+  const isTaken = (name: string) => cases.some((one) => one.id === name);
+  if (!isTaken(id)) return id;
+  let count = 2;
+  while (isTaken(`${id}-${count}`)) count++;
+  return `${id}-${count}`;
 }
 
 const idCharacters = 40;
@@ -269,13 +260,8 @@ function gradingScript(test: string): string {
 
 /** A title on one line, without unusual characters: anybody may have written a commit's subject. */
 function oneLine(title: string): string {
-  return (
-    title
-      .replaceAll(/[^\p{L}\p{N}\p{P}\p{S} ]+/gu, ' ')
-      .trim()
-      .slice(0, 100)
-      .toWellFormed() || 'change'
-  );
+  const plain = title.replaceAll(/[^\p{L}\p{N}\p{P}\p{S} ]+/gu, ' ').trim();
+  return plain.slice(0, 100).toWellFormed() || 'change';
 }
 
 /**

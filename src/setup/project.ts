@@ -44,23 +44,18 @@ export async function projectFilesAt(
   git: (args: string[]) => Promise<string>,
 ): Promise<ProjectFiles> {
   const root = await listed(git, before);
-  const texts = await textsOf(
-    git,
-    before,
-    root.filter(({ path }) => filesToRead.includes(path)),
-  );
+  const toRead = root.filter(({ path }) => filesToRead.includes(path));
+  const texts = await textsOf(git, before, toRead);
   const python = tests.filter((path) => path.endsWith('.py')).slice(0, projectFiles.count.tests);
-  const ofTests =
-    python.length > 0
-      ? await textsOf(git, after, await listed(git, after, python))
-      : new Map<string, string>();
+  const ofTests = python.length === 0 ? [] : await listed(git, after, python);
+  const pythonTests = await textsOf(git, after, ofTests);
   const names = new Set(root.map(({ path }) => path));
-  const inits = [...ofTests.keys()].map((path) => posix.join(posix.dirname(path), '__init__.py'));
+  const inits = [...pythonTests.keys()].map((path) => posix.join(posix.dirname(path), '__init__.py'));
   const packages = inits.length > 0 ? await listed(git, after, inits) : [];
   return {
     has: (name) => names.has(name),
     text: (name) => texts.get(name),
-    pythonTests: ofTests,
+    pythonTests,
     packages: new Set(packages.map(({ path }) => posix.dirname(path))),
   };
 }
@@ -114,18 +109,13 @@ export interface Project {
 
 /** What a first configuration says of a folder. */
 export function lookAtProject(folder: string): Project {
-  return {
-    name:
-      basename(resolve(folder))
-        .replaceAll(/[^\w.-]+/g, '-')
-        .replaceAll(/^[-.]+|[-.]+$/g, '') || 'project',
-    repository: repositoryAbove(folder),
-  };
+  const plain = basename(resolve(folder)).replaceAll(/[^\w.-]+/g, '-');
+  return { name: plain.replaceAll(/^[-.]+|[-.]+$/g, '') || 'project', repository: repositoryAbove(folder) };
 }
 
 /** What to install and test a project with. */
 export function toolsOf(files: ProjectFiles): ProjectTools {
-  const found = kinds.map((kind) => kind(files)).filter((kind) => kind !== undefined);
+  const found = kinds.flatMap((kind) => kind(files) ?? []);
   return {
     install: found.find(({ install }) => install)?.install,
     test: found.find(({ test }) => test)?.test,
@@ -138,9 +128,9 @@ type FoundTools = Partial<ProjectTools>;
 const kinds: readonly ((files: ProjectFiles) => FoundTools | undefined)[] = [
   nodeProject,
   pythonProject,
-  cargo,
-  go,
-  make,
+  ({ has }) => (has('Cargo.toml') ? { install: 'cargo fetch', test: 'cargo test' } : undefined),
+  ({ has }) => (has('go.mod') ? { install: 'go mod download', test: 'go test ./...' } : undefined),
+  ({ text }) => (/^test\s*:(?!=)/m.test(text('Makefile') ?? '') ? { test: 'make test' } : undefined),
 ];
 
 const PackageJson = z.object({
@@ -210,21 +200,6 @@ function unittest({ pythonTests, packages }: ProjectFiles): string {
 
 /** Marks a test for pytest: unittest finds no functions outside of classes, and exits with 0. */
 const ofPytest = /^(import|from) pytest\b|^(async )?def test/m;
-
-function cargo(files: ProjectFiles): FoundTools | undefined {
-  if (!files.has('Cargo.toml')) return undefined;
-  return { install: 'cargo fetch', test: 'cargo test' };
-}
-
-function go(files: ProjectFiles): FoundTools | undefined {
-  if (!files.has('go.mod')) return undefined;
-  return { install: 'go mod download', test: 'go test ./...' };
-}
-
-function make(files: ProjectFiles): FoundTools | undefined {
-  const text = files.text('Makefile') ?? '';
-  return /^test\s*:(?!=)/m.test(text) ? { test: 'make test' } : undefined;
-}
 
 function jsonOf(text: string): unknown {
   try {

@@ -50,18 +50,16 @@ export async function readChange(
   request: ChangeRequest,
   { folder, isTest, env, signal }: Reading,
 ): Promise<Change> {
-  const git = async (args: string[], set: Record<string, string> = {}) => {
-    const timeoutMs = gitSources.time.read;
-    const reach = 'local';
-    return (await runGit({ args: ['-C', folder, ...args], env, reach, timeoutMs, signal, set })).toString(
-      'utf8',
-    );
-  };
+  const timeoutMs = gitSources.time.read;
+  const run = (args: string[], set: Record<string, string>) =>
+    runGit({ args: ['-C', folder, ...args], env, reach: 'local', timeoutMs, signal, set });
+  const git = async (args: string[], set: Record<string, string> = {}) =>
+    (await run(args, set)).toString('utf8');
   const repository = (await git(['rev-parse', '--show-toplevel'])).trim();
-  const idOf = async (name: string) =>
-    (
-      await git(['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`]).catch(() => '')
-    ).trim();
+  const idOf = async (name: string) => {
+    const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`];
+    return (await git(args).catch(() => '')).trim();
+  };
   const commitNamed = async (name: string) => {
     const id = await idOf(name);
     if (id === '')
@@ -78,8 +76,7 @@ export async function readChange(
     const partOf = async (chosen: string[]): Promise<PartOfChange> => {
       if (chosen.length === 0) return { files: [], patch: Buffer.alloc(0) };
       const args = ['-C', repository, 'diff', ...patchOptions, before, after, '--', ...chosen];
-      const asked = { args, env, reach: 'local' as const, timeoutMs: gitSources.time.read, signal };
-      const patch = await runGit({ ...asked, set: { ...set, GIT_LITERAL_PATHSPECS: '1' } });
+      const patch = await run(args, { ...set, GIT_LITERAL_PATHSPECS: '1' });
       if (patch.length > addedCases.bytes.patch)
         throw refused(`the patch of ${title} is too large`, 'Make a case of a smaller change.');
       return { files: chosen, patch };

@@ -110,14 +110,9 @@ function onlyModel(names: readonly string[]): string {
 async function withOtherWires(
   error: unknown,
   session: GatewaySession,
-  {
-    context,
-    name,
-    models,
-    within,
-    signal,
-  }: Pick<ExamineParts, 'context' | 'name' | 'models' | 'within' | 'signal'>,
+  parts: Pick<ExamineParts, 'context' | 'name' | 'models' | 'within' | 'signal'>,
 ): Promise<unknown> {
+  const { context, name, models, within, signal } = parts;
   if (!(error instanceof OffsiteError)) return error;
   const status = (await session.account()).exchanges.at(-1)?.status;
   const isOther = status === 404 || status === 405 || error.code === 'MODEL_ANSWER_UNREADABLE';

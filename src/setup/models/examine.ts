@@ -110,23 +110,14 @@ async function checkHarnesses({
   return checked;
 }
 
-const nothingReported: { look: ServerLook | undefined; model: Omit<ServerModel, 'id'> } = {
-  look: undefined,
-  model: {},
-};
-
-async function serverOf(id: string, { config, context, signal }: ExamineParts) {
+async function serverOf(
+  id: string,
+  { config, context, signal }: ExamineParts,
+): Promise<{ look: ServerLook | undefined; model: Omit<ServerModel, 'id'> }> {
   const { baseUrl, apiKeyEnv, auth, headers, query } = config;
-  const options = {
-    env: context.env,
-    clock: context.clock,
-    caBundle: await context.certificates(),
-    signal,
-    apiKeyEnv,
-    auth,
-    headers,
-    query,
-  };
+  const { env, clock } = context;
+  const caBundle = await context.certificates();
+  const options = { env, clock, caBundle, signal, apiKeyEnv, auth, headers, query };
   try {
     const look = await lookAtServer(baseUrl, { ...options, withoutWires: true });
     const listed = look.models.find((model) => model.id === id);
@@ -136,7 +127,7 @@ async function serverOf(id: string, { config, context, signal }: ExamineParts) {
   } catch {
     // The server works, because the model has answered. It only says nothing about its models.
     signal.throwIfAborted();
-    return nothingReported;
+    return { look: undefined, model: {} };
   }
 }
 

@@ -3,6 +3,7 @@ import type { CheckedSpeed, CheckedWire } from '../../gateway/probe/check-wires.
 import type { MeasuredContext } from '../../gateway/probe/measure-context.ts';
 import type { ServerModel } from '../../gateway/probe/server-models.ts';
 import { type HttpModel, mostParallel, type Wire, wiresOf } from '../../suite/model-config.ts';
+import { present } from '../../text/printable.ts';
 
 /** What a check means for the configuration. */
 export interface Finding {
@@ -10,6 +11,15 @@ export interface Finding {
   says: string;
   /** The line to set in offsite.yaml. */
   set?: string;
+}
+
+/** @param set the line to set in offsite.yaml */
+function problem(says: string, set?: string): Finding {
+  return { level: 'problem', says, ...(set !== undefined && { set }) };
+}
+
+function advice(says: string, set?: string): Finding {
+  return { ...problem(says, set), level: 'advice' };
 }
 
 /** How a conversation went that was asked for as a harness asks: streamed, with tools, options and limits. */
@@ -67,7 +77,7 @@ function toolFindings({ tools, server, told: reported }: Found): Finding[] {
   const help =
     reported.tools === false ? 'The server says that this model has no tools.' : usual[server?.kind ?? ''];
   const says = `Tools do not work: ${what}. Harnesses need them.${help === undefined ? '' : ` ${help}`}`;
-  return [{ level: 'problem', says }];
+  return [problem(says)];
 }
 
 /** Only what the tools and the wires have not shown already. */
@@ -78,15 +88,14 @@ function harnessFindings(config: HttpModel, { tools, harnesses, wires = [] }: Fo
     ({ state, wire, isTranslated }) => state !== 'works' && (isTranslated || !isDead(wire)),
   );
   const working = harnesses.filter(({ state, isTranslated }) => state === 'works' && !isTranslated);
-  return failed.map(({ wire, harness, isTranslated, state, reason = '' }): Finding => {
+  return failed.map(({ wire, harness, isTranslated, state, reason = '' }) => {
     const how = isTranslated ? `translated from ${wire}` : `over ${wire}`;
     const others = wiresOf(config).filter(
       (one) => one !== wire && working.some((found) => found.wire === one),
     );
     const says = `${harness}, ${how}, does not work: ${harnessProblems[state]}. ${reason}`.trim();
     // Without the wire, its harnesses are translated into one that works.
-    const set = !isTranslated && others.length > 0 ? `wire: [${others.join(', ')}]` : undefined;
-    return { level: 'problem', says, ...(set !== undefined && { set }) };
+    return problem(says, !isTranslated && others.length > 0 ? `wire: [${others.join(', ')}]` : undefined);
   });
 }
 
@@ -99,24 +108,22 @@ const harnessProblems = {
 } as const;
 
 function optionFindings(config: HttpModel, { harnesses }: Found): Finding[] {
-  const findings: Finding[] = [];
   const leftOut = [...new Set(harnesses.flatMap((one) => one.leftOut))];
   const limits = leftOut.flatMap((one) => one.split('<=')[1] ?? []).map(Number);
   const options = leftOut.filter((one) => !one.includes('<='));
   const isSet = (path: string) => config.without.some((rule) => rule === path || path.endsWith(`.${rule}`));
-  if (limits.length > 0)
-    findings.push({
-      level: 'advice',
-      says: 'Its server refuses the limit of tokens that harnesses ask for, so each request is sent several times.',
-      set: `maxOutputTokens: ${Math.min(...limits)}`,
-    });
-  if (!options.every(isSet))
-    findings.push({
-      level: 'advice',
-      says: `Its server does not accept ${options.join(', ')}, so harnesses are answered without.`,
-      set: `without: [${[...new Set([...config.without, ...options])].map(quotedPath).join(', ')}]`,
-    });
-  return findings;
+  return present([
+    limits.length > 0 &&
+      advice(
+        'Its server refuses the limit of tokens that harnesses ask for, so each request is sent several times.',
+        `maxOutputTokens: ${Math.min(...limits)}`,
+      ),
+    !options.every(isSet) &&
+      advice(
+        `Its server does not accept ${options.join(', ')}, so harnesses are answered without.`,
+        `without: [${[...new Set([...config.without, ...options])].map(quotedPath).join(', ')}]`,
+      ),
+  ]);
 }
 
 /** Brackets have a meaning in YAML. */
@@ -127,9 +134,8 @@ function quotedPath(path: string): string {
 function streamFindings({ speed }: Found): Finding[] {
   if (speed.streaming === 'works') return [];
   if (speed.streaming === 'failed')
-    return [{ level: 'problem', says: `Streaming does not work: ${speed.reason ?? 'it broke off'}` }];
-  const says = 'Streamed answers arrive in one piece. A proxy before the server may hold them back.';
-  return [{ level: 'advice', says }];
+    return [problem(`Streaming does not work: ${speed.reason ?? 'it broke off'}`)];
+  return [advice('Streamed answers arrive in one piece. A proxy before the server may hold them back.')];
 }
 
 function wireFindings(config: HttpModel, { wires }: Found): Finding[] {
@@ -140,31 +146,17 @@ function wireFindings(config: HttpModel, { wires }: Found): Finding[] {
   const set = `wire: [${[...new Set(inOrder)].join(', ')}]`;
   const dead = wires.filter(({ wire, state }) => configured.includes(wire) && state !== 'works');
   const more = working.filter((wire) => !configured.includes(wire));
-  return [
-    ...dead.map(({ wire, state, reason = '' }): Finding => {
+  return present([
+    ...dead.map(({ wire, state, reason = '' }) => {
       if (state === 'missing')
-        return {
-          level: 'problem',
-          says: `It is configured with ${wire}, and the server does not speak it.`,
-          set,
-        };
+        return problem(`It is configured with ${wire}, and the server does not speak it.`, set);
       if (state === 'limited')
-        return {
-          level: 'advice',
-          says: `It is not known whether it speaks ${wire}: it asks to wait. ${reason}`,
-        };
-      return { level: 'problem', says: `It gave no answer over ${wire}: ${reason}` };
+        return advice(`It is not known whether it speaks ${wire}: it asks to wait. ${reason}`);
+      return problem(`It gave no answer over ${wire}: ${reason}`);
     }),
-    ...(more.length > 0
-      ? [
-          {
-            level: 'advice' as const,
-            says: `It also speaks ${more.join(', ')}. Harnesses of these wires then need no translation.`,
-            set,
-          },
-        ]
-      : []),
-  ];
+    more.length > 0 &&
+      advice(`It also speaks ${more.join(', ')}. Harnesses of these wires then need no translation.`, set),
+  ]);
 }
 
 function contextFindings(
@@ -172,44 +164,37 @@ function contextFindings(
   { told: reported, measuredContext: measured, server }: Found,
 ): Finding[] {
   const { contextWindow: configured } = config;
-  const findings: Finding[] = [];
-  if (configured !== undefined && configured < fewTokens)
-    findings.push({
-      level: 'problem',
-      says: `contextWindow: ${configured} is too small for most harnesses: their own texts and tools take that much.`,
-    });
   const held = measured?.fails
     ? Math.min(measured.holds, reported.contextWindow ?? measured.holds)
     : reported.contextWindow;
-  if (held !== undefined && held > 0) {
-    const how = measured?.fails ? 'It holds' : 'The server says that it holds';
-    const set = `contextWindow: ${held}`;
-    if (configured === undefined)
-      findings.push({ level: 'advice', says: `${how} ${held} tokens, and contextWindow is not set.`, set });
-    else if (configured > held)
-      findings.push({
-        level: 'problem',
-        says: `${how} ${held} tokens, less than contextWindow: ${configured}.`,
-        set,
-      });
-    if (held < fewTokens)
-      findings.push({
-        level: 'problem',
-        says: `A context of ${held} tokens is too short for most harnesses.${longer()}`,
-      });
-  }
-  if (measured?.fails?.how === 'cut')
-    findings.push({
-      level: 'problem',
-      says: 'It cuts longer prompts without an error, so an agent forgets its task.',
-    });
-  if (reported.maxOutputTokens !== undefined && config.maxOutputTokens === undefined)
-    findings.push({
-      level: 'advice',
-      says: `It writes up to ${reported.maxOutputTokens} tokens in an answer, and maxOutputTokens is not set.`,
-      set: `maxOutputTokens: ${reported.maxOutputTokens}`,
-    });
-  return findings;
+  const how = measured?.fails ? 'It holds' : 'The server says that it holds';
+  const isKnown = held !== undefined && held > 0;
+  const { maxOutputTokens } = reported;
+  return present([
+    configured !== undefined &&
+      configured < fewTokens &&
+      problem(
+        `contextWindow: ${configured} is too small for most harnesses: their own texts and tools take that much.`,
+      ),
+    isKnown &&
+      configured === undefined &&
+      advice(`${how} ${held} tokens, and contextWindow is not set.`, `contextWindow: ${held}`),
+    isKnown &&
+      configured !== undefined &&
+      configured > held &&
+      problem(`${how} ${held} tokens, less than contextWindow: ${configured}.`, `contextWindow: ${held}`),
+    isKnown &&
+      held < fewTokens &&
+      problem(`A context of ${held} tokens is too short for most harnesses.${longer()}`),
+    measured?.fails?.how === 'cut' &&
+      problem('It cuts longer prompts without an error, so an agent forgets its task.'),
+    maxOutputTokens !== undefined &&
+      config.maxOutputTokens === undefined &&
+      advice(
+        `It writes up to ${maxOutputTokens} tokens in an answer, and maxOutputTokens is not set.`,
+        `maxOutputTokens: ${maxOutputTokens}`,
+      ),
+  ]);
 
   function longer(): string {
     const { longestContext } = reported;
@@ -230,12 +215,8 @@ function parallelFindings(config: HttpModel, { server }: Found): Finding[] {
   const says = `The server works on ${parallel} requests at a time`;
   const set = `maxParallel: ${parallel}`;
   const { maxParallel } = config;
-  if (maxParallel === undefined)
-    return [{ level: 'advice', says: `${says}, and maxParallel is not set.`, set }];
+  if (maxParallel === undefined) return [advice(`${says}, and maxParallel is not set.`, set)];
   const most = mostParallel(maxParallel);
-  if (most > parallel)
-    return [
-      { level: 'advice', says: `${says}, and maxParallel allows ${most}: the others wait there.`, set },
-    ];
-  return [];
+  if (most <= parallel) return [];
+  return [advice(`${says}, and maxParallel allows ${most}: the others wait there.`, set)];
 }

@@ -18,7 +18,7 @@ export interface Asking extends Disposable {
   /** @param preset what an empty answer means; without it, an empty answer asks again */
   text(
     question: Value,
-    options?: { preset?: string; problem?(answer: string): string | undefined },
+    options?: { preset?: string | undefined; problem?(answer: string): string | undefined },
   ): Promise<string>;
   /**
    * An empty answer chooses the first.
@@ -148,13 +148,12 @@ async function nearby({ ports }: GivenModel, { asking, note, ...parts }: GatherP
   const looks = await nearbyServers(ports, parts);
   const choices = looks.map((look) => ({ title: titleOf(look), chosen: { address: look.baseUrl, look } }));
   const [only] = choices;
-  if (!only) {
-    throw new OffsiteError(`no server of models answers on this machine, on port ${ports.join(', ')}`, {
-      code: 'MODEL_SERVER_MISSING',
-      kind: 'input',
-      hint: 'Start it, or give its address with --base-url, or its port with --ports.',
-    });
-  }
+  if (!only)
+    throw refused(
+      `no server of models answers on this machine, on port ${ports.join(', ')}`,
+      'Start it, or give its address with --base-url, or its port with --ports.',
+      'MODEL_SERVER_MISSING',
+    );
   if (choices.length === 1) return only.chosen;
   if (asking) return asking.choose('Which server', choices);
   const urls = looks.map(({ baseUrl }) => baseUrl).join(', ');
@@ -241,7 +240,7 @@ async function chooseModel(
   const known = new Map(models.map((model) => [model.id, model]));
   const isKnown = (id: string) => known.size === 0 || known.has(id);
   const id = await asking.text("the model's name at the API", {
-    ...(name !== undefined && known.size === 0 && { preset: name }),
+    preset: known.size === 0 ? name : undefined,
     problem: (answer) => (isKnown(answer) ? undefined : notServed(answer, models)),
   });
   return known.get(id) ?? { id };
@@ -273,25 +272,23 @@ async function nameFor(id: string, asking: Asking | undefined): Promise<string> 
 }
 
 function keyNeeded(apiKeyEnv: string | undefined): OffsiteError {
-  const isNamed = apiKeyEnv !== undefined;
-  const message = isNamed
-    ? `the server does not accept the key in ${apiKeyEnv}`
-    : 'the server requires a key';
-  return new OffsiteError(message, {
-    code: 'ANSWER_MISSING',
-    kind: 'input',
-    hint: isNamed
-      ? `Set ${apiKeyEnv}, or add both --wire and --model, so that the server is not asked.`
-      : 'Name the variable that holds it with --api-key-env.',
-  });
+  return apiKeyEnv === undefined
+    ? refused('the server requires a key', 'Name the variable that holds it with --api-key-env.')
+    : refused(
+        `the server does not accept the key in ${apiKeyEnv}`,
+        `Set ${apiKeyEnv}, or add both --wire and --model, so that the server is not asked.`,
+      );
 }
 
 function missing(what: string, option: string): OffsiteError {
-  return new OffsiteError(`it is not known ${what.startsWith('which') ? what : `what ${what} is`}`, {
-    code: 'ANSWER_MISSING',
-    kind: 'input',
-    hint: `Nobody can be asked here, because this is no terminal or --yes was given. Add ${option}.`,
-  });
+  return refused(
+    `it is not known ${what.startsWith('which') ? what : `what ${what} is`}`,
+    `Nobody can be asked here, because this is no terminal or --yes was given. Add ${option}.`,
+  );
+}
+
+function refused(message: string, hint: string, code = 'ANSWER_MISSING'): OffsiteError {
+  return new OffsiteError(message, { code, kind: 'input', hint });
 }
 
 /** A service that serves models to anyone with a key. */
@@ -422,11 +419,9 @@ export async function nearbyServers(
 ): Promise<ServerLook[]> {
   const asked = [...new Set(ports)].slice(0, serverFacts.count.ports);
   const looks = asked.map((port) =>
-    lookAtServer(`http://127.0.0.1:${port}`, {
-      ...options,
-      env: {},
-      within: serverFacts.time.nearby,
-    }).catch(() => undefined),
+    lookAtServer(`http://127.0.0.1:${port}`, { ...options, env: {}, within: serverFacts.time.nearby }).catch(
+      () => undefined,
+    ),
   );
   const found = await Promise.all(looks);
   options.signal.throwIfAborted();
