@@ -104,7 +104,7 @@ function outcomeOf(summary: BatchSummary | undefined, id: string): { verdict: st
   const trial = summary?.runs.find((run) => run.case === id)?.trials[0];
   if (!trial) return { verdict: 'none', why: '' };
   const { kind, phase, message } = trial.cause ?? {};
-  const why = trial.cause ? `${kind}, ${phase}: ${message}` : trial.failures.join('; ');
+  const why = trial.cause ? `${kind}, ${phase}: ${message}` : (trial.failures?.join('; ') ?? '');
   return { verdict: trial.verdict, why: why.slice(0, 120) };
 }
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { readPlan } from '../../src/agent/batch-run.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import type { MergedSummary } from '../../src/cli/output/summary.ts';
+import type { BatchSummary } from '../../src/cli/output/summary.ts';
 import { permissions } from '../../src/contract/definition.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { startRequest } from '../../src/suite/plan.ts';
@@ -133,7 +133,7 @@ describe('offsite run --trials auto', () => {
       '4',
     ]);
     expect(stderr).toContain('not precise yet, further trials: 2 more of 3 cases on worker');
-    const summary: MergedSummary & { rates: unknown } = JSON.parse(stdout);
+    const summary: BatchSummary & { rates: unknown } = JSON.parse(stdout);
     expect(summary).toMatchObject({
       passed: 12,
       failed: 0,
@@ -146,13 +146,13 @@ describe('offsite run --trials auto', () => {
       ['case-1', 4],
       ['case-2', 4],
     ]);
-    expect(summary.runs[0]?.trials.map(({ ordinal, recorded }) => [ordinal, recorded.ordinal])).toEqual([
+    expect(summary.runs[0]?.trials.map(({ ordinal, recorded }) => [ordinal, recorded?.ordinal])).toEqual([
       [0, 0],
       [1, 1],
       [2, 0],
       [3, 1],
     ]);
-    expect(new Set(summary.runs[0]?.trials.map(({ recorded }) => recorded.batchId))).toEqual(
+    expect(new Set(summary.runs[0]?.trials.map(({ recorded }) => recorded?.batchId))).toEqual(
       new Set(summary.batchIds),
     );
     expect(exitCode).toBe(0);

@@ -28,7 +28,7 @@ import { CommandContext } from '../context.ts';
 import { exitCodeOfRates, exitCodes } from '../exit-codes.ts';
 import { rate, wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
 import type { ActivityEvent } from '../output/activity.ts';
-import type { JunitBatch } from '../output/junit.ts';
+import type { ReportedBatch } from '../output/junit.ts';
 import { openProgress } from '../output/progress.ts';
 import type { CommonOptions } from '../settings.ts';
 import { firstOf } from '../show/layout.ts';
@@ -350,20 +350,15 @@ function regradeDocument(batch: RegradedBatch): unknown {
 }
 
 /** The new gradings as a batch for JUnit. */
-function regradeJunit({ batchId, graded }: RegradedBatch): JunitBatch {
+function regradeJunit({ batchId, graded }: RegradedBatch): ReportedBatch {
   const byRun = [...Map.groupBy(graded, ({ trial }) => trial.runId).values()];
   const runs = byRun.map((trials) => {
-    const count = (verdict: string) => trials.filter(({ now }) => now.verdict === verdict).length;
     const [{ caseId = '', variant = '' } = {}] = trials.map(({ trial }) => trial);
     return {
       case: caseId,
       variant,
-      failed: count('failed'),
-      void: count('void'),
-      durationMs: trials.reduce((sum, { now }) => sum + now.durationMs, 0),
       trials: trials.map(({ trial, now }) => ({ ordinal: trial.ordinal, ...now })),
     };
   });
-  const { passed, failed, void: voided } = regradeSums({ batchId, graded, leftOut: [], suite: undefined });
-  return { batchId, passed, failed, void: voided, runs };
+  return { batchId, runs };
 }

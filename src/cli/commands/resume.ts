@@ -27,7 +27,7 @@ import { exitCodes } from '../exit-codes.ts';
 import { wholeNumber, withService } from '../options.ts';
 import { openProgress } from '../output/progress.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
-import { type BatchSummary, type MergedSummary, mergedSummary } from '../output/summary.ts';
+import { type BatchSummary, mergedSummary } from '../output/summary.ts';
 import { printIncompleteResults, saveWhenInterrupted } from '../results/incomplete.ts';
 import { type ResultOptions, refuseBadResults, withResults } from '../results/options.ts';
 import { type BatchResults, printResults, wantsDetails } from '../results/print-results.ts';
@@ -266,7 +266,7 @@ function finishedIn(what: Resumable, ledger: Ledger): StoredTrial[] {
  * @param after those that have one now
  */
 function titleOf(
-  summary: BatchSummary | MergedSummary,
+  summary: BatchSummary,
   before: readonly StoredTrial[],
   after: readonly StoredTrial[],
 ): Printable {
@@ -277,8 +277,9 @@ function titleOf(
     `${plural(added.length - taken, 'trial')} finished now, ${after.length - added.length} before` +
       (taken > 0 ? `, ${taken} from the service` : ''),
   );
-  if (!('batchIds' in summary)) return text`batch ${summary.batchId}: ${counts}`;
-  return text`${summary.set ?? summary.batchId}, ${String(summary.batchIds.length)} batches: ${counts}`;
+  const { set, batchId, batchIds } = summary;
+  if (!batchIds) return text`batch ${batchId}: ${counts}`;
+  return text`${set ?? batchId}, ${String(batchIds.length)} batches: ${counts}`;
 }
 
 function leftText(name: string, { number, why }: { number: number; why: 'unknown' | 'busy' }): Printable {

@@ -19,12 +19,11 @@ import { rate, wholeNumber, withAllowOutside, withService } from '../options.ts'
 import { keptText } from '../output/kept.ts';
 import { openProgress } from '../output/progress.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
-import { mergedSummary } from '../output/summary.ts';
+import { type BatchSummary, mergedSummary } from '../output/summary.ts';
 import { blindGateText } from '../regression.ts';
 import { printIncompleteResults, saveWhenInterrupted } from '../results/incomplete.ts';
 import { type ResultOptions, refuseBadResults, throwMissingOption, withResults } from '../results/options.ts';
 import { printResults, wantsDetails } from '../results/print-results.ts';
-import type { AnySummary } from '../results/write-results.ts';
 import type { CommonOptions } from '../settings.ts';
 import { withTasks } from '../task-options.ts';
 
@@ -191,7 +190,7 @@ function storedBatches(ids: readonly string[], { ledger, service }: Workshop): S
 
 /** What a dry run has shown. Failed trials are no finding, because no model did the work. */
 function rehearsedText(
-  { passed, failed, void: missing }: AnySummary,
+  { passed, failed, void: missing }: BatchSummary,
   { variants, judges }: SuitePlan,
 ): string {
   const graded = `${plural(passed + failed, 'trial')} went through sandbox, prepare, harness and grading`;

@@ -12,8 +12,8 @@ import { plural } from '../../text/quantities.ts';
 import type { CommandContext } from '../context.ts';
 import { exitCodeOfRates, exitCodes } from '../exit-codes.ts';
 import type { Progress } from '../output/progress.ts';
-import { storedBatch } from '../output/stored-batch.ts';
-import { mergedSummary, summaryOf } from '../output/summary.ts';
+import { storedSummary } from '../output/stored-batch.ts';
+import { mergedSummary } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import type { CommonOptions } from '../settings.ts';
 import { writeText } from '../write-text.ts';
@@ -101,9 +101,7 @@ export async function follow(
   });
   progress[Symbol.dispose]();
 
-  const summaries = own.map(({ key }) =>
-    summaryOf(storedBatch(ledger, ledger.batches.byKey(key)), service, []),
-  );
+  const summaries = own.map(({ key }) => storedSummary(ledger, ledger.batches.byKey(key)));
   const [first, ...more] = summaries;
   if (!first) throw new Error('no batch was watched');
   const whole = more.length === 0 ? first : mergedSummary([first, ...more]);

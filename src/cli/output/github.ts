@@ -142,7 +142,7 @@ function reasons(trials: RunSummary['trials']): Printable {
   return stack(trials.map((trial) => text`#${trial.ordinal}: ${lines(reasonsOf(trial).join('\n'))}`));
 }
 
-function reasonsOf({ cause, failures }: RunSummary['trials'][number]): string[] {
+function reasonsOf({ cause, failures = [] }: RunSummary['trials'][number]): string[] {
   const all = [...(cause === undefined ? [] : [cause.message]), ...failures];
   return all.length === 0 ? ['no reason is known'] : all.slice(0, shownReasons);
 }

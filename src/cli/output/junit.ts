@@ -1,104 +1,67 @@
+import { randomUUID } from 'node:crypto';
 import { XMLBuilder } from 'fast-xml-parser';
+import { versionOf } from '../../base/version.ts';
 import type { CheckedCase, CheckedState } from '../../check/checked-state.ts';
 import { type Content, plainText } from '../../text/output.ts';
 import { lines, type Redact, stack, text } from '../../text/printable.ts';
 import type { BatchSummary, RunSummary, TrialSummary } from './summary.ts';
 
-export type JunitTrial = Pick<
+type ReportedTrial = Pick<
   TrialSummary,
   'ordinal' | 'durationMs' | 'verdict' | 'cause' | 'failures' | 'failedOutput'
 >;
-type JunitRun = Pick<RunSummary, 'case' | 'variant' | 'failed' | 'void' | 'durationMs' | 'unfinished'> & {
-  trials: JunitTrial[];
-};
+type ReportedRun = Pick<RunSummary, 'case' | 'variant' | 'unfinished'> & { trials: ReportedTrial[] };
+
 /** What JUnit XML and CTRF say of a batch. */
-export type JunitBatch = Pick<
-  BatchSummary,
-  'batchId' | 'passed' | 'failed' | 'void' | 'startedAt' | 'finishedAt'
-> & {
+export interface ReportedBatch extends Pick<BatchSummary, 'batchId' | 'startedAt' | 'finishedAt'> {
   /** The id of the set whose batches these are. */
   set?: string | undefined;
-  runs: JunitRun[];
-};
+  runs: ReportedRun[];
+}
+
+/** A trial, or a checked state of a case. */
+interface Test {
+  name: string;
+  /** Undefined for a state: its gradings may be of an earlier check. */
+  ms?: number;
+  problem?:
+    | { kind: 'failure' | 'error' | 'skipped'; first: string; all?: string[]; type?: string }
+    | undefined;
+}
 
 /**
  * A batch as JUnit XML: a test suite for each run, a test case for each trial; a void trial is an error, not
  * a failure, and a trial without a result is skipped.
  */
-export function junitXml(summary: JunitBatch, redact?: Redact): string {
-  const plain = (content: Content) => plainText(content, redact);
-  const suites = summary.runs.map((run) => ({
-    '@name': plain(text`${run.case} · ${run.variant}`),
-    '@tests': run.trials.length + skippedIn(run),
-    '@failures': run.failed,
-    '@errors': run.void,
-    '@skipped': skippedIn(run),
-    '@time': seconds(run.durationMs),
-    testcase: [
-      ...run.trials.map((trial) => ({
-        '@classname': plain(text`${run.case}.${run.variant}`),
-        '@name': `trial ${trial.ordinal}`,
-        '@time': seconds(trial.durationMs),
-        ...problemOf(trial, plain),
-      })),
-      ...(run.unfinished ?? []).map(({ ordinal, why }) => ({
-        '@classname': plain(text`${run.case}.${run.variant}`),
-        '@name': `trial ${ordinal}`,
-        '@time': seconds(0),
-        skipped: { '@message': plain(text`${why}`) },
-      })),
-    ],
+export function junitXml({ batchId, set, runs }: ReportedBatch, redact?: Redact): string {
+  const suites = runs.map((run) => ({
+    name: text`${run.case} · ${run.variant}`,
+    className: text`${run.case}.${run.variant}`,
+    tests: testsOf(run).map(({ ordinal, ...test }) => ({ name: `trial ${ordinal}`, ...test })),
   }));
-  const skipped = summary.runs.reduce((sum, run) => sum + skippedIn(run), 0);
-  return xmlText({
-    testsuites: {
-      '@name': plain(summary.set === undefined ? text`batch ${summary.batchId}` : text`${summary.set}`),
-      '@tests': summary.passed + summary.failed + summary.void + skipped,
-      '@failures': summary.failed,
-      '@errors': summary.void,
-      '@skipped': skipped,
-      '@time': seconds(summary.runs.reduce((sum, { durationMs }) => sum + durationMs, 0)),
-      testsuite: suites,
-    },
-  });
+  return xmlText(set === undefined ? text`batch ${batchId}` : text`${set}`, suites, redact);
 }
 
-function skippedIn({ unfinished = [] }: JunitRun): number {
-  return unfinished.length;
-}
-
-/** A document of JUnit XML. */
-export function xmlText(document: { testsuites: Record<string, unknown> }): string {
-  const builder = new XMLBuilder({
-    format: true,
-    ignoreAttributes: false,
-    attributeNamePrefix: '@',
-    suppressEmptyNode: true,
-  });
-  return builder.build({ '?xml': { '@version': '1.0', '@encoding': 'UTF-8' }, ...document });
-}
-
-/** Why a trial did not pass: in one line, and in full with what the failed checks printed. */
-export function whyNot({ verdict, cause, failures, failedOutput }: JunitTrial) {
-  const why = cause ? [`${cause.kind}, in ${cause.phase}: ${cause.message}`] : [];
-  const all = [...why, ...failures];
-  const [first = verdict] = all[0]?.split('\n', 1) ?? [];
-  return { first, all: [...all, ...(failedOutput === undefined ? [] : ['', ...failedOutput.split('\n')])] };
-}
-
-function problemOf(trial: JunitTrial, plain: (content: Content) => string): Record<string, unknown> {
-  if (trial.verdict === 'passed') return {};
-  const { first, all } = whyNot(trial);
-  const problem = {
-    '@message': plain(text`${first}`),
-    '@type': trial.cause?.kind ?? 'verdict',
-    '#text': plain(stack(all.map(lines))),
-  };
-  return trial.verdict === 'failed' ? { failure: problem } : { error: problem };
-}
-
-function seconds(ms: number): string {
-  return (ms / 1000).toFixed(3);
+/** The trials of a run, with those that have no result. */
+function testsOf({ trials, unfinished = [] }: ReportedRun) {
+  return [
+    ...trials.map(({ ordinal, verdict, durationMs: ms, cause, failures = [], failedOutput }) => {
+      const why = cause ? [`${cause.kind}, in ${cause.phase}: ${cause.message}`, ...failures] : failures;
+      const [first = verdict] = why[0]?.split('\n', 1) ?? [];
+      const all = failedOutput === undefined ? why : [...why, '', ...failedOutput.split('\n')];
+      const kind = verdict === 'failed' ? ('failure' as const) : ('error' as const);
+      const problem = verdict === 'passed' ? undefined : { kind, first, all, type: cause?.kind ?? 'verdict' };
+      return { ordinal, ms, verdict, problem };
+    }),
+    ...unfinished.map(({ ordinal, why }) => {
+      return {
+        ordinal,
+        ms: 0,
+        verdict: undefined,
+        problem: { kind: 'skipped' as const, first: why, all: undefined },
+      };
+    }),
+  ];
 }
 
 /**
@@ -111,34 +74,119 @@ export function checkJunitXml(
   remarkOn: (state: CheckedState) => string,
   redact?: Redact,
 ): string {
-  const plain = (content: Content) => plainText(content, redact);
-  const problemOf = (state: CheckedState) => {
-    if (state.asExpected) return {};
-    const problem = {
-      '@message': plain(text`${remarkOn(state)}`),
-      '@type': state.timedOut ? 'timeout' : (state.causeKind ?? 'verdict'),
-      '#text': plain(lines([remarkOn(state), state.solution ?? '', state.output ?? ''].join('\n'))),
-    };
-    return state.verdicts.includes('void') ? { error: problem } : { failure: problem };
+  const testOf = (state: CheckedState): Test => {
+    if (state.asExpected) return { name: state.state };
+    const kind = state.verdicts.includes('void') ? 'error' : 'failure';
+    const type = state.timedOut ? 'timeout' : (state.causeKind ?? 'verdict');
+    const first = remarkOn(state);
+    const all = [[first, state.solution ?? '', state.output ?? ''].join('\n')];
+    return { name: state.state, problem: { kind, first, all, type } };
   };
   const suites = checked.map(({ id, states, unfinished = [] }) => ({
-    '@name': plain(text`${id}`),
-    '@tests': states.length + unfinished.length,
-    '@failures': states.filter((state) => 'failure' in problemOf(state)).length,
-    '@errors': states.filter((state) => 'error' in problemOf(state)).length,
-    '@skipped': unfinished.length,
-    testcase: [
-      ...states.map((state) => ({
-        '@classname': plain(text`${id}`),
-        '@name': state.state,
-        ...problemOf(state),
-      })),
-      ...unfinished.map(({ state, why }) => ({
-        '@classname': plain(text`${id}`),
-        '@name': state,
-        skipped: { '@message': plain(text`${why}`) },
-      })),
+    name: text`${id}`,
+    className: text`${id}`,
+    tests: [
+      ...states.map(testOf),
+      ...unfinished.map(
+        ({ state, why }): Test => ({ name: state, problem: { kind: 'skipped', first: why } }),
+      ),
     ],
   }));
-  return xmlText({ testsuites: { '@name': 'offsite check', testsuite: suites } });
+  return xmlText('offsite check', suites, redact);
+}
+
+interface Suite {
+  name: Content;
+  className: Content;
+  tests: Test[];
+}
+
+function xmlText(name: Content, suites: readonly Suite[], redact: Redact | undefined): string {
+  const plain = (content: Content) => plainText(content, redact);
+  const problemOf = ({ kind, first, all, type }: NonNullable<Test['problem']>) => ({
+    [kind]: {
+      '@message': plain(text`${first}`),
+      ...(type !== undefined && { '@type': type }),
+      ...(all && { '#text': plain(stack(all.map(lines))) }),
+    },
+  });
+  const testsuite = suites.map(({ name, className, tests }) => ({
+    '@name': plain(name),
+    ...countsOf(tests),
+    testcase: tests.map((test) => ({
+      '@classname': plain(className),
+      '@name': test.name,
+      ...timeOf([test]),
+      ...(test.problem && problemOf(test.problem)),
+    })),
+  }));
+  const builder = new XMLBuilder({
+    format: true,
+    ignoreAttributes: false,
+    attributeNamePrefix: '@',
+    suppressEmptyNode: true,
+  });
+  const counts = countsOf(suites.flatMap(({ tests }) => tests));
+  return builder.build({
+    '?xml': { '@version': '1.0', '@encoding': 'UTF-8' },
+    testsuites: { '@name': plain(name), ...counts, testsuite },
+  });
+}
+
+function countsOf(tests: readonly Test[]) {
+  const count = (kind: string) => tests.filter(({ problem }) => problem?.kind === kind).length;
+  const [failures, errors, skipped] = [count('failure'), count('error'), count('skipped')];
+  const counts = { '@tests': tests.length, '@failures': failures, '@errors': errors, '@skipped': skipped };
+  return { ...counts, ...timeOf(tests) };
+}
+
+/** In seconds; nothing if it is not known of one of them. */
+function timeOf(tests: readonly Test[]) {
+  if (tests.some(({ ms }) => ms === undefined)) return {};
+  return { '@time': (tests.reduce((sum, { ms = 0 }) => sum + ms, 0) / 1000).toFixed(3) };
+}
+
+/**
+ * A batch as a document of CTRF, the Common Test Report Format (https://ctrf.io), with a test for each trial.
+ * A void trial is `other`, a trial without a result is `skipped`.
+ */
+export function ctrfJson(batch: ReportedBatch, { redact, now }: { redact?: Redact; now: number }): string {
+  const plain = (content: string) => plainText(text`${content}`, redact);
+  const tests = batch.runs.flatMap((run) => {
+    const suite = [plain(run.case), plain(run.variant)];
+    return testsOf(run).map(({ ordinal, ms, verdict, problem }) => ({
+      name: `${suite.join(' · ')} #${ordinal}`,
+      suite,
+      status: verdict === undefined ? 'skipped' : verdict === 'void' ? 'other' : verdict,
+      duration: Math.round(ms),
+      ...(verdict !== undefined && { rawStatus: verdict }),
+      ...(problem && { message: plain(problem.first) }),
+      ...(problem?.all && { trace: plainText(lines(problem.all.join('\n')), redact) }),
+    }));
+  });
+  const { startedAt: start = now, finishedAt: stop = start } = batch;
+  const count = (status: string) => tests.filter((test) => test.status === status).length;
+  const document = {
+    reportFormat: 'CTRF',
+    specVersion: '0.0.0',
+    reportId: randomUUID(),
+    timestamp: new Date(now).toISOString(),
+    generatedBy: 'offsite',
+    runId: batch.set ?? batch.batchId,
+    results: {
+      tool: { name: 'offsite', version: versionOf() },
+      summary: {
+        tests: tests.length,
+        passed: count('passed'),
+        failed: count('failed'),
+        skipped: count('skipped'),
+        pending: 0,
+        other: count('other'),
+        start: Math.round(start),
+        stop: Math.round(stop),
+      },
+      tests,
+    },
+  };
+  return `${JSON.stringify(document, null, 2)}\n`;
 }

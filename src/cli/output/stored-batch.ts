@@ -41,22 +41,21 @@ export function readTrial(ledger: Ledger, trial: StoredTrial): ReadTrial {
   }
 }
 
-/**
- * A batch as the ledger has it, from the records of its trials.
- *
- * @param run set to read only this run
- * @param details whether each trial has the details for a JSON document
- * @param strict whether a record that cannot be read throws, as {@link recordOfTrial} does, or is left out
- */
-export function storedBatch(
+interface Reading {
+  /** Set to read only this run. */
+  run?: Pick<StoredRun, 'id'> | undefined;
+  /** Whether each trial has the details for a JSON document. */
+  details?: boolean;
+  /** Whether a record that cannot be read throws, as {@link recordOfTrial} does, or is left out. */
+  strict?: boolean;
+}
+
+/** The results of a batch as the ledger has them, from the records of its trials. */
+export function storedSummary(
   ledger: Ledger,
   batch: StoredBatch,
-  {
-    run,
-    details = true,
-    strict = false,
-  }: { run?: Pick<StoredRun, 'id'> | undefined; details?: boolean; strict?: boolean } = {},
-): SummarizedBatch {
+  { run, details = true, strict = false }: Reading = {},
+): BatchSummary {
   function* trials(): SummarizedBatch['trials'] {
     for (const trial of listTrials(ledger.records, batch.key)) {
       const { runId, ordinal, verdict, result } = trial;
@@ -68,15 +67,23 @@ export function storedBatch(
       yield { runId, ordinal, verdict, listing: listingOf(record), texts };
     }
   }
-  return { id: batch.id, commit: batch.commit, runs: summarizedRuns(ledger, batch), trials: trials() };
+  const runs = summarizedRuns(ledger, batch, run);
+  const read = { id: batch.id, commit: batch.commit, runs, trials: trials() };
+  return summaryOf(read, batch.service, ledger.outbox.pending());
 }
 
-/** The runs of a batch for a summary of it. */
-export function summarizedRuns(ledger: Ledger, batch: StoredBatch): SummarizedBatch['runs'] {
+/** The runs of a batch, or the wanted one, for a summary of it. */
+export function summarizedRuns(
+  ledger: Ledger,
+  batch: StoredBatch,
+  wanted: Reading['run'],
+): SummarizedBatch['runs'] {
   const models = modelsOf(ledger, batch);
-  return listRuns(ledger.records, batch.key).map(({ id, caseId, variant, variantIndex = -1 }) => {
-    return { id, case: caseId, variant, model: models[variantIndex] };
-  });
+  return listRuns(ledger.records, batch.key)
+    .filter(({ id }) => wanted === undefined || id === wanted.id)
+    .map(({ id, caseId, variant, variantIndex = -1 }) => {
+      return { id, case: caseId, variant, model: models[variantIndex] };
+    });
 }
 
 /** The models of a batch's planned variants. */
@@ -96,18 +103,7 @@ export function finishedSummary(
   { ledger }: { ledger: Ledger },
   details: boolean,
 ): BatchSummary {
-  return storedSummary(ledger.batches.byKey(key), ledger, details, true);
-}
-
-/** The results of a batch as the ledger has them. */
-export function storedSummary(
-  batch: StoredBatch,
-  ledger: Ledger,
-  details: boolean,
-  strict = false,
-): BatchSummary {
-  const stored = storedBatch(ledger, batch, { details, strict });
-  return summaryOf(stored, batch.service, ledger.outbox.pending());
+  return storedSummary(ledger, ledger.batches.byKey(key), { details, strict: true });
 }
 
 function detailsOf(

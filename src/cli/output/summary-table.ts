@@ -4,10 +4,10 @@ import { table } from '../../text/fit.ts';
 import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
 import { cost, count, percent, plural, took } from '../../text/quantities.ts';
 import { firstOf, wordsFor } from '../show/layout.ts';
-import { type BatchSummary, type RunSummary, sumsOfVariants, type TrialNumbers } from './summary.ts';
+import { type BatchSummary, type RunSummary, sumsOfVariants, type TrialSummary } from './summary.ts';
 
 /** The closing table. */
-export function summaryTable(summary: BatchSummary<TrialNumbers>): Printable {
+export function summaryTable(summary: BatchSummary): Printable {
   const missing = summary.runs.some(({ unfinished = [] }) => unfinished.length > 0);
   const cells = (row: Pick<RunSummary, 'passed' | 'failed' | 'void' | 'passRate' | 'unfinished'>) => [
     String(row.passed),
@@ -63,7 +63,7 @@ function missingCell(count: number): Printable {
 }
 
 /** A line for each variant that was stopped. */
-function stoppedLines({ runs }: BatchSummary<TrialNumbers>): Printable[] {
+function stoppedLines({ runs }: BatchSummary): Printable[] {
   const stopped = Map.groupBy(
     runs.filter(({ notRun }) => notRun > 0),
     ({ variant }) => variant,
@@ -76,7 +76,7 @@ function stoppedLines({ runs }: BatchSummary<TrialNumbers>): Printable[] {
 }
 
 /** A line for each image that was used in place of another one. */
-export function mappedLines(of: readonly Pick<TrialNumbers, 'mappedImages'>[]): Printable[] {
+export function mappedLines(of: readonly Pick<TrialSummary, 'mappedImages'>[]): Printable[] {
   const mapped = of.flatMap(({ mappedImages = [] }) => mappedImages);
   const once = new Map(mapped.map((image) => [JSON.stringify(image), image]));
   return [...once.values()].map(
@@ -85,7 +85,7 @@ export function mappedLines(of: readonly Pick<TrialNumbers, 'mappedImages'>[]): 
 }
 
 /** Says that recorded answers took the place of models, so that nobody takes the results for live ones. */
-export function replayedLines(trials: readonly TrialNumbers[]): Printable[] {
+export function replayedLines(trials: readonly TrialSummary[]): Printable[] {
   const replays = trials.flatMap(({ replay }) => replay ?? []);
   return [...Map.groupBy(replays, ({ of }) => of)].map(([of, all]) => {
     const sum = (one: 'answered' | 'live' | 'changed') =>
@@ -107,7 +107,7 @@ const namedRuns = 10;
  * The runs that were graded in their harness's sandbox, where a pass is less reliable. Sets of tasks have
  * many of them, so those without changes share a line.
  */
-function sameSandboxLines({ runs }: BatchSummary<TrialNumbers>): Printable[] {
+function sameSandboxLines({ runs }: BatchSummary): Printable[] {
   const same = runs.flatMap((run) => {
     const trials = run.trials.filter(({ verifiedIn, validatedIn }) =>
       [verifiedIn, validatedIn].includes('same'),
@@ -129,8 +129,7 @@ function sameSandboxLines({ runs }: BatchSummary<TrialNumbers>): Printable[] {
   ];
 }
 
-type Row = Pick<RunSummary<TrialNumbers>, 'commands' | 'tokens' | 'costUsd' | 'harnessVersion' | 'trials'> &
-  Times;
+type Row = Pick<RunSummary, 'commands' | 'tokens' | 'costUsd' | 'harnessVersion' | 'trials'> & Times;
 
 type Times = Pick<BatchSummary, 'durationMs' | 'elapsedMs' | 'elapsedIsAbout'>;
 
@@ -152,7 +151,7 @@ export function timeOf({ elapsedMs, elapsedIsAbout, durationMs }: Times): string
  * @param dataFolder if it was named on the command line
  */
 export function seeWhy(
-  batches: readonly BatchSummary<TrialNumbers>[],
+  batches: readonly BatchSummary[],
   dataFolder: string | undefined,
 ): Printable | undefined {
   const all = batches.flatMap(({ batchId, runs }) => runs.map((run) => ({ ...run, batchId })));

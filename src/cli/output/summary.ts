@@ -1,27 +1,42 @@
 import { printedText } from '../../bounds/anyone.ts';
 import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import type { ListedAttempt } from '../../record/attempt.ts';
+import type { Cause } from '../../record/cause.ts';
 import { failedOutputOf, failuresOf } from '../../record/failures.ts';
 import type { TrialListing } from '../../record/listing.ts';
 import type { SuiteCommit } from '../../record/suite-commit.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
-import type { SystemChanges } from '../../trial/collect/system-changes.ts';
 
-/** The results of a batch, run by run. Tables need only the numbers of its trials. */
-export interface BatchSummary<Trial extends TrialNumbers = TrialSummary> {
-  batchId: string;
-  service: string;
-  /** Of the repository that the suite is in; absent if it is in none. */
-  commit?: SuiteCommit | undefined;
-  /** Passed of scored trials, 0 to 1; absent if no trial was scored. */
-  passRate: number | undefined;
+/** What trials sum up to. */
+export interface Sums {
   passed: number;
   failed: number;
   void: number;
-  /** Trials whose results the service does not show yet. */
-  unreported: number;
+  /** Passed of scored trials, 0 to 1; absent if no trial was scored. */
+  passRate: number | undefined;
   /** Milliseconds: the sum over the trials. */
   durationMs: number;
+  /** Of the agent's model; absent unless it is known for each trial. */
+  tokens: number | undefined;
+  costUsd: number | undefined;
+}
+
+/**
+ * The results of a batch, run by run; or those of the batches of one command as one. It is what the terminal,
+ * `--json`, the step's summary, JUnit and CTRF print.
+ */
+export interface BatchSummary extends Sums {
+  /** Of several batches, the first. */
+  batchId: string;
+  /** All batches; absent for one. */
+  batchIds?: string[];
+  /** The id of the set that the batches are; absent for batches of `--trials auto`. */
+  set?: string | undefined;
+  service: string;
+  /** Of the repository that the suite is in; absent if it is in none. */
+  commit?: SuiteCommit | undefined;
+  /** Trials whose results the service does not show yet. */
+  unreported: number;
   /** When its first trial began and its last one ended, in epoch milliseconds; absent before the first. */
   startedAt?: number | undefined;
   finishedAt?: number | undefined;
@@ -30,12 +45,9 @@ export interface BatchSummary<Trial extends TrialNumbers = TrialSummary> {
   /** Whether that is only known by clocks that can be set: the trials have no other clock in common. */
   elapsedIsAbout?: true | undefined;
   steady?: TrialListing['steady'];
-  /** Cost of the agent's model in all trials; absent unless it is known for each trial. */
-  tokens: number | undefined;
-  costUsd: number | undefined;
   /** Set if trials have no result, because the command was interrupted or failed. */
   incomplete?: Incomplete | undefined;
-  runs: RunSummary<Trial>[];
+  runs: RunSummary[];
 }
 
 export interface Incomplete {
@@ -52,33 +64,31 @@ export interface UnfinishedTrial {
   why: string;
 }
 
-export interface RunSummary<Trial extends TrialNumbers = TrialSummary> {
+export interface RunSummary extends Sums {
   id: string;
   case: string;
   variant: string;
   /** Undefined for a run that was found, before its first trial is finished. */
   model: string | undefined;
-  passed: number;
-  failed: number;
-  void: number;
   /** Void trials that did not run, because the variant's harness did not work. */
   notRun: number;
-  passRate: number | undefined;
-  /** Milliseconds: the sum over the run's trials. */
-  durationMs: number;
   /** Commands that the harness ran, summed over the run's trials. */
   commands: number;
-  /** Of the agent's model; absent unless it is known for each trial. */
-  tokens: number | undefined;
-  costUsd: number | undefined;
   /** As the harness reports it; absent if it reports none. */
   harnessVersion: string | undefined;
-  trials: Trial[];
+  trials: TrialSummary[];
   /** Its trials without a result, if the batch is incomplete. */
   unfinished?: UnfinishedTrial[] | undefined;
 }
 
-export interface TrialNumbers {
+/** A trial. Of several batches, trials are renumbered through all of them. */
+export type TrialSummary = TrialNumbers &
+  Partial<TrialTexts & TrialDetails> & {
+    /** Of several batches: the trial at the service and in the ledger. */
+    recorded?: { batchId: string; runId: string; ordinal: number };
+  };
+
+interface TrialNumbers {
   ordinal: number;
   verdict: string;
   reported: boolean;
@@ -89,31 +99,28 @@ export interface TrialNumbers {
   /** Where the trial was graded: in a fresh sandbox, or in the same one as the harness. */
   verifiedIn?: 'fresh' | 'same';
   validatedIn?: 'fresh' | 'same';
-  systemChanges?: { unexpected: { count: number } };
+  /** What changed outside the workspace where verify ran; `--json` has all of it. */
+  systemChanges?: { unexpected: { count: number } } | undefined;
   /** Images that the configuration replaces by others; absent if it replaces none. */
   mappedImages?: TrialRecord['mappedImages'];
   /** Set if recorded answers took the place of models: it is not a live result. */
   replay?: TrialRecord['replay'];
   /** Set if only the service had the result: its duration and its commands are not known, and count as 0. */
-  fromService?: true;
+  fromService?: true | undefined;
 }
 
-export type TrialSummary = TrialNumbers & TrialTexts;
-
 /** What only the record of a trial says. */
-interface TrialTexts extends Partial<TrialDetails> {
+interface TrialTexts {
   /** The checks that failed, one line each. */
   failures: string[];
   failuresCount: number;
   failuresTruncated: boolean;
   /** The last lines that the failed checks printed; absent if they printed none, or nothing failed. */
   failedOutput?: string | undefined;
-  cause?: { kind: string; phase: string; message: string } | undefined;
+  cause?: Pick<Cause, 'kind' | 'phase' | 'message'> | undefined;
   filesChanged: string[];
   filesChangedCount: number;
   filesChangedTruncated: boolean;
-  /** What changed outside the workspace where verify ran. */
-  systemChanges?: SystemChanges;
   /** Protections that its sandboxes lacked; absent if they lacked none. */
   sandboxLacks?: string[];
 }
@@ -154,58 +161,51 @@ export interface ShownArtifact {
 export type ShownAttempt = Omit<ListedAttempt, 'result'> & { record?: StoredBlob };
 
 /** What a batch has found so far. */
-export interface SummarizedBatch<Texts = TrialTexts> {
+export interface SummarizedBatch {
   id: string;
   commit?: SuiteCommit | undefined;
   runs: Pick<RunSummary, 'id' | 'case' | 'variant' | 'model'>[];
   /** The finished trials. They are read one by one: together they may not fit into memory. */
-  trials: Iterable<SummarizedTrial<Texts>>;
-}
-
-interface SummarizedTrial<Texts> {
-  runId: string;
-  ordinal: number;
-  verdict: TrialRecord['verdict'];
-  listing: TrialListing;
-  texts: Texts;
+  trials: Iterable<{
+    runId: string;
+    ordinal: number;
+    verdict: TrialRecord['verdict'];
+    listing: TrialListing;
+    texts: Partial<TrialTexts & TrialDetails>;
+  }>;
 }
 
 /** @param pending the reports whose results the service does not show */
-export function summaryOf<Texts extends object>(
-  batch: SummarizedBatch<Texts>,
+export function summaryOf(
+  batch: SummarizedBatch,
   service: string,
   pending: readonly StoredTrial[],
-): BatchSummary<TrialNumbers & Texts> {
-  const unreported = new Set(
-    pending.filter(({ batchId }) => batchId === batch.id).map(({ runId, ordinal }) => `${runId} ${ordinal}`),
-  );
-  const ofRuns = new Map<
-    string,
-    { trials: (TrialNumbers & Texts)[]; harnessVersion?: string; notRun: number }
-  >();
+): BatchSummary {
+  const own = pending.filter(({ batchId }) => batchId === batch.id);
+  const unreported = new Set(own.map(({ runId, ordinal }) => `${runId} ${ordinal}`));
+  const runs = batch.runs.map((run): RunSummary => {
+    return { ...run, ...ofRun([]), notRun: 0, harnessVersion: undefined };
+  });
+  const byId = new Map(runs.map((run) => [run.id, run]));
   const times: Times[] = [];
   for (const { runId, ordinal, verdict, listing, texts } of batch.trials) {
-    const run = ofRuns.get(runId) ?? { trials: [], notRun: 0 };
-    ofRuns.set(runId, run);
+    const run = byId.get(runId);
+    if (!run) continue;
     const reported = !unreported.has(`${runId} ${ordinal}`);
     run.trials.push({ ordinal, verdict, reported, ...numbersOf(listing), ...texts });
     run.notRun += listing.notRun && listing.cause?.kind === 'harness' ? 1 : 0;
+    run.harnessVersion ??= listing.harnessVersion;
     if (!listing.fromService) times.push(listing);
-    if (listing.harnessVersion !== undefined) run.harnessVersion ??= listing.harnessVersion;
   }
-  const runs = batch.runs.map((run): RunSummary<TrialNumbers & Texts> => {
-    const { trials, harnessVersion, notRun } = ofRuns.get(run.id) ?? { trials: [], notRun: 0 };
-    return { ...run, ...ofRun(trials), notRun, harnessVersion };
-  });
   const trials = runs.flatMap((run) => run.trials);
   return {
     batchId: batch.id,
     service,
-    ...(batch.commit && { commit: batch.commit }),
+    commit: batch.commit,
     ...sumsOf(trials),
     unreported: trials.filter(({ reported }) => !reported).length,
     ...elapsedOf(times),
-    runs,
+    runs: runs.map((run) => ({ ...run, ...ofRun(run.trials) })),
   };
 }
 
@@ -240,42 +240,33 @@ function spanOf(
 
 function numbersOf(listing: TrialListing): Omit<TrialNumbers, 'ordinal' | 'verdict' | 'reported'> {
   const { verifiedIn, validatedIn, systemChanges, mappedImages, replay, fromService } = listing;
-  return {
-    durationMs: listing.finishedAt - listing.startedAt,
-    commands: listing.commands ?? 0,
-    tokens: listing.totalTokens,
-    costUsd: listing.costUsd,
-    ...(verifiedIn && { verifiedIn }),
-    ...(validatedIn && { validatedIn }),
-    ...(systemChanges && { systemChanges }),
-    ...(mappedImages && { mappedImages }),
-    ...(replay && { replay }),
-    ...(fromService && { fromService }),
-  };
+  const { startedAt, finishedAt, commands = 0, totalTokens: tokens, costUsd } = listing;
+  const numbers = { durationMs: finishedAt - startedAt, commands, tokens, costUsd };
+  return { ...numbers, verifiedIn, validatedIn, systemChanges, mappedImages, replay, fromService };
 }
 
 export function textsOf(result: TrialRecord): TrialTexts {
-  const { cause } = result;
+  const { cause, systemChanges, sandboxLacks, filesChanged: paths = [] } = result;
+  const { filesChangedCount = paths.length } = result;
+  const { listed } = printedText.count;
   const failures = failuresOf(result);
-  const filesChanged = (result.filesChanged ?? []).slice(0, printedText.count.listed);
-  const filesChangedCount = result.filesChangedCount ?? result.filesChanged?.length ?? 0;
-  const failedOutput = failedOutputOf(result);
+  const filesChanged = paths.slice(0, listed);
   return {
-    failures: failures.slice(0, printedText.count.listed),
+    failures: failures.slice(0, listed),
     failuresCount: failures.length,
-    failuresTruncated: failures.length > printedText.count.listed,
-    ...(failedOutput !== '' && { failedOutput }),
-    ...(cause && { cause: { kind: cause.kind, phase: cause.phase, message: cause.message } }),
+    failuresTruncated: failures.length > listed,
+    failedOutput: failedOutputOf(result) || undefined,
+    cause: cause && { kind: cause.kind, phase: cause.phase, message: cause.message },
     filesChanged,
     filesChangedCount,
     filesChangedTruncated: filesChangedCount > filesChanged.length,
-    ...(result.systemChanges && { systemChanges: result.systemChanges }),
-    ...(result.sandboxLacks && { sandboxLacks: result.sandboxLacks }),
+    ...(systemChanges && { systemChanges }),
+    sandboxLacks,
   };
 }
 
 /** What a batch and each of its runs sum up. */
-function sumsOf(trials: readonly TrialNumbers[]) {
+function sumsOf(trials: readonly TrialSummary[]): Sums {
   const count = (verdict: string) => trials.filter((trial) => trial.verdict === verdict).length;
   const [passed, failed] = [count('passed'), count('failed')];
   return {
@@ -289,12 +280,12 @@ function sumsOf(trials: readonly TrialNumbers[]) {
   };
 }
 
-function ofRun<Trial extends TrialNumbers>(trials: Trial[]) {
+function ofRun(trials: TrialSummary[]) {
   return { ...sumsOf(trials), commands: trials.reduce((sum, { commands }) => sum + commands, 0), trials };
 }
 
 /** The sums of each variant over its cases; none if there is only one variant or only one case. */
-export function sumsOfVariants<Trial extends TrialNumbers>({ runs }: Pick<BatchSummary<Trial>, 'runs'>) {
+export function sumsOfVariants({ runs }: Pick<BatchSummary, 'runs'>) {
   const variants = Map.groupBy(runs, ({ variant }) => variant);
   if (variants.size < 2 || variants.size === runs.length) return [];
   return [...variants].map(([variant, own]) => {
@@ -313,61 +304,32 @@ function sumOf(parts: readonly (number | undefined)[]): number | undefined {
   return parts.includes(undefined) ? undefined : parts.reduce((sum = 0, part = 0) => sum + part, 0);
 }
 
-/** The batches of one command, with the runs of the same case and variant as one. */
-export interface MergedSummary<Trial extends TrialNumbers = TrialSummary> extends BatchSummary<Trial> {
-  /** All batches; `batchId` is the first. */
-  batchIds: string[];
-  /** The id of the set that the batches are; absent for batches of `--trials auto`. */
-  set?: string;
-  runs: MergedRun<Trial>[];
-}
-
-interface MergedRun<Trial extends TrialNumbers> extends RunSummary<Trial> {
-  trials: MergedTrial<Trial>[];
-}
-
-/** Trials are renumbered, through all batches. */
-type MergedTrial<Trial> = Trial & {
-  /** The trial at the service and in the ledger. */
-  recorded: { batchId: string; runId: string; ordinal: number };
-};
-
-/** Merges the summaries of batches of one suite. There must be at least one. */
-export function mergedSummary<Trial extends TrialNumbers>(
-  summaries: readonly [BatchSummary<Trial>, ...BatchSummary<Trial>[]],
+/**
+ * Merges the summaries of batches of one suite, with the runs of the same case and variant as one. There must
+ * be at least one.
+ */
+export function mergedSummary(
+  summaries: readonly [BatchSummary, ...BatchSummary[]],
   set?: string,
-): MergedSummary<Trial> {
-  const [first] = summaries;
+): BatchSummary {
   const runs = summaries.flatMap(({ batchId, runs }) =>
-    runs.map((run): MergedRun<Trial> => {
-      const trials = run.trials.map((trial) => {
-        const { ordinal } = trial;
-        return { ...trial, recorded: { batchId, runId: run.id, ordinal } };
-      });
-      return { ...run, trials };
+    runs.map((run): RunSummary => {
+      const recorded = (ordinal: number) => ({ batchId, runId: run.id, ordinal });
+      return { ...run, trials: run.trials.map((one) => ({ ...one, recorded: recorded(one.ordinal) })) };
     }),
   );
   const alike = Map.groupBy(runs, (run) => JSON.stringify([run.case, run.variant]));
   return {
-    ...first,
+    ...summaries[0],
     ...sumsOf(runs.flatMap(({ trials }) => trials)),
     ...elapsedOf(summaries),
     unreported: summaries.reduce((sum, { unreported }) => sum + unreported, 0),
     batchIds: summaries.map(({ batchId }) => batchId),
-    ...(set !== undefined && { set }),
-    runs: [...alike.values()].map(([run, ...more]) => mergedRun(run as MergedRun<Trial>, more)),
-  };
-}
-
-function mergedRun<Trial extends TrialNumbers>(
-  first: MergedRun<Trial>,
-  more: readonly MergedRun<Trial>[],
-): MergedRun<Trial> {
-  const all = [first, ...more];
-  const trials = all.flatMap((run) => run.trials).map((trial, ordinal) => ({ ...trial, ordinal }));
-  return {
-    ...first,
-    ...ofRun(trials),
-    notRun: all.reduce((sum, { notRun }) => sum + notRun, 0),
+    set,
+    runs: [...alike.values()].map((all) => ({
+      ...(all[0] as RunSummary),
+      ...ofRun(all.flatMap(({ trials }) => trials).map((trial, ordinal) => ({ ...trial, ordinal }))),
+      notRun: all.reduce((sum, { notRun }) => sum + notRun, 0),
+    })),
   };
 }

@@ -13,14 +13,13 @@ import { storedSummary } from '../output/stored-batch.ts';
 import {
   type BatchSummary,
   type Incomplete,
-  type MergedSummary,
   mergedSummary,
   type RunSummary,
   type UnfinishedTrial,
 } from '../output/summary.ts';
 import { summaryTable } from '../output/summary-table.ts';
 import { type PrintParts, wantsDetails, writeGithubStep } from './print-results.ts';
-import { type AnySummary, writePages, writeReports } from './write-results.ts';
+import { writePages, writeReports } from './write-results.ts';
 
 interface Unfinished extends Omit<PrintParts, 'signal'> {
   /** All that the command works on, with the batches that were started by now. */
@@ -28,7 +27,7 @@ interface Unfinished extends Omit<PrintParts, 'signal'> {
   /** What the results would be compared with. */
   older?: OlderSide | undefined;
   /** The results of what is finished. */
-  finished(): readonly AnySummary[];
+  finished(): readonly BatchSummary[];
   /** Whether the JSON document is a list. */
   isList?: boolean;
 }
@@ -67,7 +66,7 @@ export async function printIncompleteResults(unfinished: Unfinished, thrown: unk
   }
 }
 
-function summariesOf(unfinished: Unfinished, thrown: unknown): AnySummary[] {
+function summariesOf(unfinished: Unfinished, thrown: unknown): BatchSummary[] {
   const { options, work, finished } = unfinished;
   const { ledger } = unfinished.workshop;
   const details = wantsDetails(options);
@@ -75,7 +74,11 @@ function summariesOf(unfinished: Unfinished, thrown: unknown): AnySummary[] {
   return [...finished(), ...begun];
 }
 
-function printSummary(summary: AnySummary, out: PrintParts['context']['out'], isOneOfSeveral: boolean): void {
+function printSummary(
+  summary: BatchSummary,
+  out: PrintParts['context']['out'],
+  isOneOfSeveral: boolean,
+): void {
   const finished = summary.passed + summary.failed + summary.void;
   const results = finished > 0 ? [summaryTable(summary)] : [];
   const which = isOneOfSeveral ? text`${summary.batchId}: ` : '';
@@ -87,7 +90,7 @@ function notComparedText({ name }: OlderSide): Printable {
   return text`not compared with ${name}: trials are missing; \`offsite resume\` takes --compare-to as well`;
 }
 
-function incompleteLine({ incomplete, ...summary }: AnySummary): Printable {
+function incompleteLine({ incomplete, ...summary }: BatchSummary): Printable {
   const finished = summary.passed + summary.failed + summary.void;
   const { kind, why = '', unfinished = 0 } = incomplete ?? {};
   const counts = ours(`${plural(finished, 'trial')} finished, ${unfinished} left`);
@@ -112,8 +115,8 @@ function incompleteSummary(
   { plan, batches, thrown }: UnfinishedWork,
   ledger: Ledger,
   details: boolean,
-): BatchSummary | MergedSummary | undefined {
-  const [first, ...more] = batches.map((batch) => storedSummary(batch, ledger, details));
+): BatchSummary | undefined {
+  const [first, ...more] = batches.map((batch) => storedSummary(ledger, batch, { details }));
   if (!first) return undefined;
   const set = batches[0] && ledger.sets.ofBatch(batches[0].key)?.id;
   const whole = more.length > 0 || set !== undefined ? mergedSummary([first, ...more], set) : first;
@@ -131,7 +134,7 @@ function incompleteSummary(
     return { ...run, ...(unfinished.length > 0 && { unfinished }) };
   });
   const unfinished = runs.reduce((sum, run) => sum + (run.unfinished?.length ?? 0), 0);
-  return { ...whole, incomplete: { kind, why, unfinished }, runs } as BatchSummary | MergedSummary;
+  return { ...whole, incomplete: { kind, why, unfinished }, runs };
 }
 
 /** What ended the command: `interrupted by SIGTERM`, or what failed. */

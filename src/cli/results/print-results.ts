@@ -15,11 +15,11 @@ import type { BatchSummary, RunSummary } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import { exitCodeOfGates, hasGate, isNoWorse, notComparedLine, regressionLines } from '../regression.ts';
 import type { ResultOptions } from './options.ts';
-import { type AnySummary, writePages, writeReports } from './write-results.ts';
+import { writePages, writeReports } from './write-results.ts';
 
 /** The results of a batch, or of batches that belong together. */
 export interface BatchResults {
-  summary: AnySummary;
+  summary: BatchSummary;
   /** The batches one by one. */
   batches: readonly BatchSummary[];
   /** What they are compared with, if anything. */
@@ -136,7 +136,7 @@ function knownOf(compared: ComparedBatches | undefined, options: ResultOptions) 
 }
 
 /** Says whether the results reach `--fail-under`. */
-function thresholdText(summary: AnySummary, failUnder: number): string {
+function thresholdText(summary: BatchSummary, failUnder: number): string {
   const below = belowText(summary, failUnder);
   if (below !== undefined) return below;
   if (summary.void > 0) return `${plural(summary.void, 'trial')} without a verdict: the exit code is 3`;
@@ -149,7 +149,7 @@ function thresholdText(summary: AnySummary, failUnder: number): string {
  * @param said what was said of thresholds and gates, for each result
  */
 export function writeGithubStep(
-  summaries: readonly AnySummary[],
+  summaries: readonly BatchSummary[],
   { env, out, err, redact, note }: CommandContext,
   { json }: ResultOptions,
   said: readonly Omit<Parameters<typeof writeGithubResults>[1], 'summary'>[] = [],

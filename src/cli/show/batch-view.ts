@@ -11,16 +11,19 @@ import { type KnownFingerprint, mixedTexts } from '../../record/fingerprint.ts';
 import { whyText } from '../../record/listing.ts';
 import { commitText } from '../../record/suite-commit.ts';
 import { fittedLine, table } from '../../text/fit.ts';
-import { joined, ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
-import { duration, minute, plural } from '../../text/quantities.ts';
-import { readTrial, storedBatch, summarizedRuns } from '../output/stored-batch.ts';
 import {
-  type BatchSummary,
-  type MergedSummary,
-  mergedSummary,
-  summaryOf,
-  type TrialNumbers,
-} from '../output/summary.ts';
+  joined,
+  ours,
+  type Printable,
+  present,
+  stack,
+  styled,
+  text,
+  type Value,
+} from '../../text/printable.ts';
+import { duration, minute, plural } from '../../text/quantities.ts';
+import { readTrial, storedSummary, summarizedRuns } from '../output/stored-batch.ts';
+import { type BatchSummary, mergedSummary, summaryOf } from '../output/summary.ts';
 import { summaryTable } from '../output/summary-table.ts';
 import { mark, page, unreadText, wordsFor } from './layout.ts';
 
@@ -29,7 +32,7 @@ interface ShownBatch {
   /** Set if only this run is shown. */
   run: StoredRun | undefined;
   batch: StoredBatch;
-  summary: BatchSummary<TrialNumbers>;
+  summary: BatchSummary;
   /** The finished trials that did not pass, and those whose record cannot be read. */
   notPassed: { trial: StoredTrial; verdict: 'failed' | 'void'; why: string }[];
   /** Trials that do not count, because the service has other results of them. */
@@ -77,28 +80,27 @@ export function readBatch(
     if (verdict !== 'passed') notPassed.push({ trial, verdict, why: whyText(listing) });
     return [{ runId, ordinal, verdict, listing, texts: {} }];
   });
-  const runs = summarizedRuns(ledger, batch).filter(({ id }) => isWanted({ runId: id }));
-  const pending = ledger.outbox.pending();
-  const ofFinished: BatchSummary<TrialNumbers> = texts
-    ? summaryOf({ ...storedBatch(ledger, batch, { run }), runs }, batch.service, pending)
-    : summaryOf({ id: batch.id, commit: batch.commit, runs, trials: listed }, batch.service, pending);
+  const ofFinished = texts
+    ? storedSummary(ledger, batch, { run })
+    : summaryOf(
+        { id: batch.id, commit: batch.commit, runs: summarizedRuns(ledger, batch, run), trials: listed },
+        batch.service,
+        ledger.outbox.pending(),
+      );
   const open = trials.filter(({ state }) => state !== 'finished');
-  const left = open.length;
   const openOf = Map.groupBy(open, ({ runId }) => runId);
-  const summary = {
-    ...ofFinished,
-    runs: ofFinished.runs.map((run) => {
-      const unfinished = openOf.get(run.id)?.map(({ ordinal, state }) => ({ ordinal, why: state }));
-      return { ...run, ...(unfinished && { unfinished }) };
-    }),
-  };
+  const runs = ofFinished.runs.map((run) => {
+    return { ...run, unfinished: openOf.get(run.id)?.map(({ ordinal, state }) => ({ ordinal, why: state })) };
+  });
+  const summary = { ...ofFinished, runs };
   const [facts] = listBatches(ledger.records, { only: batch.key });
   const isRunning = ledger.isWorkedOn(batch);
   const marks = facts ? batchMarks({ ...facts, isRunning }) : [];
   const isFound = facts?.isFound === true;
   const known = fingerprintsOf(ledger.records, batch.key);
   const remarks = [...mixedTexts(known), ...(isFound ? variantTexts(known) : [])];
-  return { batch, run, summary, notPassed, superseded, unreadable, left, marks, remarks, isFound };
+  const shown = { batch, run, summary, notPassed, superseded, unreadable, left: open.length };
+  return { ...shown, marks, remarks, isFound };
 }
 
 /** What the service's ids of variants stand for. A run that was found has no other name for its variant. */
@@ -121,23 +123,19 @@ const narrow = 120;
  */
 export function batchView(
   { batch, run, summary, notPassed, superseded, unreadable, marks, remarks, isFound }: ShownBatch,
-  {
-    short,
-    isLast,
-    part,
-    width,
-  }: { short: string; isLast: boolean; part?: PartNumber | undefined; width: number },
+  how: { short: string; isLast: boolean; part?: PartNumber | undefined; width: number },
 ): Printable {
+  const { short, isLast, part, width } = how;
   const { commit } = batch;
-  const facts = [
+  const facts = present([
     styled('bold', text`batch ${short}`),
     text`${batch.suite}`,
-    ...(part ? [text`${part.number} of ${part.of} of ${part.id}`] : []),
+    part && text`${part.number} of ${part.of} of ${part.id}`,
     ours(minute(batch.startedAt)),
-    ...(commit ? [text`at commit ${commitText(commit)}`] : []),
-    ...(batch.service === platformService ? [ours('run by the platform')] : []),
+    commit && text`at commit ${commitText(commit)}`,
+    batch.service === platformService && ours('run by the platform'),
     ...marks.map(ours),
-  ];
+  ]);
   const words = (trial: Pick<StoredTrial, 'caseId' | 'variant' | 'ordinal'>) =>
     wordsFor(trial, isLast ? undefined : short);
   const passed = run ? passedLines(summary, (ordinal) => words({ ...run, ordinal })) : [];
@@ -172,7 +170,7 @@ function notPassedLine(
   return fittedLine(text`${mark(verdict)} ${styled('bold', words)}  ${why}`, cells);
 }
 
-function passedLines({ runs }: BatchSummary<TrialNumbers>, nameOf: (ordinal: number) => string): Printable[] {
+function passedLines({ runs }: BatchSummary, nameOf: (ordinal: number) => string): Printable[] {
   const passed = runs.flatMap(({ trials }) => trials).filter(({ verdict }) => verdict === 'passed');
   return passed.map(({ ordinal, durationMs, commands, fromService }) => {
     const facts = fromService
@@ -187,7 +185,7 @@ interface ShownSet {
   set: StoredSet;
   parts: ShownPart[];
   /** Of the batches that were started; undefined if none was. */
-  summary: MergedSummary<TrialNumbers> | undefined;
+  summary: BatchSummary | undefined;
 }
 
 interface ShownPart {
@@ -231,13 +229,13 @@ export function setView({ set, parts, summary }: ShownSet, ledger: Ledger, width
   const short = shortBatchIds(ledger.records);
   const unstarted = parts.filter(({ shown }) => !shown).length;
   const left = parts.reduce((sum, { shown }) => sum + (shown?.left ?? 0), 0);
-  const facts = [
+  const facts = present([
     styled('bold', text`${set.id}`),
     text`${set.suite}`,
     ours(minute(set.plannedAt)),
-    ...(unstarted > 0 ? [text`${unstarted} of ${set.parts} batches not started`] : []),
-    ...(left > 0 ? [text`${plural(left, 'trial')} left`] : []),
-  ];
+    unstarted > 0 && text`${unstarted} of ${set.parts} batches not started`,
+    left > 0 && text`${plural(left, 'trial')} left`,
+  ]);
   const lines = parts.flatMap(({ shown }) =>
     (shown?.notPassed ?? []).map((one) => {
       const words = wordsFor(one.trial, shown && short(shown.batch.id));

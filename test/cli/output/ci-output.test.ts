@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { describe, expect, test } from 'vitest';
 import { annotations, githubStep, writeGithubResults } from '../../../src/cli/output/github.ts';
-import { junitXml } from '../../../src/cli/output/junit.ts';
+import { ctrfJson, junitXml } from '../../../src/cli/output/junit.ts';
 import type { BatchSummary, TrialSummary } from '../../../src/cli/output/summary.ts';
-import { ctrfJson } from '../../../src/cli/results/write-results.ts';
 import { type Content, Output, plainText } from '../../../src/text/output.ts';
 import { ours } from '../../../src/text/printable.ts';
 

@@ -4,7 +4,7 @@ import { homedir, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa, execaSync } from 'execa';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ctrfJson } from '../../../src/cli/results/write-results.ts';
+import { ctrfJson } from '../../../src/cli/output/junit.ts';
 import { harborForm } from '../../../src/export/harbor-job.ts';
 import { inspectForm } from '../../../src/export/inspect-log.ts';
 import { readInspectLogs } from '../../../src/export/read-inspect-log.ts';
