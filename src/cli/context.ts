@@ -4,6 +4,7 @@ import { isDataFolder } from '../ledger/data-folder.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Config } from '../suite/config-file.ts';
 import { type Interruption, type InterruptionOptions, interruption } from './interruption.ts';
+import type { Progress, ShownProgress } from './output/progress.ts';
 import { openTerminal, type Terminal } from './terminal.ts';
 
 interface TerminalParts {
@@ -57,6 +58,15 @@ export class CommandContext extends Context {
     await using context = new Context(parts);
     const suite = suiteOf(context.ledger({ isChecked: false }));
     return CommandContext.open({ ...options, dataFolder }, { ...how, suite });
+  }
+
+  /** Shows what the command does while it does it, also what it notes. Dispose of it. */
+  async progress({ json, ...how }: ShownProgress & { json?: true | undefined } = {}): Promise<Progress> {
+    // Only commands that run something need this module and its libraries.
+    const { openProgress } = await import('./output/progress.ts');
+    const progress = await openProgress(this, { plain: json === true, ...how });
+    this.note = progress.note;
+    return progress;
   }
 
   /**

@@ -3,7 +3,6 @@ import type { AwayEngine } from '../api/engines.ts';
 import { hostCertificates } from '../api/host-certificates.ts';
 import type { BaseImage, BaseImageOptions } from '../base-image/ensure-base-image.ts';
 import type { CommandContext } from './context.ts';
-import { openProgress } from './output/progress.ts';
 
 /** A base image, and the name of its engine if several are configured. */
 interface MadeImage extends BaseImage {
@@ -18,9 +17,8 @@ export async function makeBaseImage(
   // Only two commands need this module and its libraries.
   const { ensureBaseImage } = await import('../base-image/ensure-base-image.ts');
   await using context = opened;
-  const { config, env, clock, err } = context;
-  using progress = await openProgress({ err, env, clock });
-  context.note = progress.note;
+  const { config, env } = context;
+  using progress = await context.progress();
   const { signal } = context.interruption();
   const { away, ...engines } = await context.engines.all(signal);
   const caBundle = await hostCertificates(config, env);

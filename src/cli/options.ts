@@ -1,6 +1,9 @@
 import { type Command, InvalidArgumentError, Option, type OptionValues } from '@commander-js/extra-typings';
 import { readAge, readByteSize, readDuration } from '../suite/units.ts';
 
+/** What a command gets of its options, as it declares them. */
+export type OptionsOf<Make extends () => { opts(): unknown }> = ReturnType<ReturnType<Make>['opts']>;
+
 /** Adds the options that name the configuration and the data folder. */
 export function withConfigAndData<Arguments extends unknown[], Options extends OptionValues>(
   command: Command<Arguments, Options>,

@@ -17,8 +17,7 @@ import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { askDaemon } from '../daemon/ask-daemon.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { withService } from '../options.ts';
-import type { CommonOptions } from '../settings.ts';
+import { type OptionsOf, withService } from '../options.ts';
 
 export function abandonCommand() {
   return withService(new Command('abandon'))
@@ -33,9 +32,7 @@ export function abandonCommand() {
     });
 }
 
-interface AbandonOptions extends CommonOptions {
-  unreported?: true | undefined;
-}
+type AbandonOptions = OptionsOf<typeof abandonCommand>;
 
 interface Parts extends AbandonParts {
   note(message: string): void;

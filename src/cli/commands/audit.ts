@@ -35,10 +35,9 @@ import { noHostEnvironment } from '../../trial/prepare/environment.ts';
 import { Sandboxes } from '../../trial/prepare/sandboxes.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { withConfigAndData } from '../options.ts';
-import { openProgress, type Progress } from '../output/progress.ts';
+import { type OptionsOf, withConfigAndData } from '../options.ts';
+import type { Progress } from '../output/progress.ts';
 import { endedBy } from '../results/incomplete.ts';
-import type { CommonOptions } from '../settings.ts';
 import { announcedTarget } from '../show/open-trial.ts';
 
 export function auditCommand() {
@@ -71,17 +70,12 @@ export function auditCommand() {
     });
 }
 
-interface AuditOptions extends CommonOptions {
-  level: (typeof auditLevels)[number];
-  askJudges?: true | undefined;
-  signedBy?: string[] | undefined;
-}
+type AuditOptions = OptionsOf<typeof auditCommand>;
 
 async function audit(what: string | undefined, options: AuditOptions): Promise<number> {
   await using context = CommandContext.open(options);
-  const { err, env, clock, out, config, runners } = context;
-  using progress = await openProgress({ err, env, clock, plain: options.json === true, words: auditWords });
-  context.note = progress.note;
+  const { clock, out, config, runners } = context;
+  using progress = await context.progress({ json: options.json, words: auditWords });
   const { signal } = context.interruption({ doing: () => 'ending the audit' });
   using scratch = openScratch();
   const { level } = options;

@@ -1,7 +1,7 @@
 import { Command } from '@commander-js/extra-typings';
 import { concurrencyFor } from '../../agent/engines/check.ts';
 import { requireScripts } from '../../api/models.ts';
-import { leftOutText, plannedSuite, type TaskOptions } from '../../api/plan-suite.ts';
+import { leftOutText, plannedSuite } from '../../api/plan-suite.ts';
 import { placedFailure } from '../../api/run.ts';
 import { checkCases } from '../../check/check-cases.ts';
 import {
@@ -26,11 +26,9 @@ import { Sandboxes } from '../../trial/prepare/sandboxes.ts';
 import { checkSandboxes } from '../../trial/prepare/start-image.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { duration, wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
-import { openProgress } from '../output/progress.ts';
+import { duration, type OptionsOf, wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
 import { mappedLines } from '../output/summary-table.ts';
 import { endedBy, saveIfPossible, whenInterrupted } from '../results/incomplete.ts';
-import type { CommonOptions } from '../settings.ts';
 import { withTasks } from '../task-options.ts';
 import { requireWritable, writeText } from '../write-text.ts';
 
@@ -63,22 +61,13 @@ export function checkCommand() {
 /** A grading passes if its verdict is the one that a sound case gets. */
 const gradingWords = { passed: 'as expected', failed: 'not as expected', void: 'without a verdict' };
 
-interface CheckCommandOptions extends CommonOptions, TaskOptions {
-  junit?: string | undefined;
-  output?: true | undefined;
-  allowOutside?: string[] | undefined;
-  concurrency?: number | undefined;
-  repeat?: number | undefined;
-  caseTimeout?: number | undefined;
-  again?: true | undefined;
-}
+type CheckCommandOptions = OptionsOf<typeof checkCommand>;
 
 async function check(file: string | undefined, options: CheckCommandOptions): Promise<number> {
   if (options.junit !== undefined) requireWritable(options.junit);
   await using context = CommandContext.open(options, { suite: file });
-  const { config, env, clock, runners, host, redact, out, err } = context;
-  using progress = await openProgress({ err, env, clock, plain: options.json === true, words: gradingWords });
-  context.note = progress.note;
+  const { config, clock, runners, host, redact, out, err } = context;
+  using progress = await context.progress({ json: options.json, words: gradingWords });
   const { signal } = context.interruption();
   const planning = { progress, signal, withoutHarness: true };
   const { plan, leftOut } = await plannedSuite(file, options, context, planning);

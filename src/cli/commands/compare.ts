@@ -9,10 +9,9 @@ import { lastBatch, lastWord } from '../../ledger/find.ts';
 import { ours, text } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { withService } from '../options.ts';
+import { type OptionsOf, withService } from '../options.ts';
 import { comparisonText, unreadIn } from '../output/comparison.ts';
-import { exitCodeOfGates, type RegressionGates, regressionLines } from '../regression.ts';
-import type { CommonOptions } from '../settings.ts';
+import { exitCodeOfGates, regressionLines } from '../regression.ts';
 import { unreadText } from '../show/layout.ts';
 import { announceLast } from '../show/open-trial.ts';
 
@@ -34,10 +33,7 @@ export function compareCommand() {
     });
 }
 
-interface CompareOptions extends CommonOptions, RegressionGates {
-  baseline?: true | undefined;
-  details?: true | undefined;
-}
+type CompareOptions = OptionsOf<typeof compareCommand>;
 
 async function compare(
   given: string | undefined,

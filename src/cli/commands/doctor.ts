@@ -7,8 +7,7 @@ import { ConfigFile } from '../../suite/config-file.ts';
 import { loadConfig } from '../../suite/load-config.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { withService } from '../options.ts';
-import type { CommonOptions } from '../settings.ts';
+import { type OptionsOf, withService } from '../options.ts';
 
 export function doctorCommand() {
   return withService(new Command('doctor'))
@@ -22,9 +21,7 @@ export function doctorCommand() {
     });
 }
 
-interface DoctorOptions extends CommonOptions {
-  deep?: true | undefined;
-}
+type DoctorOptions = OptionsOf<typeof doctorCommand>;
 
 async function doctor({ config: file, insecureHttp, ...options }: DoctorOptions): Promise<number> {
   const { env } = process;

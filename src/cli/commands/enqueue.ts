@@ -6,7 +6,6 @@ import { loadSuite } from '../../suite/load-suite.ts';
 import { CommandContext } from '../context.ts';
 import { daemonListens, daemonMode } from '../daemon/ask-daemon.ts';
 import { withAllowOutside, withConfigAndData } from '../options.ts';
-import { openProgress } from '../output/progress.ts';
 
 export function enqueueCommand() {
   return withAllowOutside(withConfigAndData(new Command('enqueue')))
@@ -14,8 +13,8 @@ export function enqueueCommand() {
     .argument('<file>', 'the suite file (YAML)')
     .action(async (file, options) => {
       await using context = CommandContext.open(options, { suite: file });
-      const { config, dataFolder, env, clock, runners, out, err } = context;
-      using progress = await openProgress({ err, env, clock });
+      const { config, dataFolder, env, runners, out } = context;
+      using progress = await context.progress();
       const { signal } = context.interruption();
       const sources = await sourcesOf(file, options, context, { progress, signal });
       const plan = loadSuite(file, config, runners, { ...suiteOptions(options, context), sources });

@@ -19,7 +19,7 @@ import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { exportPage } from '../export-page.ts';
-import { withConfigAndData } from '../options.ts';
+import { type OptionsOf, withConfigAndData } from '../options.ts';
 import { readTrial } from '../output/stored-batch.ts';
 import { refuseSharedFiles } from '../write-text.ts';
 
@@ -57,23 +57,7 @@ export function exportCommand() {
     });
 }
 
-interface ExportOptions {
-  config?: string | undefined;
-  dataFolder?: string | undefined;
-  json?: string | undefined;
-  csv?: string | undefined;
-  parquet?: string | undefined;
-  inspect?: string | undefined;
-  harbor?: string | undefined;
-  otlp?: string | undefined;
-  html?: string | undefined;
-  cassette?: string | undefined;
-  evidence?: string | undefined;
-  includeImage?: true | undefined;
-  signWith?: string | undefined;
-  only?: Verdict[] | undefined;
-  withOutputs?: true | undefined;
-}
+type ExportOptions = OptionsOf<typeof exportCommand>;
 
 async function exportBatch(reference: string | undefined, options: ExportOptions): Promise<void> {
   const { html, json, csv, parquet, inspect, harbor, cassette, evidence, otlp } = options;

@@ -17,11 +17,9 @@ import { plural } from '../../text/quantities.ts';
 import { passedEnvironment } from '../../trial/prepare/environment.ts';
 import { checkModels } from '../../trial/run/models.ts';
 import { CommandContext } from '../context.ts';
-import { numberFromZero, withService } from '../options.ts';
-import { openProgress } from '../output/progress.ts';
+import { numberFromZero, type OptionsOf, withService } from '../options.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
 import { printResults, wantsDetails } from '../results/print-results.ts';
-import type { CommonOptions } from '../settings.ts';
 import { trialNeeded } from '../show/open-trial.ts';
 
 export function forkCommand() {
@@ -38,21 +36,13 @@ export function forkCommand() {
     });
 }
 
-interface ForkOptions extends CommonOptions {
-  at: number;
-  model: string;
-  harness?: string | undefined;
-  profile?: string | undefined;
-  report?: true | undefined;
-}
+type ForkOptions = OptionsOf<typeof forkCommand>;
 
 async function fork(reference: string, options: ForkOptions): Promise<number> {
   const { at, model, harness, profile, report } = options;
   const suiteOf = ({ records }: Ledger) => findTarget(records, reference).batch.file;
   await using context = await CommandContext.openFor(options, suiteOf, { isLocal: report !== true });
-  const { err, env, clock } = context;
-  using progress = await openProgress({ err, env, clock, plain: options.json === true });
-  context.note = progress.note;
+  using progress = await context.progress(options);
   const { signal } = context.interruption();
   const { config, runners, host } = context;
   const parts = { ledger: context.ledger(), config, harnesses: runners, keys: host.keys };

@@ -26,11 +26,9 @@ import { Sandboxes } from '../../trial/prepare/sandboxes.ts';
 import { checkModels } from '../../trial/run/models.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodeOfRates, exitCodes } from '../exit-codes.ts';
-import { rate, wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
+import { type OptionsOf, rate, wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
 import type { ActivityEvent } from '../output/activity.ts';
 import type { ReportedBatch } from '../output/junit.ts';
-import { openProgress } from '../output/progress.ts';
-import type { CommonOptions } from '../settings.ts';
 import { firstOf } from '../show/layout.ts';
 import { announcedTarget } from '../show/open-trial.ts';
 import { writeText } from '../write-text.ts';
@@ -59,17 +57,7 @@ export function regradeCommand() {
     });
 }
 
-interface RegradeOptions extends CommonOptions {
-  case?: string[] | undefined;
-  suite?: string | undefined;
-  planned?: true | undefined;
-  onlyMissing?: true | undefined;
-  newServices?: true | undefined;
-  concurrency?: number | undefined;
-  failUnder?: number | undefined;
-  junit?: string | undefined;
-  allowOutside?: string[] | undefined;
-}
+type RegradeOptions = OptionsOf<typeof regradeCommand>;
 
 async function regrade(what: string | undefined, options: RegradeOptions): Promise<number> {
   const { suite: suiteFile, planned } = options;
@@ -84,9 +72,8 @@ async function regrade(what: string | undefined, options: RegradeOptions): Promi
     suiteFile === undefined
       ? await CommandContext.openFor(options, ({ records }) => findTarget(records, what).batch.file)
       : CommandContext.open(options, { suite: suiteFile });
-  const { config, env, clock, runners, host, redact, out, err } = context;
-  using progress = await openProgress({ err, env, clock, plain: options.json === true });
-  context.note = progress.note;
+  const { config, clock, runners, host, redact, out } = context;
+  using progress = await context.progress(options);
   const { signal } = context.interruption({
     doing: () => 'ending the gradings; those that are done are kept',
   });

@@ -7,8 +7,7 @@ import { ambiguous, fittingBatches, listRuns, onlyId } from '../../ledger/find.t
 import type { Ledger } from '../../ledger/ledger.ts';
 import { text } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';
-import { wholeNumber, withService } from '../options.ts';
-import type { CommonOptions } from '../settings.ts';
+import { type OptionsOf, wholeNumber, withService } from '../options.ts';
 
 export function rerunCommand() {
   return withService(new Command('rerun'))
@@ -19,12 +18,12 @@ export function rerunCommand() {
       'CASE/VARIANT, as `offsite show` has it, or CASE:VARIANT: its name in the batch of the data folder, or its id in `offsite service runs`',
     )
     .option('--trials <n>', 'how many trials (default: as many as the last run of the cell)', wholeNumber)
-    .action(rerun);
+    .action(async (batch, cell, options) => {
+      await rerun(batch, cell, options);
+    });
 }
 
-interface RerunOptions extends CommonOptions {
-  trials?: number | undefined;
-}
+type RerunOptions = OptionsOf<typeof rerunCommand>;
 
 async function rerun(reference: string, cell: string, options: RerunOptions): Promise<void> {
   await using context = CommandContext.open(options);

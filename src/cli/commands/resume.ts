@@ -24,14 +24,12 @@ import { duration, plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { daemonListens, daemonMode } from '../daemon/ask-daemon.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { wholeNumber, withService } from '../options.ts';
-import { openProgress } from '../output/progress.ts';
+import { type OptionsOf, wholeNumber, withService } from '../options.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
 import { type BatchSummary, mergedSummary } from '../output/summary.ts';
 import { printIncompleteResults, saveWhenInterrupted } from '../results/incomplete.ts';
-import { type ResultOptions, refuseBadResults, withResults } from '../results/options.ts';
+import { refuseBadResults, withResults } from '../results/options.ts';
 import { type BatchResults, printResults, wantsDetails } from '../results/print-results.ts';
-import type { CommonOptions } from '../settings.ts';
 
 export function resumeCommand() {
   return withResults(withService(new Command('resume')))
@@ -52,18 +50,14 @@ export function resumeCommand() {
     });
 }
 
-interface ResumeOptions extends CommonOptions, Omit<ResultOptions, keyof CommonOptions> {
-  concurrency?: number | undefined;
-  startAgain?: true | undefined;
-}
+type ResumeOptions = OptionsOf<typeof resumeCommand>;
 
 async function resumeBatches(id: string | undefined, options: ResumeOptions): Promise<number> {
   refuseBadResults(options);
   const suiteOf = (ledger: Ledger) => suiteToResume(ledger, id);
   await using context = await CommandContext.openFor(options, suiteOf, { creates: id === undefined });
-  const { dataFolder, env, clock, redact, out, err, runners } = context;
-  using progress = await openProgress({ err, env, clock, plain: options.json === true });
-  context.note = progress.note;
+  const { dataFolder, clock, redact, out, runners } = context;
+  using progress = await context.progress(options);
   const interrupted = context.interruption();
   const { signal } = interrupted;
   const workshop = await progress.step('connecting to engine and service', () => context.workshop(signal));

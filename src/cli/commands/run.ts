@@ -5,7 +5,7 @@ import { resumable } from '../../agent/run-set.ts';
 import { olderSide, refuseChanged } from '../../api/compare-to.ts';
 import type { Workshop } from '../../api/context.ts';
 import { leftOutText } from '../../api/plan-suite.ts';
-import { type FinishedRun, planRun, type RunChoice, readyRun } from '../../api/run.ts';
+import { type FinishedRun, planRun, readyRun } from '../../api/run.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { unsoundText } from '../../check/kept-checks.ts';
 import { limits } from '../../contract/definition.ts';
@@ -15,16 +15,14 @@ import { ours, type Printable, stack, text } from '../../text/printable.ts';
 import { percent, plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { rate, wholeNumber, withAllowOutside, withService } from '../options.ts';
+import { type OptionsOf, rate, wholeNumber, withAllowOutside, withService } from '../options.ts';
 import { keptText } from '../output/kept.ts';
-import { openProgress } from '../output/progress.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
 import { type BatchSummary, mergedSummary } from '../output/summary.ts';
 import { blindGateText } from '../regression.ts';
 import { printIncompleteResults, saveWhenInterrupted } from '../results/incomplete.ts';
-import { type ResultOptions, refuseBadResults, throwMissingOption, withResults } from '../results/options.ts';
+import { refuseBadResults, throwMissingOption, withResults } from '../results/options.ts';
 import { printResults, wantsDetails } from '../results/print-results.ts';
-import type { CommonOptions } from '../settings.ts';
 import { withTasks } from '../task-options.ts';
 
 export function runCommand() {
@@ -69,11 +67,7 @@ export function runCommand() {
     });
 }
 
-/** Options of `offsite run`. */
-interface RunOptions extends CommonOptions, RunChoice, Omit<ResultOptions, keyof CommonOptions> {
-  concurrency?: number | undefined;
-  dryRun?: true | undefined;
-}
+type RunOptions = OptionsOf<typeof runCommand>;
 
 /** `auto`, or how many trials each run has. */
 function trialsWanted(text: string): number | 'auto' {
@@ -103,15 +97,8 @@ function refuseLoneOptions(options: RunOptions): void {
 async function run(file: string | undefined, options: RunOptions): Promise<number> {
   refuseLoneOptions(options);
   await using context = CommandContext.open(options, { suite: file, creates: true });
-  const { env, dataFolder, clock, redact, err } = context;
-  using progress = await openProgress({
-    err,
-    env,
-    clock,
-    plain: options.json === true,
-    isRehearsal: options.dryRun === true,
-  });
-  context.note = progress.note;
+  const { dataFolder, redact } = context;
+  using progress = await context.progress({ json: options.json, isRehearsal: options.dryRun === true });
   const interrupted = context.interruption();
   const { signal } = interrupted;
   const { plan, leftOut } = await planRun(context, file, options, { progress, signal });

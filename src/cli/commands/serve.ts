@@ -17,7 +17,7 @@ import { plural } from '../../text/quantities.ts';
 import { auditorHere } from '../audit-process.ts';
 import { CommandContext } from '../context.ts';
 import { workLog } from '../daemon/work-log.ts';
-import { port, wholeNumber } from '../options.ts';
+import { type OptionsOf, port, wholeNumber } from '../options.ts';
 
 export function serveCommand() {
   return new Command('serve')
@@ -32,18 +32,12 @@ export function serveCommand() {
     .option('-c, --concurrency <n>', 'trials at a time (default: from cores and memory)', wholeNumber)
     .option('--no-executor', 'run no trials: refuse batches that are started without `local: true`')
     .option('--quiet', 'log neither requests nor trials, only warnings')
-    .action(serve);
+    .action(async (options) => {
+      await serve(options);
+    });
 }
 
-interface ServeOptions {
-  port: number;
-  host: string;
-  data?: string | undefined;
-  config?: string | undefined;
-  concurrency?: number | undefined;
-  executor: boolean;
-  quiet?: true | undefined;
-}
+type ServeOptions = OptionsOf<typeof serveCommand>;
 
 async function serve(options: ServeOptions): Promise<void> {
   // In a bundle, only the default of a CommonJS package is there for an `import()`.

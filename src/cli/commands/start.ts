@@ -15,11 +15,9 @@ import { percent, plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodeOfRates, exitCodes } from '../exit-codes.ts';
 import { stoppingTrials } from '../interruption.ts';
-import { rate, wholeNumber, withAllowOutside, withService } from '../options.ts';
-import { openProgress } from '../output/progress.ts';
+import { type OptionsOf, rate, wholeNumber, withAllowOutside, withService } from '../options.ts';
 import { finishedSummary } from '../output/stored-batch.ts';
 import { printResults, wantsDetails } from '../results/print-results.ts';
-import type { CommonOptions } from '../settings.ts';
 
 export function startCommand() {
   return withAllowOutside(withService(new Command('start')))
@@ -46,26 +44,15 @@ export function startCommand() {
     });
 }
 
-interface StartOptions extends CommonOptions {
-  trials?: number | undefined;
-  variant?: string[] | undefined;
-  /** Undefined if neither --wait nor --no-wait is given. */
-  wait?: boolean | undefined;
-  concurrency?: number | undefined;
-  failUnder?: number | undefined;
-  dropLocal?: true | undefined;
-  forDaemons?: true | undefined;
-  allowOutside?: string[] | undefined;
-}
+type StartOptions = OptionsOf<typeof startCommand>;
 
 async function start(file: string, options: StartOptions): Promise<number> {
   if (options.wait === false && options.failUnder !== undefined) throw thresholdWithoutResults();
   await using context = CommandContext.open(options, { suite: file, creates: true });
-  const { config, env, dataFolder, clock, redact, err } = context;
+  const { config, env, dataFolder, clock, redact } = context;
   const whole = loadSuite(file, config, context.runners, suiteOptions(options, context));
   const plan = { ...chosenPlan(whole, options), trigger: ciRun(env) };
-  using progress = await openProgress({ err, env, clock, plain: options.json === true });
-  context.note = progress.note;
+  using progress = await context.progress(options);
   context.platform = checkedHere;
   let doing = stoppingTrials;
   const interrupted = context.interruption({ doing: () => doing });

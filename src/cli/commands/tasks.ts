@@ -1,13 +1,12 @@
 import { availableParallelism } from 'node:os';
 import { Command, Option } from '@commander-js/extra-typings';
-import { type RowOptions, rowSetupOf, suiteOptions } from '../../api/plan-suite.ts';
+import { rowSetupOf, suiteOptions } from '../../api/plan-suite.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { Semaphore } from '../../base/semaphore.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import { printFileIssue } from '../../suite/file-issues.ts';
 import { sandboxOf } from '../../suite/planned-variant.ts';
 import { taskFormats } from '../../suite/tasks-source.ts';
-import type { TaskSelection } from '../../tasks/find-tasks.ts';
 import {
   countTasks,
   type ListedTask,
@@ -17,13 +16,12 @@ import {
   type TaskCounts,
 } from '../../tasks/list-tasks.ts';
 import { explanation } from '../../tasks/supported.ts';
-import type { TaskFormat } from '../../tasks/task.ts';
 import { ours, type Printable, stack, text, type Value } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { laterIn, searchVisible } from '../../trial/prepare/visible-answers.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { seed, wholeNumber } from '../options.ts';
+import { type OptionsOf, seed, wholeNumber } from '../options.ts';
 import { type Column, listText } from '../output/columns.ts';
 import { withRowSetup } from '../task-options.ts';
 import type { Terminal } from '../terminal.ts';
@@ -54,14 +52,7 @@ export function listTasksCommand() {
     });
 }
 
-interface TasksOptions extends TaskSelection, RowOptions {
-  format?: TaskFormat | undefined;
-  sandbox: string;
-  engine?: true;
-  config?: string | undefined;
-  details?: true;
-  json?: true;
-}
+type TasksOptions = OptionsOf<typeof listTasksCommand>;
 
 async function listTasksOf(path: string, options: TasksOptions): Promise<number> {
   const { engine: asksEngine, config: file, sandbox: name, details, json } = options;

@@ -11,7 +11,6 @@ import { text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { openProgress } from '../output/progress.ts';
 import type { CommonOptions } from '../settings.ts';
 import { openFleet, openStorage } from './control.ts';
 import type { Watched } from './fleet-display.ts';
@@ -20,10 +19,8 @@ import { type FollowOptions, type FollowParts, follow, watched } from './follow.
 /** Watches batches of the fleet, wherever they were started, as one. Returns the exit code. */
 export async function attachTo(ids: readonly string[], options: FollowOptions): Promise<number> {
   await using context = CommandContext.open(options, { creates: true });
-  const { env, clock, err } = context;
   const storage = openStorage(context);
-  using progress = await openProgress({ err, env, clock, plain: options.json === true });
-  context.note = progress.note;
+  using progress = await context.progress(options);
   const { signal } = context.interruption({ doing: () => 'no longer watching' });
   const connection = await progress.step('connecting to the fleet', () => openFleet(context));
   const reporting = await context.reporting();

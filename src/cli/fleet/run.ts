@@ -10,7 +10,6 @@ import { type Printable, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { openProgress } from '../output/progress.ts';
 import type { CommonOptions } from '../settings.ts';
 import { batchOf } from './attach.ts';
 import { openFleet, openStorage, refuseNumbers, requireService } from './control.ts';
@@ -24,10 +23,9 @@ export interface FleetRunOptions extends CommonOptions, TaskOptions, FollowOptio
 /** Starts a suite on the fleet, and watches it. Returns the exit code. */
 export async function runOnFleet(file: string | undefined, options: FleetRunOptions): Promise<number> {
   await using context = CommandContext.open(options, { suite: file, creates: true });
-  const { env, clock, err, config } = context;
+  const { env, clock, config } = context;
   refuseNumbers(options);
-  using progress = await openProgress({ err, env, clock, plain: options.json === true });
-  context.note = progress.note;
+  using progress = await context.progress(options);
   const { signal } = context.interruption({ doing: () => 'no longer watching' });
   const { plan: read, leftOut } = await plannedSuite(file, options, context, { progress, signal });
   const plan = { ...read, trigger: ciRun(env) };
@@ -96,11 +94,10 @@ export interface RerunOptions extends FollowOptions, PlacingOptions {
 /** Runs the void trials of a batch again, as new runs of the batch. Returns the exit code. */
 export async function rerunVoid(id: string, options: RerunOptions): Promise<number> {
   await using context = CommandContext.open(options, { creates: true });
-  const { env, clock, err, out, config } = context;
+  const { clock, out, config } = context;
   refuseNumbers(options);
   const storage = openStorage(context);
-  using progress = await openProgress({ err, env, clock, plain: options.json === true });
-  context.note = progress.note;
+  using progress = await context.progress(options);
   const { signal } = context.interruption({ doing: () => 'no longer watching' });
   const connection = await progress.step('connecting to the fleet', () => openFleet(context));
   const { client: temporal } = connection;

@@ -8,11 +8,14 @@ import { activityLines, trialWords, type VerdictWords } from './activity-text.ts
 import { eventLines } from './event-lines.ts';
 import { type Display, frameOf } from './frame.ts';
 
-export interface ProgressOptions {
+interface Surroundings {
   /** Prints on the process's standard error. */
   err: Output;
   clock: Clock;
   env: NodeJS.ProcessEnv;
+}
+
+export interface ShownProgress {
   /** No live lines, even on a terminal. */
   plain?: boolean;
   words?: VerdictWords;
@@ -24,8 +27,10 @@ export interface ProgressOptions {
 const plainWidth = 100;
 
 /** Shows live lines on a terminal; elsewhere, and in CI, prints plain lines. */
-export async function openProgress(options: ProgressOptions): Promise<Progress> {
-  const { err, clock, env, plain = false, words = trialWords, isRehearsal } = options;
+export async function openProgress(
+  { err, clock, env }: Surroundings,
+  { plain = false, words = trialWords, isRehearsal }: ShownProgress = {},
+): Promise<Progress> {
   const activity = new Activity(() => performance.now());
   if (plain || !isLive(err, env)) {
     const width = Number(env.COLUMNS) || plainWidth;
