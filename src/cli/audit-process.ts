@@ -1,38 +1,13 @@
 import { basename, dirname, join, resolve } from 'node:path';
 import { execa } from 'execa';
-import { z } from 'zod';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { programFile } from '../base/version.ts';
 import { sentEvidence } from '../bounds/callers.ts';
+import type { AuditedLevel } from '../record/audit.ts';
 import { refuseBody } from '../service/json-response.ts';
 import type { AuditedEvidence, Auditor } from '../service/platform.ts';
+import type { AuditDocument } from './commands/audit.ts';
 import { exitCodes } from './exit-codes.ts';
-
-const Level = z.object({
-  state: z.string(),
-  contradictions: z.array(
-    z.object({ path: z.string(), says: z.string(), expected: z.string(), found: z.string() }),
-  ),
-  unchecked: z.array(z.string()),
-});
-
-/** The parts of what `offsite audit --json` prints that are looked at. */
-const Document = z.object({
-  whole: Level,
-  trials: z.array(
-    z.object({
-      runId: z.string(),
-      ordinal: z.number(),
-      standing: z.string(),
-      levels: z.array(Level),
-      committed: z.object({
-        record: z.string().optional(),
-        report: z.string().optional(),
-        setup: z.string().optional(),
-      }),
-    }),
-  ),
-});
 
 /** How an audit ends that says what it found. */
 const found: readonly unknown[] = [exitCodes.done, exitCodes.belowThreshold, exitCodes.infrastructure];
@@ -66,12 +41,8 @@ export function auditorHere(
   const ranAt = async (level: 'consistent' | 'regraded', file: string, signal: AbortSignal) => {
     const folder = dirname(file);
     const args = ['audit', basename(file), '--level', level, '--json', ...config];
-    const {
-      exitCode,
-      stdout,
-      stderr,
-      signal: killedBy,
-    } = await execa(process.execPath, [programFile(), ...args, '--data-folder', join(folder, level)], {
+    const words = [programFile(), ...args, '--data-folder', join(folder, level)];
+    const { exitCode, stdout, stderr, ...ended } = await execa(process.execPath, words, {
       cwd: folder,
       extendEnv: false,
       env: { HOME: folder, ...Object.fromEntries(passed), PATH: env.PATH, TMPDIR: folder, NO_COLOR: '1' },
@@ -83,12 +54,12 @@ export function auditorHere(
     });
     signal.throwIfAborted();
     if (found.includes(exitCode) && stdout !== '')
-      return evidenceOf(Document.parse(parseForeignJson(stdout)));
+      return evidenceOf(parseForeignJson(stdout) as AuditDocument);
     // Lines about its progress may come before.
     const [message = ''] = stderr.replace(/^(?:[\s\S]*\n)?error: /, '').split('\n');
     if (exitCode === exitCodes.badInput) throw refuseBody([{ _tag: 'Type', path: [], message }]);
     if (exitCode === exitCodes.infrastructure && level === 'regraded') return message;
-    throw new Error(`an audit ended with ${exitCode ?? killedBy}: ${stderr.slice(-2_000)}`);
+    throw new Error(`an audit ended with ${exitCode ?? ended.signal}: ${stderr.slice(-2_000)}`);
   };
   return {
     async audit(file, signal) {
@@ -102,7 +73,7 @@ export function auditorHere(
   };
 }
 
-function evidenceOf({ whole, trials }: z.infer<typeof Document>): AuditedEvidence {
+function evidenceOf({ whole, trials }: AuditDocument): AuditedEvidence {
   return {
     contradiction: whole.state === 'contradicted' ? `the batch: ${firstOf([whole])}` : undefined,
     trials: trials.map(({ runId, ordinal, standing, levels, committed }) => {
@@ -114,7 +85,7 @@ function evidenceOf({ whole, trials }: z.infer<typeof Document>): AuditedEvidenc
 }
 
 /** The first thing that is contradicted, or else that could not be checked. */
-function firstOf(levels: z.infer<typeof Level>[]): string | undefined {
+function firstOf(levels: Pick<AuditedLevel, 'contradictions' | 'unchecked'>[]): string | undefined {
   const [contradiction] = levels.flatMap(({ contradictions }) => contradictions);
   if (!contradiction) return levels.flatMap(({ unchecked }) => unchecked)[0];
   const { path, says, expected, found } = contradiction;

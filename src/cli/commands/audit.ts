@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
+import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, Option } from '@commander-js/extra-typings';
@@ -77,15 +78,15 @@ async function audit(what: string | undefined, options: AuditOptions): Promise<n
   const { clock, out, config, runners } = context;
   using progress = await context.progress({ json: options.json, words: auditWords });
   const { signal } = context.interruption({ doing: () => 'ending the audit' });
-  using scratch = openScratch();
+  await using scratch = await mkdtempDisposable(join(tmpdir(), 'offsite-audit-'));
   const { level } = options;
   const { target, ...audited } = await progress.step('reading the evidence', () =>
-    openAudited(what, options, { context, folder: join(scratch.folder, 'data'), signal }),
+    openAudited(what, options, { context, folder: join(scratch.path, 'data'), signal }),
   );
   const { ledger, batch, isForeign, signature } = audited;
   refuseLog(batch, 'audited');
   const wants = (one: typeof level) => auditLevels.indexOf(level) >= auditLevels.indexOf(one);
-  const blobs = () => new BlobStore(join(scratch.folder, 'found'));
+  const blobs = () => new BlobStore(join(scratch.path, 'found'));
   if (wants('regraded')) audited.problems.push(...(await unpackCommits(audited, context, signal)));
   await using again = wants('regraded')
     ? await openAgain({ ...audited, blobs: blobs() }, options, context, signal)
@@ -158,11 +159,6 @@ function showOn(progress: Progress, event: AuditEvent, concurrency: number): voi
 
 /** Trials whose contents are read at the same time. */
 const readAtATime = 4;
-
-function openScratch(): { folder: string } & Disposable {
-  const folder = mkdtempSync(join(tmpdir(), 'offsite-audit-'));
-  return { folder, [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }) };
-}
 
 interface Audited extends Omit<AuditedFile, 'signature'> {
   signature: string | undefined;
@@ -246,18 +242,12 @@ function isWanted({ key, run }: StoredTrial, target: Target | undefined): boolea
 
 /** What grading and replaying need. Nothing that they find is stored in the data folder. */
 async function openAgain(
-  {
-    ledger,
-    batch,
-    definition = batch.plan,
-    isForeign,
-    images,
-    blobs,
-  }: Omit<Audited, 'target'> & { blobs: BlobStore },
+  audited: Omit<Audited, 'target'> & { blobs: BlobStore },
   { askJudges }: AuditOptions,
   context: CommandContext,
   signal: AbortSignal,
 ): Promise<{ parts: RegradedParts; concurrency: number } & AsyncDisposable> {
+  const { ledger, batch, definition = batch.plan, isForeign, images, blobs } = audited;
   const { config, runners, clock } = context;
   await using opened = new AsyncDisposableStack();
   const engines = await context.enginesForTrials(signal);
@@ -286,22 +276,9 @@ async function openAgain(
   if (!sandboxes) throw new Error('there is no engine');
   const possible = plan?.variants.map(({ sandbox }) => sandbox) ?? [SandboxConfig.parse({})];
   const concurrency = config.concurrency ?? concurrencyOn(engines, possible);
-  const parts = {
-    ledger,
-    config,
-    harnesses: runners,
-    runners,
-    sandboxes,
-    elsewhere,
-    gateway,
-    clock,
-    batch,
-    blobs,
-    isForeign,
-    brought,
-    askJudges: askJudges === true,
-    budgets: { ...config.budgets, batch: openBudget(config.budgets.batch, clock.now()) },
-  };
+  const budgets = { ...config.budgets, batch: openBudget(config.budgets.batch, clock.now()) };
+  const own = { ledger, config, harnesses: runners, runners, clock, batch, blobs, isForeign, budgets };
+  const parts = { ...own, sandboxes, elsewhere, gateway, brought, askJudges: askJudges === true };
   const kept = opened.move();
   return { parts, concurrency, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
@@ -320,6 +297,7 @@ interface ShownAudit {
 }
 
 /** The JSON document. */
+export type AuditDocument = ReturnType<typeof auditDocument>;
 function auditDocument({ trials, ...about }: ShownAudit, committed: (trial: StoredTrial) => Committed) {
   return {
     ...about,
@@ -360,20 +338,21 @@ export function auditText(shown: ShownAudit): Printable {
   );
   const held = reachedCount(shown);
   const next = held > 0 && !stopped ? auditLevels[levels.length] : undefined;
+  const places = contradictions.length;
+  const all = plural(trials.length + (stopped?.left ?? 0), 'trial');
   return stack([
     ...(signature === undefined ? [] : [text`${signature}`, ours('')]),
     ...firstOf(contradictions),
-    ...(contradictions.length > 0 ? [ours('')] : []),
+    places > 0 && ours(''),
     tableOf(trials, levels),
     ours(''),
     ...firstOf(uncheckedLines(shown)),
     ours(
-      `${contradictions.length === 0 ? 'nothing is contradicted' : `contradicted: ${plural(contradictions.length, 'place')}`}; ` +
-        `${level}: ${held} of ${plural(trials.length + (stopped?.left ?? 0), 'trial')}`,
+      `${places === 0 ? 'nothing is contradicted' : `contradicted: ${plural(places, 'place')}`}; ${level}: ${held} of ${all}`,
     ),
-    ...(stopped ? [text`stopped: ${stopped.why}; ${plural(stopped.left, 'trial')} not audited`] : []),
-    ...(next === undefined ? [] : [ours(`further: --level ${next}`)]),
-    ...(held === 0 && contradictions.length === 0 && !stopped ? [unreachedText(shown)] : []),
+    stopped && text`stopped: ${stopped.why}; ${plural(stopped.left, 'trial')} not audited`,
+    next !== undefined && ours(`further: --level ${next}`),
+    held === 0 && places === 0 && !stopped && unreachedText(shown),
   ]);
 }
 
@@ -405,21 +384,16 @@ function firstOf(all: Printable[]): Printable[] {
 function tableOf(trials: ShownAudit['trials'], levels: readonly AuditLevel[]): Printable {
   const stateOf = ({ audit }: ShownAudit['trials'][number], level: AuditLevel) =>
     audit.levels.find((one) => one.level === level)?.state ?? '–';
-  const alike = Map.groupBy(trials, (one) =>
-    JSON.stringify([one.trial.run, one.trial.verdict, ...levels.map((level) => stateOf(one, level))]),
-  );
+  const alike = Map.groupBy(trials, (one) => {
+    return JSON.stringify([one.trial.run, one.trial.verdict, ...levels.map((level) => stateOf(one, level))]);
+  });
   const rows = [...alike.values()].flatMap((all) => {
     const [first] = all;
     if (!first) return [];
     const ordinals = all.map(({ trial }) => `#${trial.ordinal}`).join(' ');
     const { caseId, variant, verdict = 'none' } = first.trial;
-    return [
-      [
-        text`${caseId} · ${variant} ${ordinals}`,
-        ours(verdict),
-        ...levels.map((level) => ours(stateOf(first, level))),
-      ],
-    ];
+    const states = levels.map((level) => ours(stateOf(first, level)));
+    return [[text`${caseId} · ${variant} ${ordinals}`, ours(verdict), ...states]];
   });
   return table(['trial', 'verdict', ...levels], rows);
 }

@@ -1,4 +1,4 @@
-import { Command } from '@commander-js/extra-typings';
+import { Command, type OptionValues } from '@commander-js/extra-typings';
 import { withPackage } from '../../base/offsite-error.ts';
 import {
   address,
@@ -10,6 +10,14 @@ import {
   withService,
 } from '../options.ts';
 import { withTasks } from '../task-options.ts';
+
+/** The modules import packages of Temporal, which are larger than all else together. */
+const load = {
+  attach: () => withTemporal(() => import('../fleet/attach.ts')),
+  control: () => withTemporal(() => import('../fleet/control.ts')),
+  run: () => withTemporal(() => import('../fleet/run.ts')),
+  worker: () => withTemporal(() => import('../fleet/worker.ts')),
+};
 
 export function fleetCommand() {
   const fleet = new Command('fleet')
@@ -24,7 +32,7 @@ export function fleetCommand() {
     withService(new Command('status'))
       .description('show the workers, the batches in progress, and the poll')
       .action(async (options) => {
-        process.exitCode = await (await withTemporal(() => import('../fleet/control.ts'))).showFleet(options);
+        process.exitCode = await (await load.control()).showFleet(options);
       }),
   );
   fleet.addCommand(
@@ -32,10 +40,7 @@ export function fleetCommand() {
       .description("bring a batch's records and artifacts from the storage into this data folder")
       .argument('<batch>', "the batch's id")
       .action(async (batch, options) => {
-        process.exitCode = await (await withTemporal(() => import('../fleet/attach.ts'))).pull(
-          batch,
-          options,
-        );
+        process.exitCode = await (await load.attach()).pull(batch, options);
       }),
   );
   fleet.addCommand(
@@ -54,8 +59,7 @@ export function fleetCommand() {
         .description(description)
         .argument('<batch>', "the batch's id")
         .action(async (batch, options) => {
-          const { control } = await withTemporal(() => import('../fleet/control.ts'));
-          await control(name as keyof typeof controls, batch, options);
+          await (await load.control()).control(name as keyof typeof controls, batch, options);
         }),
     );
   }
@@ -78,77 +82,75 @@ function worker() {
       address,
     )
     .action(async (options) => {
-      process.exitCode = await (await withTemporal(() => import('../fleet/worker.ts'))).runWorker(options);
+      process.exitCode = await (await load.worker()).runWorker(options);
     });
+}
+
+/** Adds the options that say where and when trials run. */
+function withPlacing<Arguments extends unknown[], Options extends OptionValues>(
+  command: Command<Arguments, Options>,
+  what = 'it',
+) {
+  return command
+    .option('--pool <name>', `the pool whose workers run ${what}`, 'default')
+    .option('--priority <n>', 'from 1, the most urgent, to 5', wholeNumber, 3)
+    .option('--window <n>', 'the most trials that are scheduled at a time', wholeNumber, 100);
+}
+
+/** Adds the options of a command that watches batches. */
+function withWatching<Arguments extends unknown[], Options extends OptionValues>(
+  command: Command<Arguments, Options>,
+) {
+  return command
+    .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
+    .option('--junit <file>', 'also write the results as JUnit XML');
 }
 
 function run() {
-  return withTasks(withAllowOutside(withService(new Command('run'))))
-    .description('start a suite on the fleet, and watch it; Ctrl-C only stops watching')
-    .argument('[file]', 'the suite file (YAML)')
-    .option('--pool <name>', 'the pool whose workers run it', 'default')
-    .option('--priority <n>', 'from 1, the most urgent, to 5', wholeNumber, 3)
-    .option('--window <n>', 'the most trials that are scheduled at a time', wholeNumber, 100)
+  const placed = withPlacing(
+    withTasks(withAllowOutside(withService(new Command('run'))))
+      .description('start a suite on the fleet, and watch it; Ctrl-C only stops watching')
+      .argument('[file]', 'the suite file (YAML)'),
+  )
     .option('--slice <n>', 'the most trials of one workflow; larger batches have several', wholeNumber, 1_000)
-    .option('--detach', 'do not watch it')
-    .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
-    .option('--junit <file>', 'also write the results as JUnit XML')
-    .action(async (file, options) => {
-      process.exitCode = await (await withTemporal(() => import('../fleet/run.ts'))).runOnFleet(
-        file,
-        options,
-      );
-    });
+    .option('--detach', 'do not watch it');
+  return withWatching(placed).action(async (file, options) => {
+    process.exitCode = await (await load.run()).runOnFleet(file, options);
+  });
 }
 
 function poll() {
-  return withService(new Command('poll'))
-    .description(
-      'have the workers find runs that others queued, as the daemon does: `daemon` in offsite.yaml',
-    )
-    .option('--pool <name>', 'the pool whose workers run them', 'default')
-    .option('--priority <n>', 'from 1, the most urgent, to 5', wholeNumber, 3)
-    .option('--window <n>', 'the most trials that are scheduled at a time', wholeNumber, 100)
+  const described = withService(new Command('poll')).description(
+    'have the workers find runs that others queued, as the daemon does: `daemon` in offsite.yaml',
+  );
+  return withPlacing(described, 'them')
     .option('--stop', 'end the poll; trials that it started continue')
     .action(async (options) => {
-      await (await withTemporal(() => import('../fleet/control.ts'))).pollQueuedRuns(options);
+      await (await load.control()).pollQueuedRuns(options);
     });
 }
 
 function attach() {
-  return withService(new Command('attach'))
+  const described = withService(new Command('attach'))
     .description('watch batches of the fleet, and print their results at their end')
-    .argument('<batch...>', 'their ids')
-    .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
-    .option('--junit <file>', 'also write the results as JUnit XML')
-    .action(async (batches, options) => {
-      process.exitCode = await (await withTemporal(() => import('../fleet/attach.ts'))).attachTo(
-        batches,
-        options,
-      );
-    });
+    .argument('<batch...>', 'their ids');
+  return withWatching(described).action(async (batches, options) => {
+    process.exitCode = await (await load.attach()).attachTo(batches, options);
+  });
 }
 
 function rerun() {
-  return withService(new Command('rerun'))
+  const described = withService(new Command('rerun'))
     .description('run the void trials of a batch again, as new runs of the batch, and watch them')
-    .argument('<batch>', "the batch's id")
-    .option('--pool <name>', 'the pool whose workers run them', 'default')
-    .option('--priority <n>', 'from 1, the most urgent, to 5', wholeNumber, 3)
-    .option('--window <n>', 'the most trials that are scheduled at a time', wholeNumber, 100)
+    .argument('<batch>', "the batch's id");
+  const placed = withPlacing(described, 'them')
     .option('--slice <n>', 'the most trials of one workflow; larger reruns have several', wholeNumber, 1_000)
-    .option('--detach', 'do not watch them')
-    .option('--fail-under <rate>', 'exit 1 when the pass rate is below this (0 to 1)', rate)
-    .option('--junit <file>', 'also write the results as JUnit XML')
-    .action(async (batch, options) => {
-      process.exitCode = await (await withTemporal(() => import('../fleet/run.ts'))).rerunVoid(
-        batch,
-        options,
-      );
-    });
+    .option('--detach', 'do not watch them');
+  return withWatching(placed).action(async (batch, options) => {
+    process.exitCode = await (await load.run()).rerunVoid(batch, options);
+  });
 }
 
-/** Loads what imports packages of Temporal. They are larger than all else together. */
 function withTemporal<Module>(load: () => Promise<Module>): Promise<Module> {
   return withPackage(
     {

@@ -61,7 +61,12 @@ export async function pollQueuedRuns(options: PollOptions): Promise<void> {
     return;
   }
   const { suites, cases, poll: every } = config.daemon;
-  if (suites.length + cases.length === 0) throw nothingToPoll();
+  if (suites.length + cases.length === 0)
+    throw new OffsiteError('offsite.yaml names no suites or cases to poll', {
+      code: 'FLEET_NOTHING_TO_POLL',
+      kind: 'input',
+      hint: 'Name them: daemon: {suites: [ID]} or daemon: {cases: [ID]}. The daemon polls the same.',
+    });
   // Workers look at no more workflows of trials than this.
   refuseNumbers({ priority, window }, fleetMessages.count.listed);
   // Queued runs reach the workers through it.
@@ -101,22 +106,6 @@ export function refuseNumbers(
   if (problem) throw new OffsiteError(problem, { code: 'OPTION_INVALID', kind: 'input', hint });
 }
 
-function noStorage(): OffsiteError {
-  return new OffsiteError('the fleet has no storage for plans and records', {
-    code: 'FLEET_STORAGE_MISSING',
-    kind: 'input',
-    hint: 'Name one in offsite.yaml: fleet: {storage: {folder: /mnt/offsite}}, or a bucket.',
-  });
-}
-
-function nothingToPoll(): OffsiteError {
-  return new OffsiteError('offsite.yaml names no suites or cases to poll', {
-    code: 'FLEET_NOTHING_TO_POLL',
-    kind: 'input',
-    hint: 'Name them: daemon: {suites: [ID]} or daemon: {cases: [ID]}. The daemon polls the same.',
-  });
-}
-
 /** Connects to the fleet's server. The context closes the connection. */
 export async function openFleet(context: CommandContext, name?: string): Promise<FleetConnection> {
   const connection = await connectFleet(context.config.fleet, context.env, name);
@@ -127,7 +116,12 @@ export async function openFleet(context: CommandContext, name?: string): Promise
 /** The storage that the configuration names. Throws `FLEET_STORAGE_MISSING`. */
 export function openStorage({ config }: CommandContext): FleetStorage {
   const { storage } = config.fleet;
-  if (!storage) throw noStorage();
+  if (!storage)
+    throw new OffsiteError('the fleet has no storage for plans and records', {
+      code: 'FLEET_STORAGE_MISSING',
+      kind: 'input',
+      hint: 'Name one in offsite.yaml: fleet: {storage: {folder: /mnt/offsite}}, or a bucket.',
+    });
   return 'folder' in storage ? folderStorage(storage.folder) : s3Storage(storage.s3);
 }
 

@@ -37,13 +37,20 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
   const { client: temporal } = connection;
   await requireService(context);
   const reporting = await context.reporting();
-  const { pool, priority, window, slice } = options;
   const batches: OpenBatch[] = [];
   const parts = planParts(plan);
   for (const part of parts) {
-    const given = { clock, temporal, storage, config, note: context.note, pool, priority, window, slice };
+    const given = {
+      ...reporting,
+      clock,
+      temporal,
+      storage,
+      config,
+      note: context.note,
+      ...placingOf(options),
+    };
     const started = progress.step('starting the batch', () =>
-      startFleetBatch(part, { ...reporting, ...given, group: batches[0]?.id }, signal),
+      startFleetBatch(part, { ...given, group: batches[0]?.id }, signal),
     );
     const batch = await started.catch((error: unknown) => {
       if (batches.length > 0) progress.note(partlyStarted(batches, parts));
@@ -87,6 +94,10 @@ export interface PlacingOptions {
   slice: number;
 }
 
+function placingOf({ pool, priority, window, slice }: PlacingOptions): PlacingOptions {
+  return { pool, priority, window, slice };
+}
+
 export interface RerunOptions extends FollowOptions, PlacingOptions {
   detach?: true | undefined;
 }
@@ -114,12 +125,8 @@ export async function rerunVoid(id: string, options: RerunOptions): Promise<numb
     if (options.json) out.json({ batchId: id, trials: 0 });
     return exitCodes.done;
   }
-  const { pool, priority, window, slice } = options;
-  const { note } = context;
-  const given = { clock, temporal, storage, config, note, pool, priority, window, slice };
-  const again = await progress.step('starting the new runs', () =>
-    rerun(batch, cells, { ...reporting, ...given }, signal),
-  );
+  const given = { ...reporting, clock, temporal, storage, config, note: context.note, ...placingOf(options) };
+  const again = await progress.step('starting the new runs', () => rerun(batch, cells, given, signal));
   const trials = cells.reduce((sum, cell) => sum + cell.trials, 0);
   const what = `${plural(trials, 'trial')} of ${plural(cells.length, 'cell')}`;
   progress.note(text`${what} run again: offsite fleet attach ${again.workflow}`);

@@ -248,7 +248,7 @@ function numbersOf(listing: TrialListing): Omit<TrialNumbers, 'ordinal' | 'verdi
 export function textsOf(result: TrialRecord): TrialTexts {
   const { cause, systemChanges, sandboxLacks, filesChanged: paths = [] } = result;
   const { filesChangedCount = paths.length } = result;
-  const { listed } = printedText.count;
+  const listed = printedText.count.listed;
   const failures = failuresOf(result);
   const filesChanged = paths.slice(0, listed);
   return {

@@ -156,33 +156,32 @@ function attackRow(attack: Attack, { summary }: SuiteRun): AttackRow {
 }
 
 function processRow({ suite, summary, ended, stderr }: SuiteRun & { suite: HostileSuite }): AttackRow {
-  const attack = `Offsite itself reaches the end of ${suite}`;
-  const asExpected = { suite: 'all', attack, expected: 'yes' };
   // Even with a summary, Offsite may have failed while it cleaned up.
-  if (summary !== undefined && /^exit code [03]$/.test(ended) && !stderr.includes('a defect of Offsite'))
-    return { ...asExpected, seen: 'yes' };
-  return {
-    ...asExpected,
-    seen: ended,
-    broke: 'crashes',
-    reason: stderr.trim().split('\n').slice(-12).join('\n'),
-  };
+  const isWhole = summary && /^exit code [03]$/.test(ended) && !stderr.includes('a defect of Offsite');
+  const reason = stderr.trim().split('\n').slice(-12).join('\n');
+  const broke = isWhole ? undefined : { seen: ended, broke: 'crashes' as const, reason };
+  return rowOfAll(`Offsite itself reaches the end of ${suite}`, 'yes', broke);
 }
 
 /** A terminal may show the output, so it must contain no control characters except line breaks and tabs. */
 function terminalRow(runs: readonly SuiteRun[]): AttackRow {
-  const attack = "commands for the reader's terminal in what Offsite prints";
   const found = runs.some(({ stdout, stderr }) => steering.test(stdout) || steering.test(stderr));
-  const asExpected = { suite: 'all', attack, expected: 'none' };
-  return found ? { ...asExpected, seen: 'some', broke: 'leaked' } : { ...asExpected, seen: 'none' };
+  const attack = "commands for the reader's terminal in what Offsite prints";
+  return rowOfAll(attack, 'none', found ? { seen: 'some', broke: 'leaked' } : undefined);
 }
 
 async function keyRow(runs: readonly SuiteRun[], dataFolder: string, key: string): Promise<AttackRow> {
-  const attack = "the machine's key in what Offsite prints and keeps";
   const printed = runs.filter(({ stdout, stderr }) => holdsKey(Buffer.from(stdout + stderr), key));
-  const kept = await filesWithKey(dataFolder, key);
-  const found = [...printed.map(() => 'the output'), ...kept];
-  const asExpected = { suite: 'all', attack, expected: 'nowhere' };
-  if (found.length === 0) return { ...asExpected, seen: 'nowhere' };
-  return { ...asExpected, seen: found.join(', '), broke: 'leaked' };
+  const found = [...printed.map(() => 'the output'), ...(await filesWithKey(dataFolder, key))].join(', ');
+  const attack = "the machine's key in what Offsite prints and keeps";
+  return rowOfAll(attack, 'nowhere', found ? { seen: found, broke: 'leaked' } : undefined);
+}
+
+/** @param broke what was seen in place of the expected */
+function rowOfAll(
+  attack: string,
+  expected: string,
+  broke: Pick<AttackRow, 'seen' | 'broke' | 'reason'> = { seen: expected },
+): AttackRow {
+  return { suite: 'all', attack, expected, ...broke };
 }
