@@ -3,7 +3,7 @@ import { trialSpec } from '../agent/trial-spec.ts';
 import { Cause } from '../record/cause.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import type { PlannedCase, SuitePlan } from '../suite/plan.ts';
-import { joined, ours, type Printable, text } from '../text/printable.ts';
+import { joined, ours, type Printable, present, text } from '../text/printable.ts';
 import { plural } from '../text/quantities.ts';
 import { solvedBy, type TrialSolution, type TrialSpec, type TrialSteps } from '../trial/spec.ts';
 
@@ -78,18 +78,12 @@ export function summedUp(checked: readonly CheckedCase[]): Printable {
   const idsOf = (wanted: Soundness) =>
     checked.filter((one) => soundnessOf(one) === wanted).map(({ id }) => id);
   const [wrong, undecided] = [idsOf('not sound'), idsOf('undecided')];
-  const parts = [
-    ...(wrong.length > 0
-      ? [
-          text`${wrong.length} of ${all} ${ours(wrong.length === 1 ? 'is' : 'are')} not sound: ${namesText(wrong)}`,
-        ]
-      : []),
-    ...(undecided.length > 0
-      ? [
-          text`${undecided.length} of ${all} ${ours(undecided.length === 1 ? 'has' : 'have')} no verdict: ${namesText(undecided)}`,
-        ]
-      : []),
-  ];
+  const [are, have] = [wrong.length === 1 ? 'is' : 'are', undecided.length === 1 ? 'has' : 'have'].map(ours);
+  const parts = present([
+    wrong.length > 0 && text`${wrong.length} of ${all} ${are ?? ''} not sound: ${namesText(wrong)}`,
+    undecided.length > 0 &&
+      text`${undecided.length} of ${all} ${have ?? ''} no verdict: ${namesText(undecided)}`,
+  ]);
   if (parts.length > 0) return joined(parts, '; ');
   const unproven = checked.filter(({ states }) => states.length === 1).map(({ id }) => id);
   const sound = checked.length - unproven.length;

@@ -62,12 +62,9 @@ async function add(options: CaseOptions): Promise<void> {
       text`next:`,
       text`  write what the agent is asked, at TODO(offsite) in ${file}`,
       text`  offsite check ${file}    proves that the tests fail before the change, and pass after it`,
-      ...(mayRead ? [] : [ours(permission)]),
-      ...(hasExample
-        ? [
-            text`the example case \`greeting\` is still in ${file}, with a model that answers it alone: remove both`,
-          ]
-        : []),
+      !mayRead && ours(permission),
+      hasExample &&
+        text`the example case \`greeting\` is still in ${file}, with a model that answers it alone: remove both`,
     ]),
   );
 }

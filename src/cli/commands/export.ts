@@ -60,40 +60,27 @@ export function exportCommand() {
 type ExportOptions = OptionsOf<typeof exportCommand>;
 
 async function exportBatch(reference: string | undefined, options: ExportOptions): Promise<void> {
-  const { html, json, csv, parquet, inspect, harbor, cassette, evidence, otlp } = options;
-  const targets = [html, json, csv, parquet, inspect, harbor, cassette, evidence, otlp];
-  if (targets.every((target) => target === undefined)) {
-    throw new OffsiteError('nothing says what to export', {
-      code: 'EXPORT_FORM_MISSING',
-      kind: 'input',
-      hint: '`offsite export --help` lists the forms, for example --html FILE for people or --csv FILE for programs.',
-    });
-  }
-  if (targets.filter((target) => target === '-').length > 1) {
-    throw new OffsiteError('several forms would be mixed on standard output', {
-      code: 'OPTION_CONFLICT',
-      kind: 'input',
-      hint: 'Give - to one of them, and files to the others.',
-    });
-  }
-  refuseSharedFiles({
-    '--json': json,
-    '--csv': csv,
-    '--parquet': parquet,
-    '--inspect': inspect,
-    '--harbor': harbor,
-    '--html': html,
-    '--otlp': otlp,
-    '--cassette': cassette,
-    '--evidence': evidence,
-  });
-  if (evidence === undefined && (options.signWith !== undefined || options.includeImage)) {
-    throw new OffsiteError('--sign-with and --include-image are for --evidence, which is not given', {
-      code: 'EXPORT_FORM_MISSING',
-      kind: 'input',
-      hint: 'Give --evidence FILE.',
-    });
-  }
+  const { html, cassette, evidence, otlp } = options;
+  const targets = targetsOf(options);
+  if (Object.keys(targets).length === 0)
+    throw refused(
+      'EXPORT_FORM_MISSING',
+      'nothing says what to export',
+      '`offsite export --help` lists the forms, for example --html FILE for people or --csv FILE for programs.',
+    );
+  if (Object.values(targets).filter((target) => target === '-').length > 1)
+    throw refused(
+      'OPTION_CONFLICT',
+      'several forms would be mixed on standard output',
+      'Give - to one of them, and files to the others.',
+    );
+  refuseSharedFiles(targets);
+  if (evidence === undefined && (options.signWith !== undefined || options.includeImage))
+    throw refused(
+      'EXPORT_FORM_MISSING',
+      '--sign-with and --include-image are for --evidence, which is not given',
+      'Give --evidence FILE.',
+    );
   const { config, dataFolder } = options;
   await using context = CommandContext.open({ config, dataFolder });
   const { signal } = context.interruption({ doing: () => 'ending' });
@@ -109,6 +96,19 @@ async function exportBatch(reference: string | undefined, options: ExportOptions
   if (cassette !== undefined) await exportCassette(cassette, exporting);
   if (evidence !== undefined) await exportEvidence(evidence, exporting);
   if (otlp !== undefined) await exportSpans(otlp, exporting);
+}
+
+/** The forms that are wanted, by their options, and where they go. */
+function targetsOf(options: ExportOptions): Record<string, string> {
+  const { html, json, csv, parquet, inspect, harbor, otlp, cassette, evidence } = options;
+  const all = { json, csv, parquet, inspect, harbor, html, otlp, cassette, evidence };
+  return Object.fromEntries(
+    Object.entries(all).flatMap(([name, target]) => (target === undefined ? [] : [[`--${name}`, target]])),
+  );
+}
+
+function refused(code: string, message: string, hint: string): OffsiteError {
+  return new OffsiteError(message, { code, kind: 'input', hint });
 }
 
 interface Exporting {
@@ -190,11 +190,11 @@ async function exportEvidence(file: string, { context, batch, options, signal }:
   const { redactor, err, clock, env } = context;
   const ledger = context.ledger();
   if (options.only)
-    throw new OffsiteError('--evidence is of all trials of a batch, and --only leaves some out', {
-      code: 'OPTION_CONFLICT',
-      kind: 'input',
-      hint: 'Remove --only, or write the other forms with a command of their own.',
-    });
+    throw refused(
+      'OPTION_CONFLICT',
+      '--evidence is of all trials of a batch, and --only leaves some out',
+      'Remove --only, or write the other forms with a command of their own.',
+    );
   const signing = options.signWith === undefined ? unsigned : await signingWith(options.signWith);
   await using folder = await mkdtempDisposable(join(ledger.dataFolder, '.images-'));
   const saving = async () => {

@@ -1,11 +1,9 @@
 import { Command } from '@commander-js/extra-typings';
-import type { Clock } from '../../base/clock.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { type EvictionRule, evictable, mostSnapshots } from '../../engine/snapshot/eviction.ts';
 import type { KeptSnapshot } from '../../engine/snapshot/kept-snapshots.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { table } from '../../text/fit.ts';
-import type { Output } from '../../text/output.ts';
 import { type Printable, text } from '../../text/printable.ts';
 import { plural, size } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
@@ -25,13 +23,12 @@ function listCommand() {
     .option('--json', 'print one JSON document on stdout')
     .option('--config <file>', 'the configuration')
     .action((options) =>
-      withEngine(options, async ({ engine, signal, out }) => {
+      withEngine(options, async (engine, { out }, signal) => {
         const base = await engine.findImage('offsite/base', signal);
         const snapshots = byUse(await engine.keptSnapshots(signal));
         if (options.json) {
           const names = base && { id: base.id, names: base.names, bytes: base.bytes };
-          out.json({ base: names ?? null, snapshots });
-          return;
+          return out.json({ base: names ?? null, snapshots });
         }
         const baseRow = base && [shortId(base.id), 'base image', size(base.bytes), '', '', ''];
         const rows = [...(baseRow ? [baseRow] : []), ...snapshots.map(row)];
@@ -61,15 +58,12 @@ function pruneCommand() {
     .option('--json', 'print one JSON document on stdout')
     .option('--config <file>', 'the configuration')
     .action((options) =>
-      withEngine(options, async ({ engine, config, clock, signal, out }) => {
+      withEngine(options, async (engine, { config, clock, out }, signal) => {
         const rule = ruleOf(options, config);
         const chosen = evictable(await engine.keptSnapshots(signal), rule, clock.now());
         const removed = options.dryRun ? chosen : await engine.removeSnapshots(chosen, signal);
         const freed = removed.reduce((sum, snapshot) => sum + snapshot.bytes, 0);
-        if (options.json) {
-          out.json({ dryRun: options.dryRun === true, bytes: freed, removed });
-          return;
-        }
+        if (options.json) return out.json({ dryRun: options.dryRun === true, bytes: freed, removed });
         if (removed.length > 0) out.print(text`${tableOf(removed.map(row))}\n`);
         const verb = options.dryRun ? 'would be removed' : 'removed';
         out.print(`${plural(removed.length, 'snapshot')} ${verb}, ${size(freed)}`);
@@ -86,22 +80,13 @@ function ruleOf(
   return { budgetBytes: budget ?? config.snapshots.budget, most: mostSnapshots };
 }
 
-interface WithEngine {
-  engine: Engine;
-  config: Config;
-  clock: Clock;
-  signal: AbortSignal;
-  out: Output;
-}
-
 async function withEngine(
   options: { config?: string | undefined },
-  work: (parts: WithEngine) => Promise<void>,
+  work: (engine: Engine, context: CommandContext, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   await using context = CommandContext.open(options);
-  const { config, clock, out } = context;
   const { signal } = context.interruption();
-  await work({ engine: await context.engines.first(signal), config, clock, signal, out });
+  await work(await context.engines.first(signal), context, signal);
 }
 
 const byUse = (snapshots: readonly KeptSnapshot[]) => [...snapshots].sort((a, b) => a.usedAt - b.usedAt);

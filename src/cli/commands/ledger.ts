@@ -9,7 +9,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { pruneLedger } from '../../ledger/prune.ts';
 import { serviceDatabase } from '../../service/service.ts';
 import type { Content } from '../../text/output.ts';
-import { lines, stack, text } from '../../text/printable.ts';
+import { lines, present, stack, text } from '../../text/printable.ts';
 import { plural, size } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
@@ -49,12 +49,11 @@ export function backUpCommand() {
         );
         const { damaged, missing } = backedUp;
         if (damaged.length + missing.length === 0) return;
-        const lost = [
-          ...(damaged.length > 0 ? [`${plural(damaged.length, 'damaged blob')}`] : []),
-          ...(missing.length > 0
-            ? [`${plural(missing.length, 'blob')} that ${missing.length === 1 ? 'is' : 'are'} missing`]
-            : []),
-        ];
+        const are = missing.length === 1 ? 'is' : 'are';
+        const lost = present([
+          damaged.length > 0 && plural(damaged.length, 'damaged blob'),
+          missing.length > 0 && `${plural(missing.length, 'blob')} that ${are} missing`,
+        ]);
         err.print(`without ${lost.join(' and ')}: offsite data check`);
         process.exitCode = exitCodes.infrastructure;
       }),
@@ -116,10 +115,7 @@ export function workspacesCommand() {
         const freed = budget === undefined ? { count: 0, bytes: 0 } : await workspaces.free(budget);
         if (budget !== undefined) await workspaces.removeLost(systemClock.now());
         const kept = workspaces.sum();
-        if (options.json) {
-          out.json({ freed, kept, folder: workspaces.folder });
-          return;
-        }
+        if (options.json) return out.json({ freed, kept, folder: workspaces.folder });
         if (budget !== undefined)
           out.print(`removed ${plural(freed.count, 'workspace')}, ${size(freed.bytes)}`);
         out.print(`${plural(kept.count, 'workspace')} kept, ${size(kept.bytes)} in ${workspaces.folder}`);
@@ -142,10 +138,8 @@ async function withLedger(
 function isSound(found: CheckedLedger): boolean {
   const { database, beside, empty, damaged, missing, otherVerdicts, unknown, brokenWorkspaces } = found;
   const all = [damaged, missing, otherVerdicts, unknown, brokenWorkspaces];
-  const databases = [database, ...beside.map(({ damage }) => damage)];
-  return (
-    databases.every((damage) => damage === undefined) && !empty && all.every(({ length }) => length === 0)
-  );
+  const isWhole = [database, ...beside.map(({ damage }) => damage)].every((damage) => damage === undefined);
+  return isWhole && !empty && all.every(({ length }) => length === 0);
 }
 
 function described(found: CheckedLedger): Content {
@@ -163,9 +157,8 @@ function described(found: CheckedLedger): Content {
     ),
     ...found.unknown.map(({ what, why }) => text`not known here: the result of ${what}: ${why}`),
     ...found.brokenWorkspaces.map(({ what, sha256 }) => text`damaged or missing: ${what} (${sha256})`),
-    ...(found.empty
-      ? [text`this ledger has no batch, but there are blobs: it may not be the one that they belong to`]
-      : []),
+    found.empty &&
+      text`this ledger has no batch, but there are blobs: it may not be the one that they belong to`,
   ];
   const archives = found.workspaces > 0 ? ` and ${plural(found.workspaces, 'workspace')}` : '';
   const beside = found.beside

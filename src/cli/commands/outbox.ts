@@ -53,7 +53,8 @@ function retryCommand() {
     .argument('[id...]', 'ids, as `offsite data outbox` shows them', reportIds)
     .action((ids, options) =>
       withLedger(options, (ledger) => {
-        const chosen = ids.length > 0 ? ids : parked(ledger).map(({ key }) => key);
+        const parked = ledger.outbox.pending().filter(({ report }) => report === 'parked');
+        const chosen = ids.length > 0 ? ids : parked.map(({ key }) => key);
         for (const { key } of known(ledger, chosen))
           ledger.outbox.become(key, 'queued', { answer: 'queued again by hand' });
         openTerminal().err.print(
@@ -90,11 +91,9 @@ function exportCommand() {
     .argument('<file>', 'a file that does not exist yet, or -')
     .action((file, options) =>
       withLedger(options, (ledger) => {
-        const reports = ledger.outbox.pending().map((report) => ({
-          id: report.key,
-          ...documentOf(report),
-          report: ledger.outbox.body(report.key),
-        }));
+        const reports = ledger.outbox.pending().map((report) => {
+          return { id: report.key, ...documentOf(report), report: ledger.outbox.body(report.key) };
+        });
         const { out, err } = openTerminal();
         if (file === '-') out.json(reports);
         else writeNew(file, `${printableJson(JSON.stringify(reports, null, 2))}\n`);
@@ -191,12 +190,7 @@ function pendingTable(pending: readonly StoredTrial[]): Printable {
     String(tries),
     (answer ?? (state === 'sent' ? 'not seen at the service yet' : '')).replaceAll('\n', ' '),
   ]);
-  const titles = ['id', 'service', 'trial', 'state', 'tries', 'last answer'];
-  return table(titles, rows);
-}
-
-function parked(ledger: Ledger): StoredTrial[] {
-  return ledger.outbox.pending().filter(({ report }) => report === 'parked');
+  return table(['id', 'service', 'trial', 'state', 'tries', 'last answer'], rows);
 }
 
 /** The reports with these ids. Throws an `input` error if one of them is not in the outbox. */

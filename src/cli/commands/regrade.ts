@@ -22,6 +22,7 @@ import { table } from '../../text/fit.ts';
 import { orNearest } from '../../text/nearest.ts';
 import { ours, type Printable, stack, text, type Value } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
+import type { ObserveBuild } from '../../trial/prepare/obtain-image.ts';
 import { Sandboxes } from '../../trial/prepare/sandboxes.ts';
 import { checkModels } from '../../trial/run/models.ts';
 import { CommandContext } from '../context.ts';
@@ -29,6 +30,7 @@ import { exitCodeOfRates, exitCodes } from '../exit-codes.ts';
 import { type OptionsOf, rate, wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
 import type { ActivityEvent } from '../output/activity.ts';
 import type { ReportedBatch } from '../output/junit.ts';
+import { verdictsOf } from '../output/summary.ts';
 import { firstOf } from '../show/layout.ts';
 import { announcedTarget } from '../show/open-trial.ts';
 import { writeText } from '../write-text.ts';
@@ -91,37 +93,21 @@ async function regrade(what: string | undefined, options: RegradeOptions): Promi
   const { jobs, leftOut } = await planRegrade(request, { ledger, harnesses: runners, revision });
   await checkModels({ variants: [], judges: jobs.flatMap(({ spec }) => spec.judges) }, gateway);
   const certificates = await context.certificates();
+  const { buildLogs } = ledger;
+  const observeBuild: ObserveBuild = (build) => progress.event({ kind: 'build', build });
   await using opened = new AsyncDisposableStack();
   const [sandboxes, ...elsewhere] = enginesOf(engines).map((engine) =>
-    opened.use(
-      new Sandboxes(engine, certificates, {
-        runners,
-        host,
-        clock,
-        buildLogs: ledger.buildLogs,
-        observeBuild: (build) => progress.event({ kind: 'build', build }),
-      }),
-    ),
+    opened.use(new Sandboxes(engine, certificates, { runners, host, clock, buildLogs, observeBuild })),
   );
   if (!sandboxes) throw new Error('there is no engine');
   context.noteLimits();
   const batch = openBudget(config.budgets.batch, clock.now());
   progress.update({ kind: 'planned', trials: jobs.length, spent: () => spentFrom(batch) });
-  const graded = await regradeTrials(
-    jobs,
-    {
-      ledger,
-      sandboxes,
-      elsewhere,
-      runners,
-      clock,
-      gateway,
-      concurrency: revision.concurrency,
-      budgets: { ...config.budgets, batch },
-      suite: suite?.file,
-    },
-    signal,
-    (event) => progress.update(activityOf(event)),
+  const { concurrency } = revision;
+  const budgets = { ...config.budgets, batch };
+  const own = { ledger, runners, clock, gateway, concurrency, budgets, suite: suite?.file };
+  const graded = await regradeTrials(jobs, { ...own, sandboxes, elsewhere }, signal, (event) =>
+    progress.update(activityOf(event)),
   );
   progress[Symbol.dispose]();
   const regraded = { batchId: target.batch.id, suite: suite?.file, graded, leftOut };
@@ -139,8 +125,7 @@ function chosenTrials(ledger: Ledger, target: Target, cases: string[] | undefine
   const all = listTrials(ledger.records, target.batch.key).filter(({ result }) => result !== undefined);
   const unknown = cases?.find((id) => !all.some(({ caseId }) => caseId === id));
   if (unknown !== undefined) {
-    const known = [...new Set(all.map(({ caseId }) => caseId))];
-    const near = orNearest(unknown, known);
+    const near = orNearest(unknown, [...new Set(all.map(({ caseId }) => caseId))]);
     throw new OffsiteError(`${target.batch.id} has no finished trial of a case ${unknown}${near}`, {
       code: 'CASE_UNKNOWN',
       kind: 'input',
@@ -201,38 +186,15 @@ interface RegradedBatch {
   leftOut: LeftOutTrial[];
 }
 
-interface RegradeSums {
-  graded: number;
-  changed: number;
-  leftOut: number;
-  passed: number;
-  failed: number;
-  void: number;
-  /** Passed of scored trials, 0 to 1; undefined if none was scored. */
-  passRate: number | undefined;
-  /** The pass rate of the first gradings of these trials. */
-  passRateBefore: number | undefined;
-}
-
-function regradeSums({ graded, leftOut }: RegradedBatch): RegradeSums {
-  const now = graded.map((one) => one.now.verdict);
-  const count = (verdict: RegradedVerdict['verdict']) => now.filter((one) => one === verdict).length;
+function regradeSums({ graded, leftOut }: RegradedBatch) {
   return {
     graded: graded.length,
     changed: graded.filter(hasChanged).length,
     leftOut: leftOut.length,
-    passed: count('passed'),
-    failed: count('failed'),
-    void: count('void'),
-    passRate: passRateOf(now),
-    passRateBefore: passRateOf(graded.map((one) => one.was.verdict)),
+    ...verdictsOf(graded.map(({ now }) => now)),
+    /** Of the first gradings of these trials. */
+    passRateBefore: verdictsOf(graded.map(({ was }) => was)).passRate,
   };
-}
-
-function passRateOf(verdicts: readonly RegradedVerdict['verdict'][]): number | undefined {
-  const scored = verdicts.filter((verdict) => verdict !== 'void');
-  if (scored.length === 0) return undefined;
-  return scored.filter((verdict) => verdict === 'passed').length / scored.length;
 }
 
 function hasChanged({ was, now }: RegradedTrial): boolean {
@@ -249,19 +211,16 @@ function regradeText(batch: RegradedBatch): Printable {
     hasChanged(one) ? ours(`→ ${one.now.verdict}`) : ours('the same'),
     reasonOf(one),
   ]);
-  const titles = ['trial', 'was', 'is now', 'why'];
-  const notes = [
-    ...Map.groupBy(
-      graded.flatMap((one) => one.notes),
-      (note) => note,
-    ),
-  ];
+  const notes = Map.groupBy(
+    graded.flatMap((one) => one.notes),
+    (note) => note,
+  );
   return stack([
-    ...(rows.length > 0 ? [table(titles, rows), ours('')] : []),
+    ...(rows.length > 0 ? [table(['trial', 'was', 'is now', 'why'], rows), ours('')] : []),
     sumsText(regradeSums(batch)),
     suite === undefined ? ours('graded as the batch was planned') : text`graded as ${suite} says`,
     ...thresholdLines(graded),
-    ...notes.map(([note, all]) => text`note: ${note} (${plural(all.length, 'trial')})`),
+    ...[...notes].map(([note, all]) => text`note: ${note} (${plural(all.length, 'trial')})`),
     ...leftOutLines(leftOut),
   ]);
 }
@@ -296,7 +255,7 @@ function whyOf({ cause, failures }: RegradedVerdict): string | undefined {
   return first?.trim().split('\n', 1)[0];
 }
 
-function sumsText({ graded, changed, leftOut, ...sums }: RegradeSums): Printable {
+function sumsText({ graded, changed, leftOut, ...sums }: ReturnType<typeof regradeSums>): Printable {
   const rate = (value: number | undefined) => (value === undefined ? '–' : `${Math.round(value * 100)} %`);
   const rates = `pass rate ${rate(sums.passRateBefore)} → ${rate(sums.passRate)}`;
   const out = leftOut === 0 ? '' : `; ${plural(leftOut, 'trial')} left out`;
@@ -341,11 +300,8 @@ function regradeJunit({ batchId, graded }: RegradedBatch): ReportedBatch {
   const byRun = [...Map.groupBy(graded, ({ trial }) => trial.runId).values()];
   const runs = byRun.map((trials) => {
     const [{ caseId = '', variant = '' } = {}] = trials.map(({ trial }) => trial);
-    return {
-      case: caseId,
-      variant,
-      trials: trials.map(({ trial, now }) => ({ ordinal: trial.ordinal, ...now })),
-    };
+    const reported = trials.map(({ trial, now }) => ({ ordinal: trial.ordinal, ...now }));
+    return { case: caseId, variant, trials: reported };
   });
   return { batchId, runs };
 }

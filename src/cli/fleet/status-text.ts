@@ -16,12 +16,9 @@ export function statusText({ workers, batches, poll, found }: FleetStatus, now: 
     text`${ours(headed(batches.length, 'batch', 'batches'))}`,
     ...batches.flatMap(batchLines),
     ...pollLines(poll, now),
-    ...(found.open > 0
-      ? [
-          text`  ${plural(found.open, 'trial')} of queued runs started and not ended, ${found.running.length} held by workers`,
-          ...runningLines(found.running),
-        ]
-      : []),
+    found.open > 0 &&
+      text`  ${plural(found.open, 'trial')} of queued runs started and not ended, ${found.running.length} held by workers`,
+    ...(found.open > 0 ? runningLines(found.running) : []),
   ]);
 }
 

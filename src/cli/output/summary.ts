@@ -183,9 +183,7 @@ export function summaryOf(
 ): BatchSummary {
   const own = pending.filter(({ batchId }) => batchId === batch.id);
   const unreported = new Set(own.map(({ runId, ordinal }) => `${runId} ${ordinal}`));
-  const runs = batch.runs.map((run): RunSummary => {
-    return { ...run, ...ofRun([]), notRun: 0, harnessVersion: undefined };
-  });
+  const runs = batch.runs.map(emptyRun);
   const byId = new Map(runs.map((run) => [run.id, run]));
   const times: Times[] = [];
   for (const { runId, ordinal, verdict, listing, texts } of batch.trials) {
@@ -265,19 +263,27 @@ export function textsOf(result: TrialRecord): TrialTexts {
   };
 }
 
-/** What a batch and each of its runs sum up. */
-function sumsOf(trials: readonly TrialSummary[]): Sums {
+/** How many trials have each verdict, and the pass rate. */
+export function verdictsOf(trials: readonly { verdict: string }[]) {
   const count = (verdict: string) => trials.filter((trial) => trial.verdict === verdict).length;
   const [passed, failed] = [count('passed'), count('failed')];
+  const passRate = passed + failed === 0 ? undefined : passed / (passed + failed);
+  return { passed, failed, void: count('void'), passRate };
+}
+
+/** What a batch and each of its runs sum up. */
+function sumsOf(trials: readonly TrialSummary[]): Sums {
   return {
-    passed,
-    failed,
-    void: count('void'),
-    passRate: passed + failed === 0 ? undefined : passed / (passed + failed),
+    ...verdictsOf(trials),
     durationMs: trials.reduce((sum, { durationMs }) => sum + durationMs, 0),
     tokens: sumOf(trials.map(({ tokens }) => tokens)),
     costUsd: sumOf(trials.map(({ costUsd }) => costUsd)),
   };
+}
+
+/** A run without a trial. */
+export function emptyRun(run: Pick<RunSummary, 'id' | 'case' | 'variant' | 'model'>): RunSummary {
+  return { ...run, ...ofRun([]), notRun: 0, harnessVersion: undefined };
 }
 
 function ofRun(trials: TrialSummary[]) {

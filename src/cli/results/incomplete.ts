@@ -3,15 +3,16 @@ import { firstThrown, messageOf } from '../../base/offsite-error.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import { listTrials } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { listAttempts, type StoredTrial } from '../../ledger/trial-rows.ts';
+import { listAttempts } from '../../ledger/trial-rows.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
-import { ours, type Printable, stack, text } from '../../text/printable.ts';
+import { ours, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { Interrupted } from '../interruption.ts';
 import type { Progress } from '../output/progress.ts';
 import { storedSummary } from '../output/stored-batch.ts';
 import {
   type BatchSummary,
+  emptyRun,
   type Incomplete,
   mergedSummary,
   type RunSummary,
@@ -56,7 +57,11 @@ export async function printIncompleteResults(unfinished: Unfinished, thrown: unk
     if (summaries.length === 0) return;
     if (options.json) context.out.json(isList ? summaries : summaries[0]);
     else for (const summary of summaries) printSummary(summary, context.out, summaries.length > 1);
-    if (older) progress.note(notComparedText(older));
+    // Trials that are missing would look like a difference, so the results so far are not compared.
+    if (older)
+      progress.note(
+        text`not compared with ${older.name}: trials are missing; \`offsite resume\` takes --compare-to as well`,
+      );
     writeReports(summaries, options, context);
     // The first signal was for the trials; a second one ends the process at once.
     await writePages(summaries, options, context, new AbortController().signal);
@@ -79,23 +84,14 @@ function printSummary(
   out: PrintParts['context']['out'],
   isOneOfSeveral: boolean,
 ): void {
-  const finished = summary.passed + summary.failed + summary.void;
-  const results = finished > 0 ? [summaryTable(summary)] : [];
+  const { passed, failed, void: voided, incomplete } = summary;
+  const finished = passed + failed + voided;
   const which = isOneOfSeveral ? text`${summary.batchId}: ` : '';
-  out.print(text`\n${stack([...results, text`${which}${incompleteLine(summary)}`])}\n`);
-}
-
-/** Trials that are missing would look like a difference, so the results so far are not compared. */
-function notComparedText({ name }: OlderSide): Printable {
-  return text`not compared with ${name}: trials are missing; \`offsite resume\` takes --compare-to as well`;
-}
-
-function incompleteLine({ incomplete, ...summary }: BatchSummary): Printable {
-  const finished = summary.passed + summary.failed + summary.void;
-  const { kind, why = '', unfinished = 0 } = incomplete ?? {};
-  const counts = ours(`${plural(finished, 'trial')} finished, ${unfinished} left`);
   // What failed is printed after this.
-  return text`${kind === 'interrupted' ? why : ours('stopped')}: ${counts}`;
+  const ended = incomplete?.kind === 'interrupted' ? incomplete.why : ours('stopped');
+  const counts = ours(`${plural(finished, 'trial')} finished, ${incomplete?.unfinished ?? 0} left`);
+  const shown = [finished > 0 && summaryTable(summary), text`${which}${ended}: ${counts}`];
+  out.print(text`\n${stack(shown)}\n`);
 }
 
 interface UnfinishedWork {
@@ -123,13 +119,21 @@ function incompleteSummary(
   const { kind, why } = endedBy(thrown);
   const left = batches.flatMap(({ key }) => listTrials(ledger.records, key)).filter(({ result }) => !result);
   const begun = Map.groupBy(left, ({ caseId, variant }) => nameOf({ case: caseId, variant }));
-  const named = new Map(whole.runs.map((run) => [nameOf(run), run]));
-  for (const run of plannedRuns(plan)) if (!named.has(nameOf(run))) named.set(nameOf(run), run);
+  const { cases = [], variants = [], trials = 0 } = plan ?? {};
+  const planned = cases.flatMap(({ request }) =>
+    variants.map(({ name, model }) => emptyRun({ id: '', case: request.id, variant: name, model })),
+  );
+  // The first run of a name stays at its place, and the last one counts.
+  const named = new Map([...whole.runs, ...planned, ...whole.runs].map((run) => [nameOf(run), run]));
   const runs = [...named.values()].map((run): RunSummary => {
     const ofRun = begun.get(nameOf(run)) ?? [];
-    const planned = (plan?.trials ?? 0) - run.trials.length;
-    const unfinished = Array.from({ length: Math.max(ofRun.length, planned) }, (_, index) => {
-      return unfinishedTrial(run, ofRun, index, { why, ledger, isMerged: whole !== first });
+    const length = Math.max(ofRun.length, trials - run.trials.length);
+    const unfinished = Array.from({ length }, (_, index): UnfinishedTrial => {
+      const trial = ofRun[index];
+      // Trials of several batches are renumbered, and those of no batch have no number yet.
+      const ordinal = trial && whole === first ? trial.ordinal : run.trials.length + index;
+      const hasBegun = trial !== undefined && listAttempts(ledger.records, trial.key).length > 0;
+      return { ordinal, why: `${hasBegun ? 'has no result' : 'did not begin'}: ${why}` };
     });
     return { ...run, ...(unfinished.length > 0 && { unfinished }) };
   });
@@ -147,42 +151,6 @@ export function endedBy(thrown: unknown): Pick<Incomplete, 'kind' | 'why'> {
 
 function nameOf({ case: id, variant }: Pick<RunSummary, 'case' | 'variant'>): string {
   return JSON.stringify([id, variant]);
-}
-
-function unfinishedTrial(
-  { trials }: RunSummary,
-  left: readonly StoredTrial[],
-  index: number,
-  { why, ledger, isMerged }: { why: string; ledger: Ledger; isMerged: boolean },
-): UnfinishedTrial {
-  const trial = left[index];
-  // Trials of several batches are renumbered, and those of no batch have no number yet.
-  const ordinal = trial && !isMerged ? trial.ordinal : trials.length + index;
-  const hasBegun = trial !== undefined && listAttempts(ledger.records, trial.key).length > 0;
-  return { ordinal, why: `${hasBegun ? 'has no result' : 'did not begin'}: ${why}` };
-}
-
-function plannedRuns(plan: SuitePlan | undefined): RunSummary[] {
-  const { cases = [], variants = [] } = plan ?? {};
-  return cases.flatMap(({ request }) =>
-    variants.map(({ name, model }) => ({
-      id: '',
-      case: request.id,
-      variant: name,
-      model,
-      passed: 0,
-      failed: 0,
-      void: 0,
-      notRun: 0,
-      passRate: undefined,
-      durationMs: 0,
-      commands: 0,
-      tokens: 0,
-      costUsd: 0,
-      harnessVersion: undefined,
-      trials: [],
-    })),
-  );
 }
 
 /**
