@@ -27,18 +27,11 @@ export function cleanCommand() {
       const swept: (Swept & { engine?: string | undefined })[] = [];
       for (const engine of enginesOf(engines))
         swept.push({ engine: engine.name, ...(await engine.sweep(signal, { dryRun })) });
-      if (json) {
-        const [only] = swept;
-        out.json(
-          context.config.engines === undefined
-            ? { dryRun, ...only }
-            : { dryRun, engines: swept, away: away.map(({ name }) => name) },
-        );
-      } else {
-        for (const { engine, ...one } of swept) {
-          if (engine !== undefined) out.print(text`${engine}:`);
-          out.print(sweepReport(one, dryRun));
-        }
+      const several = { engines: swept, away: away.map(({ name }) => name) };
+      if (json) out.json({ dryRun, ...(context.config.engines === undefined ? swept[0] : several) });
+      for (const { engine, ...one } of json ? [] : swept) {
+        if (engine !== undefined) out.print(text`${engine}:`);
+        out.print(sweepReport(one, dryRun));
       }
       for (const { name, error } of away) context.err.print(text`${name}: ${lines(error.message)}`);
       const isStuck = swept.some(({ stuck }) => stuck.length > 0);

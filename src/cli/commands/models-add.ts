@@ -63,25 +63,17 @@ export function modelsAddCommand(clock: Clock, terminal: Terminal) {
       if (given !== undefined && !options.force) refuseKnown(given, config.models);
       using asking = options.yes || options.json ? undefined : openAsking(terminal.out);
       const { gatherModel } = await import('../../setup/models/gather-model.ts');
+      const ports = options.ports ?? usualPorts;
+      const caBundle = await context.certificates();
       const { name: chosen, model } = await gatherModel(
-        { ...options, ...added, baseUrl: address?.baseUrl, name: given, ports: options.ports ?? usualPorts },
-        {
-          env,
-          clock,
-          signal,
-          asking,
-          caBundle: await context.certificates(),
-          note: (message) => err.print(message),
-        },
+        { ...options, ...added, baseUrl: address?.baseUrl, name: given, ports },
+        { env, clock, signal, asking, caBundle, note: (message) => err.print(message) },
       );
       if (!options.force) refuseKnown(chosen, config.models);
       const file = config.file ?? 'offsite.yaml';
       if (asking) {
         terminal.out.print(stack([text`${file} will have:`, quoted(modelText(chosen, model))]));
-        if (!(await asking.confirm('Write it'))) {
-          err.print('nothing was written');
-          return;
-        }
+        if (!(await asking.confirm('Write it'))) return err.print('nothing was written');
       }
       const { writeModel } = await import('../../setup/models/write-model.ts');
       await writeModel(file, chosen, model);
@@ -110,11 +102,8 @@ function refuseKnown(name: string, models: Readonly<Record<string, unknown>>): v
 
 /** Commander would repeat a refused argument, which may hold a key. */
 function refuse(option: string, problem: string | undefined): void {
-  if (problem !== undefined) throw invalid(option, problem);
-}
-
-function invalid(option: string, problem: string): OffsiteError {
-  return new OffsiteError(`${option}: ${problem}`, { code: 'OPTION_INVALID', kind: 'input' });
+  if (problem !== undefined)
+    throw new OffsiteError(`${option}: ${problem}`, { code: 'OPTION_INVALID', kind: 'input' });
 }
 
 function all(given: string, before: string[] | undefined): string[] {
@@ -122,18 +111,14 @@ function all(given: string, before: string[] | undefined): string[] {
 }
 
 function pairs(option: string, separator: ':' | '=', given: readonly string[] = []): Record<string, string> {
-  return Object.fromEntries(
-    given.map((one) => {
-      const pair = readPair(one, separator);
-      if (!pair) throw invalid(option, `expected a name, ${separator} and a value`);
-      if (isSecret(...pair))
-        throw invalid(
-          option,
-          'that may be a key, which belongs into the variable of --api-key-env; see --auth',
-        );
-      return pair;
-    }),
-  );
+  const read = given.map((one) => {
+    const pair = readPair(one, separator);
+    if (!pair) refuse(option, `expected a name, ${separator} and a value`);
+    if (pair && isSecret(...pair))
+      refuse(option, 'that may be a key, which belongs into the variable of --api-key-env; see --auth');
+    return pair ?? ['', ''];
+  });
+  return Object.fromEntries(read);
 }
 
 function wireList(given: string): Wire[] {
@@ -158,7 +143,12 @@ function openAsking(out: Output): Asking | undefined {
   const lines = createInterface({ input: person.keys, output: person.screen });
   const stopped = new AbortController();
   lines.on('SIGINT', () => stopped.abort(new Interrupted('SIGINT')));
-  lines.on('close', () => stopped.abort(noAnswer()));
+  const noAnswer = new OffsiteError('the terminal was closed before all questions were answered', {
+    code: 'NO_ANSWER',
+    kind: 'input',
+    hint: 'Answer by options instead; --help shows them.',
+  });
+  lines.on('close', () => stopped.abort(noAnswer));
 
   const line = async (prompt: Printable): Promise<string> => {
     try {
@@ -184,33 +174,15 @@ function openAsking(out: Output): Asking | undefined {
       const [first] = choices;
       if (!first) throw new Error('there is nothing to choose');
       out.print(stack(choices.map(({ title }, index) => text`  ${index + 1}) ${title}`)));
-      const isNumber = (answer: string) => choices[Number(answer) - 1] !== undefined;
-      const answer = await asked(question, {
-        preset: '1',
-        problem: (given) =>
-          isNumber(given) || typed(given) !== undefined
-            ? undefined
-            : `please answer with a number from 1 to ${choices.length}`,
-      });
-      return choices[Number(answer) - 1]?.chosen ?? typed(answer) ?? first.chosen;
+      const other = `please answer with a number from 1 to ${choices.length}`;
+      const meant = (answer: string) => choices[Number(answer) - 1]?.chosen ?? typed(answer);
+      const problem = (answer: string) => (meant(answer) === undefined ? other : undefined);
+      return meant(await asked(question, { preset: '1', problem })) ?? first.chosen;
     },
     async confirm(question) {
-      const yes = ['y', 'yes'];
-      const answer = await asked(text`${question} (y/n)`, {
-        preset: 'y',
-        problem: (given) =>
-          [...yes, 'n', 'no'].includes(given.toLowerCase()) ? undefined : 'please answer y or n',
-      });
-      return yes.includes(answer.toLowerCase());
+      const problem = (given: string) => (/^(y|yes|n|no)$/i.test(given) ? undefined : 'please answer y or n');
+      return /^y/i.test(await asked(text`${question} (y/n)`, { preset: 'y', problem }));
     },
     [Symbol.dispose]: () => lines.close(),
   };
-}
-
-function noAnswer(): OffsiteError {
-  return new OffsiteError('the terminal was closed before all questions were answered', {
-    code: 'NO_ANSWER',
-    kind: 'input',
-    hint: 'Answer by options instead; --help shows them.',
-  });
 }

@@ -6,7 +6,16 @@ import type { Examined } from '../../setup/models/examine.ts';
 import type { Finding } from '../../setup/models/findings.ts';
 import { type Wire, wires } from '../../suite/model-config.ts';
 import { table } from '../../text/fit.ts';
-import { joined, ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
+import {
+  joined,
+  ours,
+  type Printable,
+  present,
+  stack,
+  styled,
+  text,
+  type Value,
+} from '../../text/printable.ts';
 import { duration } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
@@ -58,76 +67,56 @@ function checkReport(checked: CheckedModel): Printable {
 }
 
 function answerRows(checked: CheckedModel): [Value, Value][] {
-  const { answer, usage, failedTries, examined } = checked;
-  const cost: [Value, Value][] =
-    usage.costUsd === undefined
-      ? []
-      : [['cost', `${usage.costUsd.toFixed(6)} USD (prices of ${checked.pricesOf})`]];
-  return [
+  const { answer, usage, failedTries, examined, pricesOf } = checked;
+  return present([
     ['answer', text`"${answer.text}"${answer.stopped === 'done' ? '' : ` (${answer.stopped})`}`],
     ['answered by', checked.answeredBy ?? 'unknown'],
     ['wire', checked.wire],
     ['where', checked.where],
     ['latency', duration(checked.latencyMs)],
-    ...(examined ? [] : [['tokens', tokensOf(usage)] as [Value, Value]]),
-    ...cost,
+    !examined && ['tokens', tokensOf(usage)],
+    usage.costUsd !== undefined && ['cost', `${usage.costUsd.toFixed(6)} USD (prices of ${pricesOf})`],
     ...failedTries.map(({ reason }): [Value, Value] => ['tried again', reason]),
-  ];
+  ]);
 }
 
-function tokensOf({ inputTokens, outputTokens }: Usage): string {
+function tokensOf({ inputTokens, outputTokens }: Pick<Usage, 'inputTokens' | 'outputTokens'>): string {
   return `${inputTokens ?? 'unknown'} in, ${outputTokens ?? 'unknown'} out`;
 }
 
-function examinedRows({
-  server,
-  wires,
-  tools,
-  harnesses,
-  speed,
-  told: reported,
-  measuredContext,
-  used,
-}: Examined): [Value, Value][] {
-  const rows: [Value, Value][] = [];
-  if (server)
-    rows.push([
-      'server',
-      text`${server.kind}${server.version === undefined ? '' : text` ${server.version}`}`,
-    ]);
-  if (wires) {
-    const of = (state: string) => wires.filter((one) => one.state === state).map(({ wire }) => wire);
-    rows.push(['speaks', of('works').join(', ')]);
-    const unknown = [...of('failed'), ...of('limited')];
-    if (unknown.length > 0) rows.push(['not known', unknown.join(', ')]);
-  }
-  const works =
-    tools.state === 'works' ? 'work' : tools.state === 'unused' ? 'called, results not used' : 'do not work';
-  rows.push(['tools', text`${works}${tools.parallel ? ', several at a time' : ''}`]);
-  if (tools.reason !== undefined) rows.push(['', tools.reason]);
-  const working = harnesses.filter(({ state }) => state === 'works');
-  const names = working.map(
-    ({ harness, isTranslated }) => `${harness}${isTranslated ? ' (translated)' : ''}`,
-  );
-  rows.push([
-    'works with',
-    names.length === 0 ? 'no harness' : `${names.join(', ')}, and others of their wires`,
-  ]);
+function examinedRows(examined: Examined): [Value, Value][] {
+  const { server, wires, tools, harnesses, speed, told: reported, measuredContext, used } = examined;
+  const version = server?.version === undefined ? '' : text` ${server.version}`;
+  const wiresIn = (...states: string[]) =>
+    states.flatMap((state) => (wires ?? []).filter((one) => one.state === state).map(({ wire }) => wire));
+  const unknown = wiresIn('failed', 'limited');
+  const called = { works: 'work', unused: 'called, results not used' } as Readonly<Record<string, string>>;
+  const names = harnesses
+    .filter(({ state }) => state === 'works')
+    .map(({ harness, isTranslated }) => `${harness}${isTranslated ? ' (translated)' : ''}`);
   const streams = { works: 'works', together: 'in one piece', failed: 'does not work' }[speed.streaming];
-  rows.push(['streaming', streams], ['first token', duration(speed.firstTokenMs)]);
-  if (speed.tokensPerSecond !== undefined) {
-    const about = speed.estimated ? 'about ' : '';
-    rows.push(['speed', `${about}${speed.tokensPerSecond.toFixed(1)} tokens/s, median of ${speed.samples}`]);
-  }
-  if (reported.contextWindow !== undefined)
-    rows.push(['context', `${reported.contextWindow} tokens, as the server says`]);
-  if (measuredContext) rows.push(['measured', measuredText(measuredContext)]);
+  const about = speed.estimated ? 'about ' : '';
   const more = used.unreported > 0 ? `; ${used.unreported} answers did not report any` : '';
-  rows.push([
-    'tokens',
-    `${used.inputTokens} in, ${used.outputTokens} out, in ${used.requests} requests${more}`,
+  return present([
+    server && ['server', text`${server.kind}${version}`],
+    wires && ['speaks', wiresIn('works').join(', ')],
+    unknown.length > 0 && ['not known', unknown.join(', ')],
+    ['tools', text`${called[tools.state] ?? 'do not work'}${tools.parallel ? ', several at a time' : ''}`],
+    tools.reason !== undefined && ['', tools.reason],
+    ['works with', names.length === 0 ? 'no harness' : `${names.join(', ')}, and others of their wires`],
+    ['streaming', streams],
+    ['first token', duration(speed.firstTokenMs)],
+    speed.tokensPerSecond !== undefined && [
+      'speed',
+      `${about}${speed.tokensPerSecond.toFixed(1)} tokens/s, median of ${speed.samples}`,
+    ],
+    reported.contextWindow !== undefined && [
+      'context',
+      `${reported.contextWindow} tokens, as the server says`,
+    ],
+    measuredContext && ['measured', measuredText(measuredContext)],
+    ['tokens', `${tokensOf(used)}, in ${used.requests} requests${more}`],
   ]);
-  return rows;
 }
 
 function measuredText({ holds, fails, stopped }: NonNullable<Examined['measuredContext']>): string {

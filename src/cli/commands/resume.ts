@@ -71,8 +71,9 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
     const { name, trials } = canceled;
     ledger.queue.takeBack(trials, 'a person took it back');
     const count = plural(trials.length, 'canceled trial');
-    const who = text`they are queued again for the daemon of this data folder`;
-    progress.note(text`${name}: ${count} of the service; ${who}`);
+    progress.note(
+      text`${name}: ${count} of the service; they are queued again for the daemon of this data folder`,
+    );
     if (options.json) out.json([]);
     return exitCodes.done;
   }

@@ -149,13 +149,12 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
   if (!first) throw new Error('the run finished without a batch');
   const isAuto = options.trials === 'auto';
   const summary = more.length > 0 || isAuto ? mergedSummary([first, ...more], finished.set) : first;
-  const rates = isAuto ? preciseRates(finished) : undefined;
   const results = {
     summary,
     batches: [first, ...more],
     older,
-    below: rates && preciseRatesText(rates, batchIdsOf(finished)),
-    members: { rates, ...(leftOut.length > 0 && { leftOut }) },
+    below: isAuto ? preciseRatesText(finished) : undefined,
+    members: { rates: isAuto ? preciseRates(finished) : undefined, ...(leftOut.length > 0 && { leftOut }) },
   };
   const code = await printResults([results], printing);
   if (options.dryRun && !options.json) {
@@ -165,10 +164,6 @@ async function run(file: string | undefined, options: RunOptions): Promise<numbe
     if (untried.length > 0) progress.note(text`this dry run did not try ${untried.join('; ')}`);
   }
   return finished.leftovers > 0 ? exitCodes.infrastructure : code;
-}
-
-function batchIdsOf({ batches }: FinishedBatches): string[] {
-  return batches.map(({ id }) => id);
 }
 
 function storedBatches(ids: readonly string[], { ledger, service }: Workshop): StoredBatch[] {
@@ -194,24 +189,14 @@ function rehearsedText(
 }
 
 /** What `--trials auto` found out about each variant, for programs. */
-interface PreciseRate {
-  variant: string;
-  /** The mean of the cases' pass rates; absent if no trial was scored. */
-  rate: number | undefined;
-  /** Half the width of the 95 % interval, for these cases; absent if it is unknown. */
-  halfWidth: number | undefined;
-  /** Why no further trials ran: the rate is precise enough, or every case had the most trials allowed. */
-  stopped: 'precise' | 'cap' | undefined;
-}
-
-function preciseRates({ rates }: FinishedBatches): PreciseRate[] {
+function preciseRates({ rates }: FinishedBatches) {
   return rates.map(({ variant, rate, halfWidth, stopped }) => ({ variant, rate, halfWidth, stopped }));
 }
 
 /** What {@link preciseRates} returns, for people. */
-function preciseRatesText(rates: readonly PreciseRate[], batches: readonly string[]): Printable {
+function preciseRatesText({ batches, ...finished }: FinishedBatches): Printable {
   return stack([
-    ...rates.map(({ variant, rate, halfWidth, stopped }) => {
+    ...preciseRates({ batches, ...finished }).map(({ variant, rate, halfWidth, stopped }) => {
       if (rate === undefined) return text`${variant}: no trial was scored`;
       const width = halfWidth === undefined ? 'unknown' : (halfWidth * 100).toFixed(1);
       const why =
@@ -219,6 +204,6 @@ function preciseRatesText(rates: readonly PreciseRate[], batches: readonly strin
       const known = ours(`${percent(rate)} ± ${width} points`);
       return text`${variant}: pass rate ${known} on these cases; ${ours(why)}`;
     }),
-    text`${batches.length === 1 ? ours('batch') : ours('batches')} ${batches.join('+')}`,
+    text`${ours(batches.length === 1 ? 'batch' : 'batches')} ${batches.map(({ id }) => id).join('+')}`,
   ]);
 }

@@ -29,7 +29,12 @@ export function runsCommand() {
       const { client, name: service } = await context.service();
       const at = { context, client, service, signal, json: options.json === true };
       if (what !== undefined && (await printRuns({ caseId: what, page, variant }, at))) return;
-      if (what === undefined && (page ?? variant) !== undefined) throw forCases();
+      if (what === undefined && (page ?? variant) !== undefined)
+        throw new OffsiteError("--page and --variant are for a case's runs", {
+          code: 'CASE_NEEDED',
+          kind: 'input',
+          hint: 'Name the case: offsite service runs CASE',
+        });
       await printBatches(what, at);
     });
 }
@@ -41,14 +46,6 @@ interface At {
   service: string;
   signal: AbortSignal;
   json: boolean;
-}
-
-function forCases(): OffsiteError {
-  return new OffsiteError("--page and --variant are for a case's runs", {
-    code: 'CASE_NEEDED',
-    kind: 'input',
-    hint: 'Name the case: offsite service runs CASE',
-  });
 }
 
 /** Prints a case's runs. Resolves with false if the service has none of a case with that id. */
@@ -76,10 +73,8 @@ async function printRuns(asked: RequestOf<'evals.runs.list'>, at: At): Promise<b
 const listed = 10;
 
 /** Prints the newest batches, also only those of a suite; or the runs of one batch. */
-async function printBatches(
-  what: string | undefined,
-  { context, client, signal, json, ...at }: At,
-): Promise<void> {
+async function printBatches(what: string | undefined, at: At): Promise<void> {
+  const { context, client, signal, json } = at;
   const { cases } = await client.call('evals.cases.list', {}, { signal });
   if (cases.some(({ id }) => id === what)) return context.out.print(text`no runs of case ${what ?? ''}`);
   const suite = cases.find((one) => one.suite?.id === what)?.suite?.id;
@@ -89,26 +84,19 @@ async function printBatches(
   if (what !== undefined && suite === undefined) {
     const fitting = batchesNamed(all, what);
     const [[, ofBatch] = [], ...others] = fitting;
-    if (!ofBatch || others.length > 0)
-      throw unknown(
-        what,
-        cases,
-        fitting.map(([id]) => id),
-      );
-    const shown = { context, client, signal, json, ...at };
-    if (json) return context.out.json({ runs: withNames(ofBatch, shown) });
-    return context.out.print(runsTable(ofBatch, shown, true));
+    const ids = fitting.map(([id]) => id);
+    if (!ofBatch || others.length > 0) throw unknown(what, cases, ids);
+    if (json) return context.out.json({ runs: withNames(ofBatch, at) });
+    return context.out.print(runsTable(ofBatch, at, true));
   }
   const newest = batches.slice(0, listed);
   if (json) return context.out.json({ batches: newest });
   if (newest.length === 0)
     return context.out.print('the service has no batch yet: offsite service start SUITE');
-  const more = casesLeft > 0 ? [text`without ${plural(casesLeft, 'more case')}: name a suite`] : [];
-  const hint = styled(
-    'dim',
-    ours('one of them: offsite service runs BATCH; one case: offsite service runs CASE'),
-  );
-  context.out.print(stack([listText(newest, batchColumns, context.out.columns), ...more, hint]));
+  const more = casesLeft > 0 && text`without ${plural(casesLeft, 'more case')}: name a suite`;
+  const hint = ours('one of them: offsite service runs BATCH; one case: offsite service runs CASE');
+  const list = listText(newest, batchColumns, context.out.columns);
+  context.out.print(stack([list, more, styled('dim', hint)]));
 }
 
 function unknown(what: string, cases: readonly CaseEntry[], fitting: readonly string[]): OffsiteError {

@@ -10,7 +10,7 @@ import { loadSuite } from '../../suite/load-suite.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { uncarried } from '../../suite/uncarried.ts';
 import { table } from '../../text/fit.ts';
-import { type Printable, text } from '../../text/printable.ts';
+import { type Printable, text, type Value } from '../../text/printable.ts';
 import { percent, plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodeOfRates, exitCodes } from '../exit-codes.ts';
@@ -47,7 +47,12 @@ export function startCommand() {
 type StartOptions = OptionsOf<typeof startCommand>;
 
 async function start(file: string, options: StartOptions): Promise<number> {
-  if (options.wait === false && options.failUnder !== undefined) throw thresholdWithoutResults();
+  if (options.wait === false && options.failUnder !== undefined)
+    throw new OffsiteError('--fail-under needs the results, and --no-wait does not wait for them', {
+      code: 'OPTIONS_CONTRADICT',
+      kind: 'input',
+      hint: 'Remove one of the two.',
+    });
   await using context = CommandContext.open(options, { suite: file, creates: true });
   const { config, env, dataFolder, clock, redact } = context;
   const whole = loadSuite(file, config, context.runners, suiteOptions(options, context));
@@ -120,27 +125,12 @@ function startedBatch(batch: StartResponse, { variants, trials }: SuitePlan, ser
   return { ...batch, batchId: batch.id, service, trials: runs.length * trials, runs };
 }
 
-function thresholdWithoutResults(): OffsiteError {
-  return new OffsiteError('--fail-under needs the results, and --no-wait does not wait for them', {
-    code: 'OPTIONS_CONTRADICT',
-    kind: 'input',
-    hint: 'Remove one of the two.',
-  });
-}
-
 /** The results of a batch that a service ran. */
 function platformTable(summary: PlatformSummary): Printable {
-  const cells = (row: Pick<PlatformRun, 'passed' | 'failed' | 'void' | 'passRate'>) => [
-    String(row.passed),
-    String(row.failed),
-    String(row.void),
-    percent(row.passRate),
-  ];
-  return table(
-    ['run', { right: 'passed' }, { right: 'failed' }, { right: 'void' }, { right: 'pass rate' }],
-    [
-      ...summary.runs.map((run) => [text`${run.case} · ${run.variant}`, ...cells(run)]),
-      ['all', ...cells(summary)],
-    ],
-  );
+  const row = (name: Value, one: Pick<PlatformRun, 'passed' | 'failed' | 'void' | 'passRate'>) => {
+    return [name, String(one.passed), String(one.failed), String(one.void), percent(one.passRate)];
+  };
+  const columns = ['run', ...['passed', 'failed', 'void', 'pass rate'].map((right) => ({ right }))];
+  const runs = summary.runs.map((run) => row(text`${run.case} · ${run.variant}`, run));
+  return table(columns, [...runs, row('all', summary)]);
 }

@@ -24,7 +24,6 @@ import { exitCodes } from '../exit-codes.ts';
 import { type OptionsOf, seed, wholeNumber } from '../options.ts';
 import { type Column, listText } from '../output/columns.ts';
 import { withRowSetup } from '../task-options.ts';
-import type { Terminal } from '../terminal.ts';
 
 export function listTasksCommand() {
   return withRowSetup(new Command('list'))
@@ -62,7 +61,12 @@ async function listTasksOf(path: string, options: TasksOptions): Promise<number>
   const { config, out, err } = context;
   const { except = [], keys } = suiteOptions({}, context);
   const sandbox = sandboxOf(config, name);
-  if (!sandbox) throw unknownSandbox(name);
+  if (!sandbox)
+    throw new OffsiteError(`there is no sandbox ${name}`, {
+      code: 'TASKS_REFUSED',
+      kind: 'input',
+      hint: 'Name one of `sandboxes` in offsite.yaml.',
+    });
   const list = listTasks(path, chosen, { except, keys, images: config.images, sandbox });
   const { notes } = list;
   const tasks = asksEngine ? await listedFor(list.tasks, await machineOf(context)) : list.tasks;
@@ -73,18 +77,11 @@ async function listTasksOf(path: string, options: TasksOptions): Promise<number>
     return exitCode;
   }
   out.print(listText(tasks, columns, out.columns));
-  if (details) for (const task of tasks) printDetails(task, out);
+  if (details)
+    for (const task of tasks) if (task.notes.length + task.obstacles.length > 0) out.print(taskDetails(task));
   out.print(taskTotals(totals));
   for (const issue of [...notes, ...tasks.flatMap(({ issues }) => issues)]) err.print(printFileIssue(issue));
   return exitCode;
-}
-
-function unknownSandbox(name: string): OffsiteError {
-  return new OffsiteError(`there is no sandbox ${name}`, {
-    code: 'TASKS_REFUSED',
-    kind: 'input',
-    hint: 'Name one of `sandboxes` in offsite.yaml.',
-  });
 }
 
 /** What the engine has; each image is looked up once. Those of rows are also looked into. */
@@ -124,10 +121,6 @@ async function machineOf(context: CommandContext): Promise<Machine> {
     },
     builder: () => engine.builder(signal),
   };
-}
-
-function printDetails(task: ListedTask, out: Terminal['out']): void {
-  if (task.notes.length + task.obstacles.length > 0) out.print(taskDetails(task));
 }
 
 const none = ours('–');

@@ -52,17 +52,16 @@ function specOf({ scope, config, dataFolder, runAs }: PlanOptions, host: Service
   const configHome = host.env.XDG_CONFIG_HOME || join(host.home, '.config');
   return {
     scope,
+    // The service starts in another folder and would find another configuration if none were named.
     command: [
       ...host.program,
       'daemon',
       '--data-folder',
       folder,
-      // The service starts in another folder and would find another configuration if none were named.
-      ...(config.file === undefined ? [] : ['--config', config.file]),
+      ...(config.file ? ['--config', config.file] : []),
     ],
     dataFolder: folder,
-    environmentFile:
-      scope === 'system' ? '/etc/offsite/daemon.env' : join(configHome, 'offsite', 'daemon.env'),
+    environmentFile: join(scope === 'system' ? '/etc' : configHome, 'offsite', 'daemon.env'),
     runAs,
   };
 }

@@ -37,21 +37,19 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   const storage = openStorage(context);
   await requireService(context);
   const lock = context.ledger().takeLock(fleetLock);
-  if (!lock) {
+  if (!lock)
     throw new OffsiteError(`another worker of the fleet works in ${dataFolder}`, {
       code: 'FLEET_WORKER_RUNNING',
       kind: 'input',
       hint: 'A second worker on this machine needs another --data-folder.',
     });
-  }
   context.closeWith(lock);
-  if ((config.engines?.length ?? 0) > 1) {
+  if ((config.engines?.length ?? 0) > 1)
     throw new OffsiteError('a worker of the fleet uses one engine, and `engines` names several', {
       code: 'FLEET_ENGINES',
       kind: 'input',
       hint: 'Start a worker for each engine, with a --config and a --data-folder of its own.',
     });
-  }
   const workshop = await openWorkshop(context);
   const machine = `${hostname()}/${workshop.ledger.agentId}`;
   const fleet = await openFleet(context, machine);

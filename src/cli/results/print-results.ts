@@ -119,6 +119,12 @@ function conclusionOf(
   return { code: Math.max(rates, gates), lines };
 }
 
+/** Which failed trials are no finding, since only a regression fails the command. */
+function knownOf(compared: ComparedBatches | undefined, options: ResultOptions) {
+  if (!compared || !hasGate(options) || options.failUnder) return undefined;
+  return (run: RunSummary) => isNoWorse(compared, run);
+}
+
 function gateLines(
   older: BatchResults['older'],
   compared: ComparedBatches | undefined,
@@ -127,12 +133,6 @@ function gateLines(
   if (!older) return [];
   if ('whyNot' in older) return [notComparedLine(older.whyNot, options)];
   return compared ? regressionLines(compared, older, options) : [];
-}
-
-/** Which failed trials are no finding, since only a regression fails the command. */
-function knownOf(compared: ComparedBatches | undefined, options: ResultOptions) {
-  if (!compared || !hasGate(options) || options.failUnder) return undefined;
-  return (run: RunSummary) => isNoWorse(compared, run);
 }
 
 /** Says whether the results reach `--fail-under`. */
