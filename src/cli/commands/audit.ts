@@ -39,6 +39,7 @@ import { exitCodes } from '../exit-codes.ts';
 import { type OptionsOf, withConfigAndData } from '../options.ts';
 import type { Progress } from '../output/progress.ts';
 import { endedBy } from '../results/incomplete.ts';
+import { trialName } from '../show/layout.ts';
 import { announcedTarget } from '../show/open-trial.ts';
 
 export function auditCommand() {
@@ -331,7 +332,9 @@ export function auditText(shown: ShownAudit): Printable {
   const contradictions = [
     ...whole.contradictions.map((one) => ({ name: ours('the batch'), ...one })),
     ...trials.flatMap(({ trial, audit }) =>
-      audit.levels.flatMap((one) => one.contradictions.map((found) => ({ name: nameOf(trial), ...found }))),
+      audit.levels.flatMap((one) =>
+        one.contradictions.map((found) => ({ name: trialName(trial), ...found })),
+      ),
     ),
   ].map(({ name, path, says, expected, found }) =>
     stack([text`${name}: ${path}`, text`  not so: ${ours(says)}; expected ${expected}, found ${found}`]),
@@ -408,8 +411,4 @@ function uncheckedLines({ whole, trials }: ShownAudit): Printable[] {
     ...whole.unchecked.map((why) => text`not checked: ${why}`),
     ...[...alike].map(([line, same]) => text`not checked: ${line} (${ours(plural(same.length, 'trial'))})`),
   ];
-}
-
-function nameOf({ caseId, variant, ordinal }: StoredTrial): Printable {
-  return text`${caseId} · ${variant} #${ordinal}`;
 }

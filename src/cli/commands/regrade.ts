@@ -31,7 +31,7 @@ import { type OptionsOf, rate, wholeNumber, withAllowOutside, withConfigAndData 
 import type { ActivityEvent } from '../output/activity.ts';
 import type { ReportedBatch } from '../output/junit.ts';
 import { verdictsOf } from '../output/summary.ts';
-import { firstOf } from '../show/layout.ts';
+import { firstOf, trialName } from '../show/layout.ts';
 import { announcedTarget } from '../show/open-trial.ts';
 import { writeText } from '../write-text.ts';
 
@@ -206,7 +206,7 @@ function regradeText(batch: RegradedBatch): Printable {
   const { graded, leftOut, suite } = batch;
   const inOrder = graded.toSorted((one, other) => Number(hasChanged(other)) - Number(hasChanged(one)));
   const rows = inOrder.map((one) => [
-    nameOf(one.trial),
+    trialName(one.trial),
     one.was.verdict,
     hasChanged(one) ? ours(`→ ${one.now.verdict}`) : ours('the same'),
     reasonOf(one),
@@ -237,10 +237,6 @@ function thresholdLines(graded: readonly RegradedTrial[]): Printable[] {
   });
 }
 
-function nameOf({ caseId, variant, ordinal }: StoredTrial): Printable {
-  return text`${caseId} · ${variant} #${ordinal}`;
-}
-
 /** The reason for the new verdict; if the trial passes now, why it did not before. */
 function reasonOf({ was, now }: RegradedTrial): Printable {
   const reason = whyOf(now);
@@ -269,7 +265,7 @@ function leftOutLines(leftOut: readonly LeftOutTrial[]): Value[] {
   const byReason = [...Map.groupBy(leftOut, ({ why }) => why)];
   return byReason.flatMap(([why, all]) => [
     text`left out ${plural(all.length, 'trial')}: ${why}`,
-    ...firstOf(all, named, ({ trial }) => text`  ${nameOf(trial)}`),
+    ...firstOf(all, named, ({ trial }) => text`  ${trialName(trial)}`),
   ]);
 }
 

@@ -30,7 +30,7 @@ import { type StartSpec, startOf } from '../../trial/prepare/start-image.ts';
 import { CommandContext } from '../context.ts';
 import { withConfigAndData } from '../options.ts';
 import type { CommonOptions } from '../settings.ts';
-import { firstOf } from '../show/layout.ts';
+import { firstOf, trialName } from '../show/layout.ts';
 import { announcedTarget, trialOf } from '../show/open-trial.ts';
 import type { ShownTrial } from '../show/story.ts';
 import { type PersonsTerminal, personsTerminal } from '../terminal.ts';
@@ -66,8 +66,7 @@ async function shell(reference: string, command: readonly string[], options: Com
   const engine = await context.engines.first(signal);
   const { container, notes } = await openSandbox({ ledger, engine, signal }, shown);
   await using _container = container;
-  const { run, trial } = shown;
-  const name = text`${run.caseId} · ${run.variant} #${trial.ordinal}`;
+  const name = trialName(shown.trial);
   context.err.print(
     stack([text`a new sandbox with the workspace of ${name} as the agent left it`, ...notes]),
   );

@@ -2,9 +2,18 @@ import { structuredPatch } from 'diff';
 import type { FileChange, FileVersion } from '../../record/files.ts';
 import { partPaths } from '../../record/tool-files.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
-import { ours, type Printable, quotedLine, type Style, stack, styled, text } from '../../text/printable.ts';
+import {
+  ours,
+  type Printable,
+  present,
+  quotedLine,
+  type Style,
+  stack,
+  styled,
+  text,
+} from '../../text/printable.ts';
 import { size } from '../../text/quantities.ts';
-import { firstOf, inFull, inStory, section } from './layout.ts';
+import { dim, firstOf, inFull, inStory, section } from './layout.ts';
 
 /** Reads the text of a blob; undefined if the blob is gone. */
 export type ReadText = (sha256: string) => string | undefined;
@@ -145,12 +154,11 @@ export function changesSection(record: TrialRecord, read: ReadText, whole: boole
 function shownOf<File>(files: readonly File[], pathOf: (file: File) => string, whole: boolean) {
   if (whole) return { own: files, rest: [] };
   const { own, git, caches } = partPaths(files, pathOf);
-  const counts = [
-    ...(git.length > 0 ? [`${git.length} below .git`] : []),
-    ...(caches.length > 0 ? [`${caches.length} in caches of tools`] : []),
-  ];
-  const rest = counts.length > 0 ? [styled('dim', ours(`and ${counts.join(', ')}`))] : [];
-  return { own, rest };
+  const counts = present([
+    git.length > 0 && `${git.length} below .git`,
+    caches.length > 0 && `${caches.length} in caches of tools`,
+  ]);
+  return { own, rest: counts.length > 0 ? [dim(`and ${counts.join(', ')}`)] : [] };
 }
 
 const signs = { added: 'A', modified: 'M', deleted: 'D' } as const;
@@ -160,20 +168,16 @@ function fileLines(
   room: { lines: number },
   whole: boolean,
 ): Printable {
-  const counts = [
-    ...(added > 0 ? [`+${added}`] : []),
-    ...(removed > 0 ? [`−${removed}`] : []),
-    ...(note ? [note] : []),
-  ];
-  const head = text`${ours(signs[kind])} ${styled('bold', path)}  ${styled('dim', ours(counts.join(' ')))}`;
+  const counts = present([added > 0 && `+${added}`, removed > 0 && `−${removed}`, note]).join(' ');
+  const head = text`${ours(signs[kind])} ${styled('bold', path)}  ${dim(counts)}`;
   const lines = hunks.flatMap((hunk) => [headOf(hunk), ...hunk.lines]);
   const shown = lines.slice(0, room.lines);
   room.lines -= shown.length;
   const spare = lines.length - shown.length;
   return stack([
     head,
-    ...(shown.length > 0 ? [text`  ${diffLines(shown, whole)}`] : []),
-    ...(spare > 0 ? [styled('dim', ours(`  … ${spare} more lines of this diff`))] : []),
+    shown.length > 0 && text`  ${diffLines(shown, whole)}`,
+    spare > 0 && dim(`  … ${spare} more lines of this diff`),
   ]);
 }
 

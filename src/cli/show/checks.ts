@@ -14,13 +14,14 @@ import {
   lines,
   ours,
   type Printable,
+  present,
   stack,
   styled,
   text,
   type Value,
 } from '../../text/printable.ts';
 import { duration, minute, plural } from '../../text/quantities.ts';
-import { firstLine, firstOf, inFull, inStory, mark, section } from './layout.ts';
+import { dim, firstLine, firstOf, inFull, inStory, mark, section, tookText } from './layout.ts';
 
 /** How many checks of a kind a story shows with their output, and how many without. */
 const most = { failed: 3, passed: 3 };
@@ -90,34 +91,28 @@ function checks<Item>(title: string, items: readonly Item[], kind: Kind<Item>) {
       text`${mark(passed(item) ? 'passed' : isUnjudged(item) ? 'void' : 'failed')} ${short(item)}`;
     const unjudged = failed.filter(isUnjudged).length;
     const of = `of ${items.length}`;
-    const bad = [
-      ...(failed.length > unjudged ? [`${failed.length - unjudged} ${of} failed`] : []),
-      ...(unjudged > 0 ? [`${unjudged} ${of} not judged`] : []),
-    ];
+    const bad = present([
+      failed.length > unjudged && `${failed.length - unjudged} ${of} failed`,
+      unjudged > 0 && `${unjudged} ${of} not judged`,
+    ]);
     const counts = bad.length === 0 ? `all ${items.length} passed` : bad.join(', ');
     const where = place === 'same' ? `${counts}, in the harness's own sandbox` : counts;
     if (whole) return section(title, where, items.map(shown));
     return section(title, where, [
       ...failed.slice(0, most.failed).map(shown),
       ...firstOf(failed.slice(most.failed), most.failed, line),
-      ...firstOf(items.filter(passed), most.passed, line, (count) =>
-        styled('dim', ours(`… and ${count} more passed`)),
-      ),
+      ...firstOf(items.filter(passed), most.passed, line, (count) => dim(`… and ${count} more passed`)),
     ]);
   };
 }
 
-function stepLines(
-  { command, exitCode, durationMs, output, outputTruncated }: Step,
-  size: Excerpt,
-): Printable {
-  const took = durationMs === undefined ? '' : `  ${duration(durationMs)}`;
+function stepLines(step: Step, size: Excerpt): Printable {
+  const { command, exitCode, durationMs, output, outputTruncated } = step;
   const verdict = mark(exitCode === 0 ? 'passed' : 'failed');
-  const cut = outputTruncated && size === inFull ? [ours('  (the middle of the output was not kept)')] : [];
   return stack([
-    text`${verdict} ${lines(command)}  ${styled('dim', ours(`exit ${exitCode}${took}`))}`,
+    text`${verdict} ${lines(command)}  ${dim(`exit ${exitCode}`)}${tookText(durationMs)}`,
     ...outputLines(output, size),
-    ...cut,
+    outputTruncated && size === inFull && ours('  (the middle of the output was not kept)'),
   ]);
 }
 
@@ -125,12 +120,11 @@ function validationLines(validation: Validation, judgments: readonly Judgment[],
   const { name, message, exitCode = 0, durationMs, calls = [], logs = [], error, output } = validation;
   const failed = exitCode !== 0;
   const low = lowJudgments(validation, judgments);
-  const took = durationMs === undefined ? ours('') : styled('dim', ours(`  ${duration(durationMs)}`));
   const isVoid = low.some(isUnjudged);
   const detailed = failed || size === inFull;
   const shownCalls = detailed ? calls.filter((call) => size === inFull || call.error !== undefined) : [];
   return stack([
-    text`${mark(isVoid ? 'void' : failed || low.length > 0 ? 'failed' : 'passed')} ${name}${took}`,
+    text`${mark(isVoid ? 'void' : failed || low.length > 0 ? 'failed' : 'passed')} ${name}${tookText(durationMs)}`,
     ...low.map((judgment) =>
       judgment.error === undefined
         ? text`  its judgment does not reach the threshold: ${scoreText(judgment)}`
@@ -172,12 +166,9 @@ function questionText(input: string): string {
 
 function judgmentLines(judgment: Judgment, size: Excerpt): Printable {
   const { name, score, choice, model, evaluator, durationMs, reason, error } = judgment;
-  const took = durationMs === undefined ? ours('') : styled('dim', ours(`  ${duration(durationMs)}`));
-  const by = [score === undefined ? undefined : choice, model, evaluator]
-    .filter((one) => one !== undefined)
-    .join(', ');
+  const by = present([score !== undefined && choice, model, evaluator]).join(', ');
   return stack([
-    text`${mark(reachesThreshold(judgment) ? 'passed' : isUnjudged(judgment) ? 'void' : 'failed')} ${name}  ${scoreText(judgment)}  ${by}${took}`,
+    text`${mark(reachesThreshold(judgment) ? 'passed' : isUnjudged(judgment) ? 'void' : 'failed')} ${name}  ${scoreText(judgment)}  ${by}${tookText(durationMs)}`,
     ...outputLines(reason, size),
     ...outputLines(error, size),
   ]);
@@ -194,12 +185,9 @@ export function stepsSection(record: TrialRecord): Printable | undefined {
   const { steps } = record;
   if (!steps) return undefined;
   const ran = steps.filter(({ startedAt }) => startedAt !== undefined).length;
-  const columns = ['', 'result', { right: 'took' }, { right: 'tokens' }];
-  const body = table(
-    columns,
-    steps.map((step) => rowOf(step, record)),
-  );
-  return section('steps', `${ran} of ${steps.length} ran`, [body, styled('dim', ours(legend))]);
+  const rows = steps.map((step) => rowOf(step, record));
+  const body = table(['', 'result', { right: 'took' }, { right: 'tokens' }], rows);
+  return section('steps', `${ran} of ${steps.length} ran`, [body, dim(legend)]);
 }
 
 const legend = '✓ reached its thresholds  ✗ did not  ○ void  · nothing to reach, or not run';
@@ -208,19 +196,13 @@ function rowOf(step: StepResult, record: TrialRecord): Value[] {
   const { name, startedAt, finishedAt } = step;
   const standing = stepStanding(step, record);
   const title = text`${markOf(standing)} ${name}`;
-  if (startedAt === undefined || finishedAt === undefined)
-    return [title, styled('dim', ours('not run')), '', ''];
-  const { totalTokens } = stepUsage(record, { startedAt, finishedAt });
-  return [
-    title,
-    resultOf(step, record),
-    duration(finishedAt - startedAt),
-    totalTokens === undefined ? '' : String(totalTokens),
-  ];
+  if (startedAt === undefined || finishedAt === undefined) return [title, dim('not run'), '', ''];
+  const { totalTokens = '' } = stepUsage(record, { startedAt, finishedAt });
+  return [title, resultOf(step, record), duration(finishedAt - startedAt), String(totalTokens)];
 }
 
 function markOf(standing: StepStanding): Printable {
-  return standing === 'no-threshold' || standing === 'not-run' ? styled('dim', ours('·')) : mark(standing);
+  return standing === 'no-threshold' || standing === 'not-run' ? dim('·') : mark(standing);
 }
 
 function resultOf(step: StepResult, record: TrialRecord): Value {
@@ -240,20 +222,18 @@ export function gradingsSection(first: string, gradings: readonly LaterGrading[]
   return section('graded again', plural(gradings.length, 'time'), body);
 }
 
-function gradingLines(
-  first: string,
-  { gradedAt, verdict, suite, notes, cause, checks, unreadable }: LaterGrading,
-): Value[] {
+function gradingLines(first: string, grading: LaterGrading): Value[] {
+  const { gradedAt, verdict, suite, notes, cause, checks, unreadable } = grading;
   const change = verdict === first ? ours('the same') : text`was ${ours(first)}`;
   const by = suite === undefined ? ours('as planned') : text`by ${suite}`;
   const changed = checks.filter((check) => check.changed);
-  return [
+  return present([
     text`${mark(verdict)} ${ours(verdict)}, ${change}  ${styled('dim', text`${ours(minute(gradedAt))} ${by}`)}`,
-    ...(unreadable === undefined ? [] : [text`  ${unreadable}`]),
-    ...(cause ? [text`  ${cause.kind}, in ${cause.phase}: ${lines(cause.message)}`] : []),
+    unreadable !== undefined && text`  ${unreadable}`,
+    cause && text`  ${cause.kind}, in ${cause.phase}: ${lines(cause.message)}`,
     ...firstOf(changed, named, checkLine),
     ...notes.map((note) => text`  note: ${note}`),
-  ];
+  ]);
 }
 
 function checkLine({ kind, name, was = 'not there', now = 'not there' }: CheckBeside): Printable {

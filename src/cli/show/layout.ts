@@ -1,19 +1,40 @@
 import { labelOf } from '../../ledger/find-target.ts';
 import { failureLines } from '../../record/failures.ts';
 import { shellWord } from '../../text/escape.ts';
-import { type Excerpt, ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
-import { plural } from '../../text/quantities.ts';
+import {
+  type Excerpt,
+  type Optional,
+  ours,
+  type Printable,
+  present,
+  stack,
+  styled,
+  text,
+  type Value,
+} from '../../text/printable.ts';
+import { duration, plural } from '../../text/quantities.ts';
 
 /** A part of what is shown: its title, what the title counts, and indented lines. */
-export function section(title: string, counts: string, body: readonly Value[]): Printable {
+export function section(title: string, counts: string, body: readonly Optional<Value>[]): Printable {
   const head = text`${styled('bold', ours(title))}${ours(counts === '' ? '' : `  ${counts}`)}`;
-  return stack([head, ...body.map((value) => text`  ${value}`)]);
+  return stack([head, ...present(body).map((value) => text`  ${value}`)]);
+}
+
+export const dim = (own: string) => styled('dim', ours(own));
+
+/** How long something took, behind what it is; nothing if that is not known. */
+export function tookText(durationMs: number | undefined): Printable {
+  return durationMs === undefined ? ours('') : dim(`  ${duration(durationMs)}`);
+}
+
+/** `case · variant #0` */
+export function trialName(trial: { caseId: string; variant: string; ordinal: number }): Printable {
+  return text`${trial.caseId} · ${trial.variant} #${trial.ordinal}`;
 }
 
 /** Sections with an empty line between them. */
-export function page(sections: readonly (Printable | undefined)[]): Printable {
-  const shown = sections.filter((one) => one !== undefined);
-  return stack(shown.flatMap((one, index) => (index === 0 ? [one] : [ours(''), one])));
+export function page(sections: readonly Optional<Printable>[]): Printable {
+  return stack(present(sections).flatMap((one, index) => (index === 0 ? [one] : [ours(''), one])));
 }
 
 /** The first items, and a line with how many more there are. */
@@ -21,7 +42,7 @@ export function firstOf<Item>(
   items: readonly Item[],
   most: number,
   shown: (item: Item) => Value,
-  more: (count: number) => Value = (count) => styled('dim', ours(`… and ${count} more`)),
+  more: (count: number) => Value = (count) => dim(`… and ${count} more`),
 ): Value[] {
   if (items.length <= most + 1) return items.map(shown);
   return [...items.slice(0, most).map(shown), more(items.length - most)];

@@ -2,7 +2,7 @@ import type { HostConnection, ModelExchange } from '../../record/model-account.t
 import type { TrialRecord } from '../../record/trial-record.ts';
 import { unscriptedModels, unscriptedText } from '../../record/usage.ts';
 import { table } from '../../text/fit.ts';
-import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
+import { ours, type Printable, present, stack, styled, text, type Value } from '../../text/printable.ts';
 import { cost, count, duration, plural, size } from '../../text/quantities.ts';
 import { section } from './layout.ts';
 import { afterStart } from './timeline.ts';
@@ -11,31 +11,30 @@ import { afterStart } from './timeline.ts';
 export function usageSection(record: TrialRecord): Printable | undefined {
   const { models, modelUnmeasured, replay, disagreements = [] } = record;
   const { usage = [], exchanges = [] } = models ?? {};
-  const body: Value[] = usage.map(({ role, model, requests, replayed, usage: used }) => {
-    const cached =
-      used.cacheReadTokens === undefined ? '' : `, ${count(used.cacheReadTokens)} from the cache`;
-    const tokens = `${count(used.inputTokens)} tokens in${cached}, ${count(used.outputTokens)} out`;
-    const answered = replayed === undefined ? [] : [`${replayed} replayed`];
-    const facts = [
-      plural(requests, 'request'),
-      ...answered,
-      tokens,
-      ...(used.costUsd ? [cost(used.costUsd)] : []),
-    ];
-    return text`${model}${ours(role === 'agent' ? '' : ` (${role})`)}: ${ours(facts.join(', '))}`;
-  });
   const failed = exchanges.filter(({ failure }) => failure !== undefined).length;
-  if (failed > 0) body.push(styled('red', ours(`${plural(failed, 'request')} failed`)));
-  // A judge's script often means its `otherwise`.
-  for (const lost of unscriptedModels(record))
-    body.push(styled(lost.role === 'agent' ? 'red' : 'dim', text`${unscriptedText(lost)}`));
-  if (replay) {
-    const { of, fromHarness } = replay;
-    const from = fromHarness === undefined ? '' : text`, recorded with the harness ${fromHarness},`;
-    body.push(text`recorded answers of ${of}${from} took the place of models: not a live result`);
-  }
-  if (modelUnmeasured) body.push(ours('the sandbox had a network: other requests are not counted'));
-  body.push(...disagreements.map((one) => text`the harness counts differently: ${one}`));
+  const from =
+    replay?.fromHarness === undefined ? '' : text`, recorded with the harness ${replay.fromHarness},`;
+  const body = present([
+    ...usage.map(({ role, model, requests, replayed, usage: used }) => {
+      const { inputTokens, outputTokens, cacheReadTokens: cache, costUsd } = used;
+      const cached = cache === undefined ? '' : `, ${count(cache)} from the cache`;
+      const facts = present([
+        plural(requests, 'request'),
+        replayed !== undefined && `${replayed} replayed`,
+        `${count(inputTokens)} tokens in${cached}, ${count(outputTokens)} out`,
+        Boolean(costUsd) && cost(costUsd),
+      ]);
+      return text`${model}${ours(role === 'agent' ? '' : ` (${role})`)}: ${ours(facts.join(', '))}`;
+    }),
+    failed > 0 && styled('red', ours(`${plural(failed, 'request')} failed`)),
+    // A judge's script often means its `otherwise`.
+    ...unscriptedModels(record).map((lost) =>
+      styled(lost.role === 'agent' ? 'red' : 'dim', text`${unscriptedText(lost)}`),
+    ),
+    replay && text`recorded answers of ${replay.of}${from} took the place of models: not a live result`,
+    modelUnmeasured && ours('the sandbox had a network: other requests are not counted'),
+    ...disagreements.map((one) => text`the harness counts differently: ${one}`),
+  ]);
   return body.length === 0 ? undefined : section('usage', '', body);
 }
 
@@ -51,8 +50,8 @@ export function modelSection(record: TrialRecord): Printable | undefined {
   const columns = [...right('after'), 'model', ...numbers, ''];
   return stack([
     section('models', plural(exchanges.length, 'request'), [
-      ...(rows.length === 0 ? [] : [table(columns, rows)]),
-      ...(failure === undefined ? [] : [text`failed: ${failure}`]),
+      rows.length > 0 && table(columns, rows),
+      failure !== undefined && text`failed: ${failure}`,
       ...translationLines(exchanges),
       ...refusedLines(exchanges),
       ...replayLines(exchanges),
@@ -143,11 +142,10 @@ function reached(
 ): Value[] {
   if (hosts.length === 0 && connections.length === 0) return [];
   const more = hosts.length - namedHosts;
-  const named = [...hosts.slice(0, namedHosts), ...(more > 0 ? [`${more} more`] : [])];
-  const names = hosts.length === 0 ? 'no host' : named.join(', ');
+  const named = present([...hosts.slice(0, namedHosts), more > 0 && `${more} more`]).join(', ');
   const failed = connections.filter(({ failure }) => failure !== undefined).length;
-  const counted = [plural(connections.length, 'connection'), ...(failed > 0 ? [`${failed} failed`] : [])];
-  return [text`${ours(title)} ${names}: ${ours(counted.join(', '))}`];
+  const counted = present([plural(connections.length, 'connection'), failed > 0 && `${failed} failed`]);
+  return [text`${ours(title)} ${named || 'no host'}: ${ours(counted.join(', '))}`];
 }
 
 /** Each connection of the agent and of the tests to a host; nothing if there was none. */

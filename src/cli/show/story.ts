@@ -9,8 +9,10 @@ import {
   excerpt,
   joined,
   lines,
+  type Optional,
   ours,
   type Printable,
+  present,
   styled,
   text,
   type Value,
@@ -19,7 +21,7 @@ import { duration, minute, plural, size } from '../../text/quantities.ts';
 import type { TrialDetails } from '../output/summary.ts';
 import { changesSection, type ReadText } from './changes.ts';
 import { checkSections, gradingsSection, stepsSection } from './checks.ts';
-import { firstOf, inStory, mark, page, section } from './layout.ts';
+import { dim, firstOf, inStory, mark, page, section, trialName } from './layout.ts';
 import { hostLines, modelSection, usageSection } from './models.ts';
 import { timelineSection, transcriptSection } from './timeline.ts';
 
@@ -72,13 +74,13 @@ const notCounted =
 function auditSection({ audit }: ShownTrial): Printable | undefined {
   if (!audit) return undefined;
   const found = audit.levels.flatMap(({ contradictions }) => contradictions);
-  return section('audited', `${audit.standing}, ${minute(audit.at)}`, [
-    ...firstOf(
-      found,
-      contradictionsShown,
-      ({ path, expected, found }) => text`${path}: expected ${expected}, found ${found}`,
-    ),
-  ]);
+  const lineOf = ({ path, expected, found }: (typeof audit.levels)[number]['contradictions'][number]) =>
+    text`${path}: expected ${expected}, found ${found}`;
+  return section(
+    'audited',
+    `${audit.standing}, ${minute(audit.at)}`,
+    firstOf(found, contradictionsShown, lineOf),
+  );
 }
 
 /** How many contradictions a story shows. */
@@ -110,7 +112,7 @@ const nothing: Record<Part, string> = {
 function headOf({ run, trial, record }: ShownTrial): Printable {
   const { verdict, startedAt, finishedAt, fromService } = record;
   const style = verdict === 'passed' ? 'green' : verdict === 'failed' ? 'red' : 'yellow';
-  const name = text`${run.caseId} · ${run.variant} #${trial.ordinal}`;
+  const name = trialName({ ...run, ordinal: trial.ordinal });
   const when = fromService ? 'from the service' : `${duration(finishedAt - startedAt)}, ${minute(startedAt)}`;
   return text`${mark(verdict)} ${styled('bold', name)}  ${styled(style, ours(verdict))}  ${styled('dim', ours(when))}`;
 }
@@ -119,53 +121,45 @@ function headOf({ run, trial, record }: ShownTrial): Printable {
 const promptSize = { first: 4, last: 1, characters: 160 };
 
 function triedSection({ batch, run, record }: ShownTrial): Printable {
-  const {
-    subject,
-    harnessVersion,
-    imageId,
-    turns,
-    sandboxLacks = [],
-    mappedImages = [],
-    images = [],
-    deviations = [],
-    source,
-  } = record;
-  const workspace = record.workspace === undefined ? ours('') : text`, workspace ${record.workspace}`;
-  const version = harnessVersion === undefined ? ours('') : text` ${harnessVersion}`;
-  const profile = subject?.profile === undefined ? [] : [text`profile ${subject.profile}`];
+  const { subject, harnessVersion, imageId, turns, source, workspace, services = [] } = record;
+  const { sandboxLacks = [], mappedImages = [], images = [], deviations = [] } = record;
   const harness = subject
-    ? [text`${subject.harness}${version}`, ...profile, text`model ${subject.model}`]
+    ? present([
+        text`: ${subject.harness}${harnessVersion === undefined ? '' : text` ${harnessVersion}`}`,
+        subject.profile !== undefined && text`profile ${subject.profile}`,
+        text`model ${subject.model}`,
+      ])
     : [];
-  const image = imageId === undefined ? ours('') : text` (${imageId.replace(/^sha256:/, '').slice(0, 12)})`;
-  const body: Value[] = [
+  const image = imageId === undefined ? '' : text` (${imageId.replace(/^sha256:/, '').slice(0, 12)})`;
+  const within = workspace === undefined ? '' : text`, workspace ${workspace}`;
+  return section('tried', '', [
     text`case     ${run.caseId}${run.caseName === run.caseId ? '' : text`, ${run.caseName}`}`,
-    text`variant  ${run.variant}${ours(harness.length > 0 ? ': ' : '')}${joined(harness, ', ')}`,
-    ...(subject ? [text`sandbox  ${subject.image}${image}, network ${subject.network}${workspace}`] : []),
-    ...images.flatMap(({ name, digest }) => (digest ? [text`         ${name}@${digest}`] : [])),
+    text`variant  ${run.variant}${joined(harness, ', ')}`,
+    subject && text`sandbox  ${subject.image}${image}, network ${subject.network}${within}`,
+    ...images.map(({ name, digest }) => digest && text`         ${name}@${digest}`),
     ...mappedImages.map(({ name, usedInstead }) => text`         ${usedInstead} in place of ${name}`),
-    ...(record.engine === undefined ? [] : [text`engine   ${record.engine}`]),
-    ...(source
-      ? [text`source   ${[...new Set([source.commit, source.ref ?? 'HEAD'])].join(', ')} of ${source.url}`]
-      : []),
-    ...(subject?.tellDeadline ? [ours('given    how much time and budget it had left')] : []),
+    record.engine !== undefined && text`engine   ${record.engine}`,
+    source &&
+      text`source   ${[...new Set([source.commit, source.ref ?? 'HEAD'])].join(', ')} of ${source.url}`,
+    subject?.tellDeadline && ours('given    how much time and budget it had left'),
     ...sandboxLacks.map((lack) => text`         without ${lack}`),
     ...hostLines(record),
-    ...(record.services ?? []).map(serviceLine),
-    ...(record.startUp ? [text`started  ${record.startUp.join(' ')}`] : []),
+    ...services.map(serviceLine),
+    record.startUp && text`started  ${record.startUp.join(' ')}`,
     ...deviations.map((deviation) => text`differs  ${deviation}`),
-    ...(turns !== undefined && turns > 1 ? [text`turns    ${turns}`] : []),
+    turns !== undefined && turns > 1 && text`turns    ${turns}`,
     text`suite    ${batch.suite}`,
-  ];
-  return section('tried', '', body);
+  ]);
 }
 
 function serviceLine({ name, image, healthyAfterMs, exitCode, outOfDisk }: ServiceRecord): Printable {
-  const facts = [
-    ...(healthyAfterMs === undefined ? [] : [ours(`healthy after ${duration(healthyAfterMs)}`)]),
-    ...(outOfDisk ? [ours('ended for writing more than it may')] : []),
-    ...(exitCode === undefined ? [] : [ours(`exit ${exitCode}`)]),
-  ];
-  return text`service  ${name}: ${joined([text`${image}`, ...facts], ', ')}`;
+  const facts = present([
+    text`${image}`,
+    healthyAfterMs !== undefined && ours(`healthy after ${duration(healthyAfterMs)}`),
+    outOfDisk && ours('ended for writing more than it may'),
+    exitCode !== undefined && ours(`exit ${exitCode}`),
+  ]);
+  return text`service  ${name}: ${joined(facts, ', ')}`;
 }
 
 function subjectPrompt({ subject }: TrialRecord): Printable | undefined {
@@ -190,24 +184,17 @@ function artifactsSection({ details: { artifacts }, record, words }: ShownTrial)
   const omitted = record.artifactsOmittedCount ?? record.artifactsOmitted?.length ?? 0;
   return section('artifacts', String(artifacts.length), [
     ...firstOf(artifacts, 6, ({ path, byteSize }) => text`${path}  ${styled('dim', ours(size(byteSize)))}`),
-    ...(omitted > 0 ? [ours(`${plural(omitted, 'further file')} exceeded the limits`)] : []),
+    omitted > 0 && ours(`${plural(omitted, 'further file')} exceeded the limits`),
     styled('dim', text`offsite trial artifacts ${words} --out FOLDER`),
   ]);
 }
 
-/** How to grade the trial again, or why that is not possible. Empty if the record does not say. */
-function regradeLine({ record: { left }, words }: ShownTrial): Value[] {
-  if (left === undefined) return [];
-  if (left.kind === 'not-kept') return [text`regrade  not possible: ${left.why}`];
-  return [text`regrade  offsite trial regrade ${words}`];
-}
-
-function moreSection(shown: ShownTrial): Printable {
-  const { batch, run, details, words } = shown;
+function moreSection({ batch, run, details, record: { imageId, left }, words }: ShownTrial): Printable {
   return section('more', '', [
     text`whole    offsite show ${words} ${ours(parts.map((part) => `--${part}`).join(' | '))}`,
-    ...(shown.record.imageId === undefined ? [] : [text`shell    offsite trial shell ${words}`]),
-    ...regradeLine(shown),
+    imageId !== undefined && text`shell    offsite trial shell ${words}`,
+    left?.kind === 'not-kept' && text`regrade  not possible: ${left.why}`,
+    left && left.kind !== 'not-kept' && text`regrade  offsite trial regrade ${words}`,
     text`ids      ${batch.id}  ${run.id}`,
     text`record   ${details.record.path}`,
   ]);
@@ -218,17 +205,17 @@ const named = 3;
 
 /** Why a trial did not pass; undefined if it passed. */
 function whySection(record: TrialRecord): Printable | undefined {
-  const body = [...causeLines(record), ...firstOf(failuresOf(record), named, oneLine)];
+  const body = present([...causeLines(record), ...firstOf(failuresOf(record), named, oneLine)]);
   return body.length === 0 ? undefined : section('why', '', body);
 }
 
-function causeLines({ cause, harness }: TrialRecord): Value[] {
+function causeLines({ cause, harness }: TrialRecord): Optional<Value>[] {
   if (!cause) return [];
   const { kind, phase, message, output = '' } = cause;
   return [
     text`${kind}, in ${phase}: ${lines(message)}`,
-    ...(harness?.ended === 'timed-out' ? [text`the harness was stopped after ${harness.afterMs} ms`] : []),
-    ...(output.trim() === '' ? [] : [excerpt(output, inStory)]),
+    harness?.ended === 'timed-out' && text`the harness was stopped after ${harness.afterMs} ms`,
+    output.trim() !== '' && excerpt(output, inStory),
   ];
 }
 
@@ -248,9 +235,7 @@ function outsideSection({ systemChanges }: TrialRecord, whole: boolean): Printab
   const spare = count - paths.length;
   return section('changed outside the workspace', String(count), [
     ...firstOf(paths, most, (path) => path),
-    ...(caches
-      ? [styled('dim', ours(`and ${caches.count} in folders of temporary files, logs and caches`))]
-      : []),
-    ...(spare > 0 ? [styled('dim', ours(`… and ${spare} more, whose names were not kept`))] : []),
+    caches && dim(`and ${caches.count} in folders of temporary files, logs and caches`),
+    spare > 0 && dim(`… and ${spare} more, whose names were not kept`),
   ]);
 }

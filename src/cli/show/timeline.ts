@@ -6,6 +6,7 @@ import {
   lines,
   ours,
   type Printable,
+  present,
   stack,
   styled,
   text,
@@ -13,7 +14,7 @@ import {
 } from '../../text/printable.ts';
 import { duration, plural, took } from '../../text/quantities.ts';
 import type { ReadText } from './changes.ts';
-import { inFull, section } from './layout.ts';
+import { dim, inFull, section, tookText } from './layout.ts';
 
 /** How many entries a story shows from the beginning and from the end. */
 const shown = { first: 8, last: 12 };
@@ -35,14 +36,9 @@ export function timelineSection(record: TrialRecord): Printable | undefined {
   const { first, last } = shown;
   const spare = entries.length - first - last;
   const rows = (some: readonly Row[]) => some.map((entry) => rowOf(entry, record.startedAt));
+  const left = [['', dim(`… ${spare} more`)]];
   const body =
-    spare <= 1
-      ? rows(entries)
-      : [
-          ...rows(entries.slice(0, first)),
-          ['', styled('dim', ours(`… ${spare} more`))],
-          ...rows(entries.slice(-last)),
-        ];
+    spare <= 1 ? rows(entries) : [...rows(entries.slice(0, first)), ...left, ...rows(entries.slice(-last))];
   const columns = [{ right: 'after' }, 'what', '', { right: 'took' }, ''];
   return section('timeline', '', [table(columns, body)]);
 }
@@ -86,27 +82,25 @@ export function transcriptSection(record: TrialRecord, read: ReadText): Printabl
   const steps = (record.environment ?? []).filter(
     ({ durationMs, log, exitCode }) => durationMs !== undefined || log !== undefined || (exitCode ?? 0) !== 0,
   );
-  const environment = steps.map((step) => {
-    const took = step.durationMs === undefined ? '' : `  ${duration(step.durationMs)}`;
-    const log = step.log === undefined ? undefined : read(step.log);
-    return entry(text`${styled('bold', step.description)}${styled('dim', ours(took))}`, log, step.exitCode);
-  });
+  const environment = steps.map(({ description, durationMs, log, exitCode }) =>
+    entry(text`${styled('bold', description)}${tookText(durationMs)}`, log && read(log), exitCode),
+  );
   const happened = timelineOf(record)
     .filter(({ kind }) => !['exchange', 'connection', 'verify', 'validation'].includes(kind))
     .map((one) => entryOf(one, record));
   const services = (record.services ?? []).map(({ name, log, exitCode }) =>
     entry(text`${styled('bold', text`log of the service ${name}`)}`, log && read(log), exitCode),
   );
-  const output =
-    record.harnessOutput === undefined ? [] : [entry('output of the harness', record.harnessOutput)];
-  const all = [...environment, ...happened, ...output, ...services];
+  const { harnessOutput } = record;
+  const output = harnessOutput !== undefined && entry('output of the harness', harnessOutput);
+  const all = present([...environment, ...happened, output, ...services]);
   return all.length === 0 ? undefined : section('transcript', '', all);
 }
 
 function entryOf({ kind, index, at, until, title }: TimelineEntry, record: TrialRecord): Printable {
-  const took = until === undefined ? '' : `  ${duration(until - at)}`;
+  const took = tookText(until && until - at);
   const head = (what: Value) =>
-    text`${afterStart(at, record.startedAt)} ${styled('bold', ours(kind))} ${what}${styled('dim', ours(took))}`;
+    text`${afterStart(at, record.startedAt)} ${styled('bold', ours(kind))} ${what}${took}`;
   const event = record.events?.[index];
   if (kind === 'command') {
     const command = commandsOf(record)?.[index];
@@ -126,6 +120,6 @@ function entry(head: Value, body = '', ended?: number | string): Printable {
   const code = typeof ended === 'number' ? `exit ${ended}` : ended;
   return stack([
     failed ? text`${head}  ${styled('red', ours(String(code)))}` : head,
-    ...(body.trim() === '' ? [] : [text`  ${excerpt(body, inFull)}`]),
+    body.trim() !== '' && text`  ${excerpt(body, inFull)}`,
   ]);
 }
