@@ -1,8 +1,14 @@
 import { statSync } from 'node:fs';
 import { trialSpec } from '../agent/trial-spec.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
-import { baselineSides, compareWithBaselines, readBaselines } from '../comparison/baseline.ts';
-import { type BlindVariant, blindVariants, plannedCells } from '../comparison/cells.ts';
+import {
+  type BlindVariant,
+  baselineSides,
+  blindVariants,
+  compareWithBaselines,
+  plannedCells,
+  readBaselines,
+} from '../comparison/baseline.ts';
 import { type ComparedBatches, compareBatches, comparedVariants } from '../comparison/comparison.ts';
 import { type Reference, readReference, type Side, sideOf, variantsOf } from '../comparison/side.ts';
 import { type ListedBatch, listBatches, listTrials } from '../ledger/find.ts';

@@ -3,7 +3,7 @@ import type { ComparedBatches, Comparison } from '../comparison/comparison.ts';
 import { joined, ours, type Printable, stack, text } from '../text/printable.ts';
 import { firstNames, percent, plural } from '../text/quantities.ts';
 import { exitCodes } from './exit-codes.ts';
-import { casesNeeded, trialsOfEach } from './output/measure-tables.ts';
+import { casesNeeded, trialsOfEach } from './output/comparison.ts';
 import type { RunSummary } from './output/summary.ts';
 
 /** The gates that a comparison may have. */

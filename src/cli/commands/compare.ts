@@ -1,7 +1,6 @@
 import { Command } from '@commander-js/extra-typings';
 import { OffsiteError } from '../../base/offsite-error.ts';
-import { compareWithBaselines, readBaselines } from '../../comparison/baseline.ts';
-import { cellsOf } from '../../comparison/cells.ts';
+import { cellsOf, compareWithBaselines, readBaselines } from '../../comparison/baseline.ts';
 import { type ComparedBatches, compareBatches } from '../../comparison/comparison.ts';
 import { readReference } from '../../comparison/side.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';

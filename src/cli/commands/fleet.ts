@@ -13,7 +13,7 @@ import { withTasks } from '../task-options.ts';
 
 /** The modules import packages of Temporal, which are larger than all else together. */
 const load = {
-  attach: () => withTemporal(() => import('../fleet/attach.ts')),
+  attach: () => withTemporal(() => import('../fleet/run.ts')),
   control: () => withTemporal(() => import('../fleet/control.ts')),
   run: () => withTemporal(() => import('../fleet/run.ts')),
   worker: () => withTemporal(() => import('../fleet/worker.ts')),

@@ -19,8 +19,7 @@ import {
   type UnfinishedTrial,
 } from '../output/summary.ts';
 import { summaryTable } from '../output/summary-table.ts';
-import { type PrintParts, wantsDetails, writeGithubStep } from './print-results.ts';
-import { writePages, writeReports } from './write-results.ts';
+import { type PrintParts, wantsDetails, writeGithubStep, writePages, writeReports } from './print-results.ts';
 
 interface Unfinished extends Omit<PrintParts, 'signal'> {
   /** All that the command works on, with the batches that were started by now. */

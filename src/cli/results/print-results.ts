@@ -1,5 +1,7 @@
+import { parse } from 'node:path';
 import type { NotCompared, OlderSide } from '../../api/compare-to.ts';
 import type { Workshop } from '../../api/context.ts';
+import { OffsiteError } from '../../base/offsite-error.ts';
 import type { ComparedBatches } from '../../comparison/comparison.ts';
 import type { Reference } from '../../comparison/side.ts';
 import { fingerprintsOf } from '../../ledger/fingerprints.ts';
@@ -8,14 +10,16 @@ import { ours, type Printable, text } from '../../text/printable.ts';
 import { percent, plural } from '../../text/quantities.ts';
 import type { CommandContext } from '../context.ts';
 import { belowText, exitCodeOfRates, exitCodes } from '../exit-codes.ts';
+import { exportPage } from '../export-page.ts';
 import { comparisonText } from '../output/comparison.ts';
 import { githubStep, writeGithubResults } from '../output/github.ts';
+import { ctrfJson, junitXml, type ReportedBatch } from '../output/junit.ts';
 import type { Progress } from '../output/progress.ts';
 import type { BatchSummary, RunSummary } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
 import { exitCodeOfGates, hasGate, isNoWorse, notComparedLine, regressionLines } from '../regression.ts';
+import { writeText } from '../write-text.ts';
 import type { ResultOptions } from './options.ts';
-import { writePages, writeReports } from './write-results.ts';
 
 /** The results of a batch, or of batches that belong together. */
 export interface BatchResults {
@@ -181,3 +185,73 @@ function referenceTo(
   const stored = batches.flatMap(({ batchId }) => ledger.batches.find(batchId));
   return { name: 'this run', batches: stored.filter((one) => one.service === service), variant: undefined };
 }
+
+/**
+ * Writes each result as JUnit XML and as CTRF, if that is wanted: the first to the named file, further ones
+ * beside it with a number. Throws `FILE_NOT_WRITTEN`.
+ */
+export function writeReports(
+  summaries: readonly BatchSummary[],
+  { junit, ctrf }: Pick<ResultOptions, 'junit' | 'ctrf'>,
+  { redact, clock, note }: Pick<CommandContext, 'redact' | 'clock' | 'note'>,
+): void {
+  const write = (file: string | undefined, index: number, content: string, id: string) => {
+    if (file === undefined) return;
+    writeText(numbered(file, index), content);
+    if (index > 0) note(`${numbered(file, index)}: ${id}`);
+  };
+  const all: readonly ReportedBatch[] = summaries.length > 0 ? summaries : [nothing];
+  try {
+    for (const [index, one] of all.entries()) {
+      const id = one.set ?? one.batchId;
+      write(junit, index, junitXml(one, redact), id);
+      write(ctrf, index, ctrfJson(one, { redact, now: clock.now() }), id);
+    }
+  } catch (error) {
+    throw afterRun(error);
+  }
+}
+
+/** A report that cannot be written after the trials have run is no bad input: the batch is there. */
+function afterRun(error: unknown): unknown {
+  if (!(error instanceof OffsiteError && error.code === 'FILE_NOT_WRITTEN')) return error;
+  return new OffsiteError(error.message, {
+    code: error.code,
+    kind: 'infrastructure',
+    cause: error,
+    hint: 'The results are stored: `offsite show` has them, and `offsite export` writes them to a file.',
+  });
+}
+
+/**
+ * Writes each batch as one page, if that is wanted: the first to the named file, further ones beside it with
+ * a number. Throws `FILE_NOT_WRITTEN`.
+ */
+export async function writePages(
+  summaries: readonly BatchSummary[],
+  { html }: ResultOptions,
+  context: CommandContext,
+  signal: AbortSignal,
+): Promise<void> {
+  if (html === undefined) return;
+  const ledger = context.ledger();
+  const batches = summaries.flatMap((summary) =>
+    (summary.batchIds ?? [summary.batchId]).flatMap((id) =>
+      ledger.batches.find(id).filter(({ service }) => service === summary.service),
+    ),
+  );
+  for (const [index, batch] of batches.entries())
+    await exportPage(numbered(html, index), batch, context, signal).catch((error) => {
+      throw afterRun(error);
+    });
+}
+
+/** `report.html`, `report-2.html`, … */
+function numbered(file: string, index: number): string {
+  if (index === 0) return file;
+  const { ext } = parse(file);
+  return `${file.slice(0, file.length - ext.length)}-${index + 1}${ext}`;
+}
+
+/** What is reported if there was nothing to do. */
+const nothing: ReportedBatch = { batchId: '', runs: [] };
