@@ -109,6 +109,12 @@ function usualFirst<Item>(
   return new Map(groups.toSorted(([one], [other]) => place(one) - place(other)));
 }
 
+/** Refuses a command line, with what was probably meant. */
+function refuse(command: Command, code: string, problem: string, meant?: string): never {
+  const hint = meant === undefined ? '' : `\n(${meant})`;
+  command.error(`error: ${problem}${hint}`, { code: `commander.${code}` });
+}
+
 /** What other programs call what a command does here. */
 const otherWords: Readonly<Record<string, string>> = {
   'offsite eval': 'run',
@@ -151,8 +157,7 @@ function refuseUnknown(program: Command, argv: readonly string[]): void {
         command.commands.flatMap((one) => (one.name() === word ? `${command.name()} ${word}` : [])),
       );
       const like = otherWords[`${above.name()} ${word}`] ?? (inside.length > 0 ? inside.join(', or ') : near);
-      const meant = like === undefined ? '' : `\n(Did you mean ${like}?)`;
-      above.error(`error: unknown command '${word}'${meant}`, { code: 'commander.unknownCommand' });
+      refuse(above, 'unknownCommand', `unknown command '${word}'`, like && `Did you mean ${like}?`);
     }
     above = below as Command;
   }
@@ -164,11 +169,11 @@ function refuseEarlyOption(program: Command, argv: readonly string[]): void {
   const isKnown = program.options.some(({ long, short }) => option === long || option === short);
   const command = argv.find((word) => program.commands.some((one) => one.name() === word));
   if (!option.startsWith('-') || isKnown || command === undefined) return;
-  program.error(
-    `error: unknown option '${option}'\n(Write it after the command: offsite ${command} ${option})`,
-    {
-      code: 'commander.unknownOption',
-    },
+  refuse(
+    program,
+    'unknownOption',
+    `unknown option '${option}'`,
+    `Write it after the command: offsite ${command} ${option}`,
   );
 }
 
@@ -189,8 +194,7 @@ function refuseOptionAsValue(program: Command, argv: readonly string[]): void {
     const isOption = command.options.some(({ long, short }) => name === long || name === short);
     if (!isOption && !/^--[a-z][\w-]*$/i.test(name) && !['-h', '-V'].includes(name)) continue;
     const place = `word ${index + 2} after offsite, "${next}", stands where ${word} has its value`;
-    const meant = `(If it is the value: ${word}=${next})`;
-    command.error(`error: ${place}\n${meant}`, { code: 'commander.optionMissingArgument' });
+    refuse(command, 'optionMissingArgument', place, `If it is the value: ${word}=${next}`);
   }
 }
 
@@ -244,9 +248,7 @@ function refuseOtherOption(program: Command, argv: readonly string[]): void {
     const [option = ''] = word.split('=');
     const meant = otherOptions[`${first} ${option}`] ?? otherOptions[`${first} ${second} ${option}`];
     if (meant !== undefined)
-      program.error(`error: unknown option '${option}'\n(Did you mean ${meant}?)`, {
-        code: 'commander.unknownOption',
-      });
+      refuse(program, 'unknownOption', `unknown option '${option}'`, `Did you mean ${meant}?`);
   }
 }
 
@@ -259,10 +261,7 @@ function refuseValueOfFlag(program: Command, argv: readonly string[]): void {
       ? (argv[at + 1] ?? [])
       : word.split(/^--json=/).slice(1),
   )[0];
-  if (file !== undefined)
-    program.error(`error: --json takes no file: write --json > ${file}`, {
-      code: 'commander.excessArguments',
-    });
+  if (file !== undefined) refuse(program, 'excessArguments', `--json takes no file: write --json > ${file}`);
 }
 
 /** What somebody means who writes a word after a command that takes none. */
@@ -279,9 +278,8 @@ function refuseExtraWord(program: Command, argv: readonly string[]): void {
     const words = command.split(' ');
     const extra = argv[words.length];
     if (extra === undefined || extra.startsWith('-') || words.some((word, at) => argv[at] !== word)) continue;
-    program.error(`error: offsite ${command} takes no '${extra}'\n(Did you mean ${meant(extra)}?)`, {
-      code: 'commander.excessArguments',
-    });
+    const problem = `offsite ${command} takes no '${extra}'`;
+    refuse(program, 'excessArguments', problem, `Did you mean ${meant(extra)}?`);
   }
 }
 

@@ -63,19 +63,24 @@ const gradingWords = { passed: 'as expected', failed: 'not as expected', void: '
 
 type CheckCommandOptions = OptionsOf<typeof checkCommand>;
 
-async function check(file: string | undefined, options: CheckCommandOptions): Promise<number> {
+async function check(suite: string | undefined, options: CheckCommandOptions): Promise<number> {
   if (options.junit !== undefined) requireWritable(options.junit);
-  await using context = CommandContext.open(options, { suite: file });
+  await using context = CommandContext.open(options, { suite });
   const { config, clock, runners, host, redact, out, err } = context;
   using progress = await context.progress({ json: options.json, words: gradingWords });
   const { signal } = context.interruption();
   const planning = { progress, signal, withoutHarness: true };
-  const { plan, leftOut } = await plannedSuite(file, options, context, planning);
+  const { plan, leftOut } = await plannedSuite(suite, options, context, planning);
   await requireScripts(plan.judges, config.models);
   const left = leftOutText(leftOut);
   if (left) progress.note(left);
 
-  const writeJunit = await junitWriter(options.junit, redact);
+  // Checks without --junit start without the library for XML.
+  const { junit: file } = options;
+  const xmlOf = file === undefined ? undefined : (await import('../output/junit.ts')).checkJunitXml;
+  const writeJunit = (checked: readonly CheckedCase[]) => {
+    if (file !== undefined && xmlOf) writeText(file, xmlOf(checked, remarkOn, redact));
+  };
   const soFar = new CheckedSoFar(plan);
   const saveSoFar = (thrown: unknown) => writeJunit(soFar.cases(thrown));
   using _saving = whenInterrupted(saveSoFar, signal, progress);
@@ -144,17 +149,6 @@ function unwrittenText({ file, suite, cases }: SuitePlan): Printable | undefined
   const whose = prompt.kind === 'text' && isUnwritten(prompt.text) ? ['the suite', ...names] : names;
   if (whose.length === 0) return undefined;
   return text`write what the agent is asked before you run ${file}: the prompt of ${whose.join(', ')} is still a placeholder`;
-}
-
-/** Returns a function that writes results as JUnit XML. Without a file, the function does nothing. */
-async function junitWriter(
-  file: string | undefined,
-  redact: CommandContext['redact'],
-): Promise<(checked: readonly CheckedCase[]) => void> {
-  if (file === undefined) return () => undefined;
-  // Checks without --junit start without the library for XML.
-  const { checkJunitXml } = await import('../output/junit.ts');
-  return (checked) => writeText(file, checkJunitXml(checked, remarkOn, redact));
 }
 
 /**

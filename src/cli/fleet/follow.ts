@@ -187,12 +187,9 @@ export class FleetDisplay {
       trials: [...this.#trials.values()],
       before: 0,
       spent: () => {
-        const spent = { tokens: 0, usd: 0 };
-        for (const { tokens, usd } of this.#spent.values()) {
-          spent.tokens += tokens;
-          spent.usd += usd;
-        }
-        return spent;
+        const all = [...this.#spent.values()];
+        const sum = (of: 'tokens' | 'usd') => all.reduce((total, one) => total + one[of], 0);
+        return { tokens: sum('tokens'), usd: sum('usd') };
       },
     });
   }

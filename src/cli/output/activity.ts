@@ -59,11 +59,8 @@ function named(trial: BatchTrial | StoredTrial): NamedTrial {
     return { key: String(key), case: caseId, which: `${runId} #${ordinal}` };
   }
   const { run, ordinal } = trial;
-  return {
-    key: `${run.id} ${ordinal}`,
-    case: run.case.request.id,
-    which: `${run.variant.name} #${ordinal}`,
-  };
+  const which = `${run.variant.name} #${ordinal}`;
+  return { key: `${run.id} ${ordinal}`, case: run.case.request.id, which };
 }
 
 /** What is going on at a moment. Everything in progress is listed longest first. */
@@ -160,7 +157,6 @@ export class Activity {
     const now = this.#now();
     const { passed, failed, void: voided } = this.#verdicts;
     const done = passed + failed + voided;
-    const running = timed(this.#running, now);
     return {
       forMs: now - this.#since,
       planned: this.#planned,
@@ -171,7 +167,7 @@ export class Activity {
       steps: timed(this.#steps, now),
       outages: timed(this.#outages, now),
       builds: timed(this.#builds, now),
-      running,
+      running: timed(this.#running, now),
     };
   }
 

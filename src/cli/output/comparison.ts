@@ -5,7 +5,16 @@ import { casesToShowWorse, trialsToShowWorse } from '../../stats/further-trials.
 import type { Interval } from '../../stats/pass-rate.ts';
 import { explainedTexts, fewCasesTexts, findingText, shownP } from '../../text/finding.ts';
 import { table } from '../../text/fit.ts';
-import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
+import {
+  type Optional,
+  ours,
+  type Printable,
+  present,
+  stack,
+  styled,
+  text,
+  type Value,
+} from '../../text/printable.ts';
 import { changeWord, cost, count, duration, firstNames, percent, plural } from '../../text/quantities.ts';
 
 /** How many changed cases are listed; `--json` has all. */
@@ -26,14 +35,24 @@ export function comparisonText(compared: ComparedBatches, { details = false } = 
     ...namesLine(variantsOnlyA, ours('Variants only in A, not compared: ')),
     ...namesLine(variantsOnlyB, ours('Variants only in B, not compared: ')),
   ];
-  if (details)
-    return stack([
-      ...comparisons.flatMap((one) => [...sections(one), ours('')]),
-      ...alone,
-      ...bracketsText(compared),
-    ]);
-  const all = comparisons.map((comparison) => stack(headline(comparison)));
-  return stack(all.flatMap((one, index) => (index > 0 ? [ours(''), one] : [one])).concat(alone));
+  if (!details) return stack([...severally(comparisons, headline), ...alone]);
+  const [first] = comparisons;
+  const several = first && comparisons.length > 1;
+  return stack([
+    ...severally(comparisons, sections),
+    ours(''),
+    ...alone,
+    several && severalCompared(comparisons.length, first),
+    text`In ${ours(several ? 'all other brackets' : 'brackets')}: 95 % intervals, for other cases like these. See docs/comparing.md.`,
+  ]);
+}
+
+/** What there is to say of each comparison, with an empty line between two. */
+function severally(
+  comparisons: readonly Comparison[],
+  said: (comparison: Comparison) => Optional<Printable>[],
+): Optional<Printable>[] {
+  return comparisons.flatMap((one, index) => [index > 0 && ours(''), ...said(one)]);
 }
 
 /** How many results cannot be read, on both sides. */
@@ -41,17 +60,11 @@ export function unreadIn({ comparisons }: ComparedBatches): number {
   return comparisons.reduce((sum, { a, b }) => sum + a.unreadable + b.unreadable, 0);
 }
 
-function bracketsText({ comparisons }: ComparedBatches): Printable[] {
-  const [first] = comparisons;
-  return [
-    ...(first && comparisons.length > 1 ? [severalCompared(comparisons.length, first)] : []),
-    text`In ${ours(comparisons.length > 1 ? 'all other brackets' : 'brackets')}: 95 % intervals, for other cases like these. See docs/comparing.md.`,
-  ];
-}
-
 /** Both sides and the finding, and what makes the comparison one of other things. */
-function headline(comparison: Comparison): Printable[] {
-  const { a, b, difference } = comparison;
+function headline(comparison: Comparison): Optional<Printable>[] {
+  const { a, b, difference, variantChanges = [], unknownParts = [] } = comparison;
+  // Trials of an older Offsite do not say what their models were.
+  const unknown = unknownPartsText(unknownParts);
   const found = ours(findingText(difference));
   const isFound = difference.finding === 'worse' || difference.finding === 'better';
   return [
@@ -62,8 +75,9 @@ function headline(comparison: Comparison): Printable[] {
     ...redefinedLine(comparison),
     ...namesLine(comparison.onlyA, ours('With a verdict only in A, not compared: ')),
     ...namesLine(comparison.onlyB, ours('With a verdict only in B, not compared: ')),
-    ...variantLine(comparison),
-    ...unknownLine(comparison),
+    // Of one variant: the difference may come from this.
+    variantChanges.length > 0 && text`B also has another ${variantChangesText(variantChanges)}.`,
+    unknown !== undefined && text`${unknown}`,
   ];
 }
 
@@ -82,7 +96,7 @@ function severalCompared(variants: number, { difference }: Comparison): Printabl
   ]);
 }
 
-function sections(comparison: Comparison): Printable[] {
+function sections(comparison: Comparison): Optional<Printable>[] {
   const { a, b, difference } = comparison;
   return [
     ...headline(comparison),
@@ -126,7 +140,7 @@ function rateTable(a: SideSummary, b: SideSummary): Printable {
   );
 }
 
-function changesOf({ changes, mcnemar }: Comparison): Printable[] {
+function changesOf({ changes, mcnemar }: Comparison): Optional<Printable>[] {
   if (changes.length === 0) return [];
   const share = ({ passed, scored }: { passed: number; scored: number }) => `${passed} of ${scored}`;
   const rows = changes.slice(0, listed).map(({ case: name, a, b }): Value[] => {
@@ -139,34 +153,33 @@ function changesOf({ changes, mcnemar }: Comparison): Printable[] {
   return [
     ours(''),
     table(['case', 'A passed', 'B passed', ''], rows),
-    ...(more > 0 ? [text`and ${more} more: --json lists all`] : []),
+    more > 0 && text`and ${more} more: --json lists all`,
     ours(''),
     text`By majority of trials, ${worse} got worse and ${mcnemar.better} better; ${test}.`,
-    ...(mcnemar.tied.length > 0
-      ? [text`${plural(mcnemar.tied.length, 'case')} without a majority on a side not counted there.`]
-      : []),
+    mcnemar.tied.length > 0 &&
+      text`${plural(mcnemar.tied.length, 'case')} without a majority on a side not counted there.`,
   ];
 }
 
 function noiseOf(a: SideSummary, b: SideSummary): Printable[] {
-  const sides = [
-    ['A', a],
-    ['B', b],
-  ] as const;
-  const lines = sides
-    .filter(([, { noise }]) => noise.repeated > 0)
-    .map(([name, { noise }]) => {
-      const { repeated, flipping, luck = 1 } = noise;
-      const all = plural(repeated, 'case');
-      const flip = text`${flipping.length} of ${all} flip by themselves`;
-      const points = (luck * 100).toFixed(1);
-      const again = `run again, luck alone could move the pass rate up to ${points} points`;
-      return text`${ours(name)}: ${flip} so far; ${ours(again)}.`;
-    });
+  const lines = sidesOf(a, b).flatMap(([name, { noise }]) => {
+    const { repeated, flipping, luck = 1 } = noise;
+    if (repeated === 0) return [];
+    const flip = text`${flipping.length} of ${plural(repeated, 'case')} flip by themselves`;
+    const again = `run again, luck alone could move the pass rate up to ${(luck * 100).toFixed(1)} points`;
+    return [text`${ours(name)}: ${flip} so far; ${ours(again)}.`];
+  });
   const unknown = ours(
     'No case has repeats, so the noise of a single case is unknown. Run with more trials.',
   );
   return apart(lines.length > 0 ? lines : [unknown]);
+}
+
+function sidesOf(a: SideSummary, b: SideSummary): [name: string, side: SideSummary][] {
+  return [
+    ['A', a],
+    ['B', b],
+  ];
 }
 
 function passAtKTable(a: SideSummary, b: SideSummary): Printable[] {
@@ -183,13 +196,9 @@ function passAtKTable(a: SideSummary, b: SideSummary): Printable[] {
     ours(''),
     table(
       [{ right: 'k' }, 'A pass@k', 'B pass@k', 'A pass^k', 'B pass^k'],
-      shown.map((k) => [
-        String(k),
-        cell(a, k, 'any'),
-        cell(b, k, 'any'),
-        cell(a, k, 'all'),
-        cell(b, k, 'all'),
-      ]),
+      shown.map((k) => {
+        return [String(k), cell(a, k, 'any'), cell(b, k, 'any'), cell(a, k, 'all'), cell(b, k, 'all')];
+      }),
     ),
     ours('pass@k: at least one of k trials passes. pass^k: all k pass.'),
   ];
@@ -210,27 +219,12 @@ function redefinedLine({ redefined = [], changedParts = {} }: Comparison): Print
   return namesLine(names, text`Not compared, since A and B ask or check something else: ${cases}: `);
 }
 
-/** What else differs between two batches of one variant, so that the difference may come from it. */
-function variantLine({ variantChanges = [] }: Comparison): Printable[] {
-  return variantChanges.length === 0 ? [] : [text`B also has another ${variantChangesText(variantChanges)}.`];
-}
-
-/** Trials of an older Offsite do not say what their models were. */
-function unknownLine({ unknownParts = [] }: Comparison): Printable[] {
-  const said = unknownPartsText(unknownParts);
-  return said === undefined ? [] : [text`${said}`];
-}
-
 function warnings({ a, b }: Comparison): Printable[] {
-  const sides = [
-    ['A', a],
-    ['B', b],
-  ] as const;
-  const lines = sides.flatMap(([name, { void: missing, unfinished }]) => [
-    ...(missing > 0 ? [text`${ours(name)}: ${plural(missing, 'void trial')} left out.`] : []),
-    ...(unfinished > 0 ? [text`${ours(name)}: ${plural(unfinished, 'trial')} without a result yet.`] : []),
+  const lines = sidesOf(a, b).flatMap(([name, { void: missing, unfinished }]) => [
+    missing > 0 && text`${ours(name)}: ${plural(missing, 'void trial')} left out.`,
+    unfinished > 0 && text`${ours(name)}: ${plural(unfinished, 'trial')} without a result yet.`,
   ]);
-  return apart(lines);
+  return apart(present(lines));
 }
 
 /** Lines after an empty one; none if there are none. */
@@ -332,10 +326,10 @@ export function casesNeeded(cases: number, trials: number, confidence: number): 
   if (moreCases !== undefined && moreCases <= cases)
     return `at least ${plural(moreCases, 'case')} that passed before are needed`;
   const moreTrials = trialsToShowWorse(cases, confidence);
-  const ways = [
-    ...(moreCases === undefined ? [] : [plural(moreCases, 'case')]),
-    ...(moreTrials === undefined ? [] : [`${plural(moreTrials, 'trial')} of each`]),
-  ];
+  const ways = present([
+    moreCases !== undefined && plural(moreCases, 'case'),
+    moreTrials !== undefined && `${plural(moreTrials, 'trial')} of each`,
+  ]);
   return ways.length === 0 ? 'more cases are needed' : `at least ${ways.join(' or ')} are needed`;
 }
 

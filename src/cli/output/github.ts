@@ -2,7 +2,15 @@ import { appendFileSync } from 'node:fs';
 import { messageOf } from '../../base/offsite-error.ts';
 import { markdownCell } from '../../text/markdown.ts';
 import { type Content, type Output, plainText } from '../../text/output.ts';
-import { type Annotation, lines, type Printable, type Redact, stack, text } from '../../text/printable.ts';
+import {
+  type Annotation,
+  lines,
+  type Printable,
+  present,
+  type Redact,
+  stack,
+  text,
+} from '../../text/printable.ts';
 import { cost, duration, percent, plural } from '../../text/quantities.ts';
 import { keptText } from './kept.ts';
 import { type BatchSummary, type RunSummary, sumsOfVariants } from './summary.ts';
@@ -79,17 +87,18 @@ function markdown({ summary, concluded }: ConcludedBatch, redact: Redact): strin
     return `| ${name} | ${counts} | ${time} |${priced ? ` ${cost(of.costUsd)} |` : ''}`;
   };
   const missing = summary.incomplete?.unfinished ?? 0;
-  const incomplete =
-    missing > 0
-      ? [`Not complete: ${plural(missing, 'trial')} ${missing === 1 ? 'has' : 'have'} no result.`, '']
-      : [];
-  const unreported =
-    summary.unreported > 0
-      ? [
-          `${keptText(summary.unreported, 'the data folder of the runner', summary.service, cell(summary.service))}: \`offsite resume\` continues.`,
-          '',
-        ]
-      : [];
+  const have = missing === 1 ? 'has' : 'have';
+  const kept = keptText(
+    summary.unreported,
+    'the data folder of the runner',
+    summary.service,
+    cell(summary.service),
+  );
+  const notes = present([
+    missing > 0 && `Not complete: ${plural(missing, 'trial')} ${have} no result.`,
+    summary.unreported > 0 && `${kept}: \`offsite resume\` continues.`,
+  ]);
+  const said = [...concluded, ...replayedLines(summary.runs.flatMap(({ trials }) => trials))];
   return [
     `### Offsite: batch ${cell(summary.batchId)}`,
     '',
@@ -103,13 +112,9 @@ function markdown({ summary, concluded }: ConcludedBatch, redact: Redact): strin
     ),
     row('all', summary, timeOf(summary)),
     '',
-    ...incomplete,
-    ...unreported,
+    ...notes.flatMap((note) => [note, '']),
     ...whyRows(summary, cell),
-    ...[...concluded, ...replayedLines(summary.runs.flatMap(({ trials }) => trials))].flatMap((line) => [
-      cell(plainText(line)),
-      '',
-    ]),
+    ...said.flatMap((line) => [cell(plainText(line)), '']),
     '',
   ].join('\n');
 }

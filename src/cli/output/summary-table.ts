@@ -1,22 +1,21 @@
 import { shortBatchId } from '../../ledger/find.ts';
 import { shellWord } from '../../text/escape.ts';
 import { table } from '../../text/fit.ts';
-import { ours, type Printable, stack, styled, text } from '../../text/printable.ts';
+import { ours, type Printable, present, stack, styled, text, type Value } from '../../text/printable.ts';
 import { cost, count, percent, plural, took } from '../../text/quantities.ts';
 import { firstOf, wordsFor } from '../show/layout.ts';
-import { type BatchSummary, type RunSummary, sumsOfVariants, type TrialSummary } from './summary.ts';
+import {
+  type BatchSummary,
+  type RunSummary,
+  type Sums,
+  sumsOfVariants,
+  type TrialSummary,
+} from './summary.ts';
 
 /** The closing table. */
 export function summaryTable(summary: BatchSummary): Printable {
-  const missing = summary.runs.some(({ unfinished = [] }) => unfinished.length > 0);
-  const cells = (row: Pick<RunSummary, 'passed' | 'failed' | 'void' | 'passRate' | 'unfinished'>) => [
-    String(row.passed),
-    row.failed > 0 ? styled('red', row.failed) : '0',
-    row.void > 0 ? styled('yellow', row.void) : '0',
-    ...(missing ? [missingCell(row.unfinished?.length ?? 0)] : []),
-    percent(row.passRate),
-  ];
-  const rows = [
+  const trials = summary.runs.flatMap((run) => run.trials);
+  const rows: Row[] = [
     ...summary.runs.map((run) => ({ ...run, name: text`${run.case} · ${run.variant}` })),
     ...sumsOfVariants(summary).map((sums) => ({ ...sums, name: text`all · ${sums.variant}` })),
     {
@@ -25,42 +24,46 @@ export function summaryTable(summary: BatchSummary): Printable {
       unfinished: summary.runs.flatMap(({ unfinished = [] }) => unfinished),
       harnessVersion: undefined,
       commands: summary.runs.reduce((sum, { commands }) => sum + commands, 0),
-      trials: summary.runs.flatMap(({ trials }) => trials),
+      trials,
     },
   ];
-  const priced = rows.some(({ costUsd = 0 }) => costUsd > 0);
-  const used = rows.some(({ tokens }) => tokens !== 0);
-  const versioned = rows.some(({ harnessVersion }) => harnessVersion !== undefined);
-  const columns = [
-    { column: { right: 'time' }, cell: (row: Row) => (ranHere(row) ? timeOf(row) : '–') },
-    { column: { right: 'commands' }, cell: (row: Row) => (ranHere(row) ? String(row.commands) : '–') },
-    ...(used ? [{ column: { right: 'tokens' }, cell: (row: Row) => count(row.tokens) }] : []),
-    ...(priced ? [{ column: { right: 'cost' }, cell: (row: Row) => cost(row.costUsd) }] : []),
-    ...(versioned ? [{ column: 'harness', cell: (row: Row) => row.harnessVersion ?? '' }] : []),
-  ];
+  const columns = tableColumns.filter(([, , where = () => true]) => rows.some(where));
   const shown = table(
-    [
-      'run',
-      ...['passed', 'failed', 'void', ...(missing ? ['missing'] : []), 'pass rate'].map((right) => ({
-        right,
-      })),
-      ...columns.map(({ column }) => column),
-    ],
-    rows.map((row) => [row.name, ...cells(row), ...columns.map(({ cell }) => cell(row))]),
+    columns.map(([title]) => (title === 'run' || title === 'harness' ? title : { right: title })),
+    rows.map((row) => columns.map(([, cell]) => cell(row))),
   );
   return stack([
     shown,
     ...stoppedLines(summary),
-    ...mappedLines(summary.runs.flatMap(({ trials }) => trials)),
+    ...mappedLines(trials),
     ...sameSandboxLines(summary),
-    ...replayedLines(summary.runs.flatMap(({ trials }) => trials)),
+    ...replayedLines(trials),
   ]);
 }
 
-/** Trials without a result: a pass rate says nothing about them. */
-function missingCell(count: number): Printable {
-  return count > 0 ? styled('yellow', count) : ours('0');
-}
+type Row = Pick<RunSummary, 'commands' | 'harnessVersion' | 'trials' | 'unfinished'> &
+  Sums &
+  Pick<BatchSummary, 'elapsedMs' | 'elapsedIsAbout'> & { name: Printable };
+
+/** A title, its cell, and for which row the column is needed; without that, it is always there. */
+const tableColumns: [title: string, cell: (row: Row) => Value, where?: (row: Row) => boolean][] = [
+  ['run', ({ name }) => name],
+  ['passed', ({ passed }) => String(passed)],
+  ['failed', ({ failed }) => (failed > 0 ? styled('red', failed) : '0')],
+  ['void', (row) => (row.void > 0 ? styled('yellow', row.void) : '0')],
+  // A pass rate says nothing about trials without a result.
+  [
+    'missing',
+    ({ unfinished = [] }) => (unfinished.length > 0 ? styled('yellow', unfinished.length) : '0'),
+    ({ unfinished = [] }) => unfinished.length > 0,
+  ],
+  ['pass rate', ({ passRate }) => percent(passRate)],
+  ['time', (row) => (ranHere(row) ? timeOf(row) : '–')],
+  ['commands', (row) => (ranHere(row) ? String(row.commands) : '–')],
+  ['tokens', ({ tokens }) => count(tokens), ({ tokens }) => tokens !== 0],
+  ['cost', ({ costUsd }) => cost(costUsd), ({ costUsd = 0 }) => costUsd > 0],
+  ['harness', ({ harnessVersion = '' }) => harnessVersion, (row) => row.harnessVersion !== undefined],
+];
 
 /** A line for each variant that was stopped. */
 function stoppedLines({ runs }: BatchSummary): Printable[] {
@@ -91,11 +94,11 @@ export function replayedLines(trials: readonly TrialSummary[]): Printable[] {
     const sum = (one: 'answered' | 'live' | 'changed') =>
       all.reduce((total, each) => total + (each[one] ?? 0), 0);
     const changed = sum('changed');
-    const facts = [
+    const facts = present([
       `${plural(sum('answered'), 'request')} of ${plural(all.length, 'trial')} got recorded answers`,
-      ...(sum('live') > 0 ? [`${sum('live')} were answered live`] : []),
-      ...(changed > 0 ? [`in ${changed} the harness's own texts, tools or options have changed`] : []),
-    ];
+      sum('live') > 0 && `${sum('live')} were answered live`,
+      changed > 0 && `in ${changed} the harness's own texts, tools or options have changed`,
+    ]);
     return text`replayed from ${of}, not a live result: ${ours(facts.join('; '))}`;
   });
 }
@@ -107,7 +110,7 @@ const namedRuns = 10;
  * The runs that were graded in their harness's sandbox, where a pass is less reliable. Sets of tasks have
  * many of them, so those without changes share a line.
  */
-function sameSandboxLines({ runs }: BatchSummary): Printable[] {
+function sameSandboxLines({ runs }: BatchSummary): Value[] {
   const same = runs.flatMap((run) => {
     const trials = run.trials.filter(({ verifiedIn, validatedIn }) =>
       [verifiedIn, validatedIn].includes('same'),
@@ -119,19 +122,13 @@ function sameSandboxLines({ runs }: BatchSummary): Printable[] {
   const others = same.length - changed.length;
   const were = ours(others === 1 ? 'was' : 'were');
   const where = ours("graded in the harness's own sandbox");
-  return [
+  return present([
     ...firstOf(changed, namedRuns, ({ name, count }) => {
       return text`${name} was ${where}: ${plural(count, 'unexpected change')} there`;
-    }).map((line) => text`${line}`),
-    ...(others > 0
-      ? [text`${plural(others, 'run')} ${were} ${where}, without unexpected changes there`]
-      : []),
-  ];
+    }),
+    others > 0 && text`${plural(others, 'run')} ${were} ${where}, without unexpected changes there`,
+  ]);
 }
-
-type Row = Pick<RunSummary, 'commands' | 'tokens' | 'costUsd' | 'harnessVersion' | 'trials'> & Times;
-
-type Times = Pick<BatchSummary, 'durationMs' | 'elapsedMs' | 'elapsedIsAbout'>;
 
 /** Whether anything is known of how its trials ran: of some, only the service had the result. */
 function ranHere({ trials }: Row): boolean {
@@ -139,7 +136,11 @@ function ranHere({ trials }: Row): boolean {
 }
 
 /** The sum over trials. Of a batch, the time that a person waited: its trials run at the same time. */
-export function timeOf({ elapsedMs, elapsedIsAbout, durationMs }: Times): string {
+export function timeOf({
+  elapsedMs,
+  elapsedIsAbout,
+  durationMs,
+}: Pick<BatchSummary, 'durationMs' | 'elapsedMs' | 'elapsedIsAbout'>): string {
   const sum = took(durationMs);
   const waited = took(elapsedMs ?? durationMs, elapsedIsAbout);
   return waited === sum ? sum : `${waited} elapsed`;
