@@ -216,11 +216,10 @@ export function cellsOf(ledger: Ledger, reference: Reference): Cells {
 }
 
 /** The plan of a batch; undefined if the ledger has none, or an Offsite of another version wrote it. */
-function knownPlan({ blobs }: Ledger, { plan: sha256 }: StoredBatch): SuitePlan | undefined {
-  const stored = sha256 === undefined ? undefined : blobs.tryRead(sha256);
-  if (!stored) return undefined;
+function knownPlan({ blobs }: Ledger, { plan }: StoredBatch): SuitePlan | undefined {
+  if (plan === undefined) return undefined;
   try {
-    return readPlan(JSON.parse(stored.toString('utf8')));
+    return readPlan(blobs.readJson(plan));
   } catch (error) {
     if (error instanceof OffsiteError) return undefined;
     throw error;
