@@ -4,7 +4,7 @@ import { chatAnswers } from '../../bounds/model.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import type { Upstream } from '../answer.ts';
 import { usageWithTotal } from '../metering.ts';
-import { wholeAnswer } from '../translation/answer-stream.ts';
+import { isEvents, wholeAnswer } from '../translation/answer-stream.ts';
 import { Losses } from '../translation/losses.ts';
 import {
   ModelFailed,
@@ -29,38 +29,62 @@ import { refusedBy, type UpstreamHead, unreachable, unreadable } from './model-e
  * `MODEL_UNREACHABLE`, `MODEL_REFUSED`, `MODEL_CONTEXT_FULL` or `MODEL_ANSWER_UNREADABLE`, with the
  * upstream's own message.
  */
-export async function chatOver(
+export async function chatOver(...asked: Parameters<typeof answerOver>): Promise<ChatAnswer> {
+  const [, , { schema }] = asked;
+  return chatAnswerOf(await answerOver(...asked), schema);
+}
+
+interface Streamed {
+  streamed: true;
+  /** Default: the request alone. */
+  body?: JsonObject;
+  onPiece?(piece: Uint8Array): void;
+}
+
+/** The same in the neutral form. Throws as {@link chatOver} does. */
+export async function answerOver(
   send: Upstream['send'],
   to: { wire: Wire; model: string },
   request: ChatRequest,
   signal: AbortSignal,
-): Promise<ChatAnswer> {
+  stream?: Streamed,
+): Promise<NeutralAnswer> {
   const wire = wireTable[to.wire];
-  const body = writeChat(wire, to.model, request);
-  const answer = await exchange(send, to, wire, { body, checksForm: request.schema !== undefined }, signal);
-  if (answer.status < 200 || answer.status > 299) throw refusedBy(to, answer, answer.body);
-  return readReply(to, answer, request);
-}
-
-function readReply(
-  to: { wire: Wire; model: string },
-  { body, ...head }: UpstreamHead & { body: Buffer },
-  { messages, schema }: ChatRequest,
-): ChatAnswer {
-  const ids = callIds(idsOf(messages));
-  let read: NeutralAnswer;
+  const streamed = stream !== undefined;
+  const body = stream?.body ?? writeChat(wire, to.model, request, { streamed });
+  const sent = {
+    wire: to.wire,
+    method: 'POST',
+    path: wire.translation.path(to.model, streamed),
+    headers: { 'content-type': json, accept: streamed ? 'text/event-stream' : json, ...wire.headers },
+    body: Buffer.from(JSON.stringify(body)),
+    checksForm: request.schema !== undefined,
+  };
+  let answer: UpstreamHead & { body: Buffer };
   try {
-    read = wholeAnswer(wireTable[to.wire], body.toString('utf8'), ids, new Losses('lenient', to.model));
+    signal.throwIfAborted();
+    const { body: pieces, ...head } = await send(sent, signal);
+    answer = { ...head, body: await whole(pieces, to, stream?.onPiece) };
+  } catch (thrown) {
+    throw signal.aborted ? signal.reason : unreachable(to, thrown);
+  }
+  if (answer.status < 200 || answer.status > 299) throw refusedBy(to, answer, answer.body);
+  const text = answer.body.toString('utf8');
+  try {
+    const read = wholeAnswer(wire, text, callIds(idsOf(request.messages)), new Losses('lenient', to.model));
+    if (!streamed || isEvents(text)) return read;
+    throw new UnreadableAnswer(`it is no stream, but ${answer.headers['content-type'] ?? 'no type'}`);
   } catch (error) {
-    if (error instanceof ModelFailed) throw refusedBy(to, head, body);
+    if (error instanceof ModelFailed) throw refusedBy(to, answer, answer.body);
     if (error instanceof UnreadableAnswer) throw unreadable(to, error);
     throw error;
   }
-  return chatAnswerOf(read, schema);
 }
 
+const json = 'application/json';
+
 /** The ids of the calls of a conversation. */
-export function idsOf(messages: readonly ChatMessage[]): string[] {
+function idsOf(messages: readonly ChatMessage[]): string[] {
   return messages.flatMap((message) => (message.from === 'model' ? message.calls.map(({ id }) => id) : []));
 }
 
@@ -93,28 +117,11 @@ function stoppedBy(stop: NeutralStop, calls: readonly ToolCall[]): ChatAnswer['s
   return calls.length > 0 ? 'tools' : 'done';
 }
 
-async function exchange(
-  send: Upstream['send'],
-  to: { wire: Wire; model: string },
-  { endpoints: [{ path }], headers }: WireDescriptor,
-  { body: document, checksForm }: { body: JsonObject; checksForm: boolean },
-  signal: AbortSignal,
-): Promise<UpstreamHead & { body: Buffer }> {
-  const body = Buffer.from(JSON.stringify(document));
-  const common = { 'content-type': 'application/json', accept: 'application/json' };
-  try {
-    signal.throwIfAborted();
-    const answer = await send(
-      { wire: to.wire, method: 'POST', path, headers: { ...common, ...headers }, body, checksForm },
-      signal,
-    );
-    return { ...answer, body: await whole(answer.body, to) };
-  } catch (thrown) {
-    throw signal.aborted ? signal.reason : unreachable(to, thrown);
-  }
-}
-
-async function whole(body: AsyncIterable<Uint8Array>, { model }: { model: string }): Promise<Buffer> {
+async function whole(
+  body: AsyncIterable<Uint8Array>,
+  { model }: { model: string },
+  onPiece?: (piece: Uint8Array) => void,
+): Promise<Buffer> {
   const store = new ByteStore();
   for await (const chunk of body) {
     if (store.size + chunk.length > chatAnswers.bytes.answer) {
@@ -124,6 +131,7 @@ async function whole(body: AsyncIterable<Uint8Array>, { model }: { model: string
       });
     }
     store.add(chunk);
+    onPiece?.(chunk);
   }
   return store.take();
 }

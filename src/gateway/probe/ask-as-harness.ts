@@ -1,15 +1,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Wire } from '../../suite/model-config.ts';
+import type { Upstream } from '../answer.ts';
 import type { ChatAnswer, ChatRequest } from '../chat/chat.ts';
-import { chatAnswerOf, idsOf, writeChat } from '../chat/chat-over.ts';
-import { refusedBy } from '../chat/model-errors.ts';
+import { answerOver, chatAnswerOf, writeChat } from '../chat/chat-over.ts';
 import type { GatewaySession } from '../gateway.ts';
-import { answerOf, type NeutralEvent } from '../translation/neutral-answer.ts';
 import type { ModelPart } from '../translation/neutral-request.ts';
 import { type JsonObject, list, objectsOf } from '../wires/lenient.ts';
 import { wireTable } from '../wires/wire-table.ts';
-import { readEvents, wholeOf } from './streamed-answer.ts';
 
 /** A harness whose way of asking a check repeats, and what it asks for besides the conversation. */
 interface HarnessForm {
@@ -116,31 +114,25 @@ export async function openHarnessDoor(
   const server = createServer((request, response) => session.handler.request(request, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
+  const send: Upstream['send'] = async ({ wire, method, path, headers, body }, signal) => {
+    const answer = await fetch(`http://127.0.0.1:${port}/${wireTable[wire].version}${path}`, {
+      method,
+      body: new Uint8Array(body),
+      signal,
+      headers: { ...headers, authorization: `Bearer ${session.token('agent')}` },
+    });
+    return { status: answer.status, headers: Object.fromEntries(answer.headers), body: bytesOf(answer) };
+  };
   // Thoughts belong to the calls that follow them, and servers want them back.
   const said = new Map<string, ModelPart[]>();
   return {
     async ask(wire, request, signal) {
-      const { version, translation, headers } = wireTable[wire];
       const asked = { ...request, maxTokens: undefined };
       const written = writeChat(wireTable[wire], model.name, asked, { streamed: true, said });
       const maxTokens = model.maxOutputTokens ?? usualMaxTokens;
       const body = { ...written, ...harnessForms[wire].options(maxTokens, written) };
-      const answer = await fetch(`http://127.0.0.1:${port}/${version}${translation.path(model.name, true)}`, {
-        method: 'POST',
-        body: JSON.stringify(body),
-        signal,
-        headers: {
-          'content-type': 'application/json',
-          authorization: `Bearer ${session.token('agent')}`,
-          ...headers,
-        },
-      });
-      const { status } = answer;
-      const answered = { status, headers: Object.fromEntries(answer.headers), body: bytesOf(answer) };
-      if (!answer.ok) throw refusedBy({ model: model.name }, answered, await wholeOf(answered));
-      const events: NeutralEvent[] = [];
-      await readEvents(answered, wire, (event) => events.push(event), idsOf(request.messages));
-      const read = answerOf(events);
+      const to = { wire, model: model.name };
+      const read = await answerOver(send, to, request, signal, { streamed: true, body });
       const given = chatAnswerOf(read);
       if (given.calls[0]) said.set(given.calls[0].id, read.parts);
       return given;

@@ -1,8 +1,7 @@
 import { messageOf } from '../../base/offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import { isLimited } from '../chat/model-errors.ts';
-import type { DirectModel } from './direct-model.ts';
-import { type StreamedAnswer, streamedAnswer } from './streamed-answer.ts';
+import { type DirectModel, type StreamedAnswer, streamedAnswer } from './direct-model.ts';
 
 /** What is sent at one level of parallelism. */
 export interface BenchLoad {

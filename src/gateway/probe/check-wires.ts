@@ -5,8 +5,7 @@ import { type Wire, wires } from '../../suite/model-config.ts';
 import { isLimited, ModelRefused } from '../chat/model-errors.ts';
 import { waitAsked } from '../send.ts';
 import { median, tokensPerSecond } from './bench-level.ts';
-import { askDirectly, type DirectModel } from './direct-model.ts';
-import { type StreamedAnswer, streamedAnswer } from './streamed-answer.ts';
+import { askDirectly, type DirectModel, type StreamedAnswer, streamedAnswer } from './direct-model.ts';
 
 export interface CheckedWire {
   wire: Wire;

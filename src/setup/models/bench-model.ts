@@ -7,8 +7,7 @@ import {
   type Recommendation,
   recommendParallel,
 } from '../../gateway/probe/bench-level.ts';
-import { openDirectModel, type Used } from '../../gateway/probe/direct-model.ts';
-import { streamedAnswer } from '../../gateway/probe/streamed-answer.ts';
+import { openDirectModel, streamedAnswer, type Used } from '../../gateway/probe/direct-model.ts';
 import type { AutoLimit, Wire } from '../../suite/model-config.ts';
 import { type Printable, text } from '../../text/printable.ts';
 import { count, duration } from '../../text/quantities.ts';

@@ -8,7 +8,7 @@ import { harnessForms, openHarnessDoor } from '../../gateway/probe/ask-as-harnes
 import { ollamaModel } from '../../gateway/probe/ask-server.ts';
 import { checkTools, earlierCall } from '../../gateway/probe/check-tools.ts';
 import { checkSpeed, checkWires } from '../../gateway/probe/check-wires.ts';
-import { openDirectModel, refuseReplayed, type Used } from '../../gateway/probe/direct-model.ts';
+import { askWithin, openDirectModel, refuseReplayed, type Used } from '../../gateway/probe/direct-model.ts';
 import { askBelow, lookAtServer, rootOf, type ServerLook } from '../../gateway/probe/look-at-server.ts';
 import {
   type MeasuredContext,
@@ -16,7 +16,6 @@ import {
   mostMeasuringTokens,
 } from '../../gateway/probe/measure-context.ts';
 import type { ServerModel } from '../../gateway/probe/server-models.ts';
-import { askWithin } from '../../gateway/probe/streamed-answer.ts';
 import type { Config } from '../../suite/config-file.ts';
 import {
   type HttpModel,
