@@ -7,7 +7,7 @@ import {
   type RecordedTrial,
   recordedExchange,
 } from '../gateway/replay/cassette.ts';
-import { repacked } from '../gateway/replay/cassette-lines.ts';
+import { repacked } from '../gateway/replay/cassette-file.ts';
 import { listTrials } from '../ledger/find.ts';
 import { refuseForeign } from '../ledger/foreign-batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';

@@ -52,7 +52,7 @@ export class ContextModels {
     const caBundle = await certificates();
     const { scriptedUpstream } = await import('../gateway/scripted/scripted-upstream.ts');
     const scripted = (file: string) => scriptedUpstream(file, clock);
-    const { readCassette } = await import('../gateway/replay/read-cassette.ts');
+    const { readCassette } = await import('../gateway/replay/cassette-file.ts');
     const cassette = onceFor(readCassette);
     const { RefusedOptionsFile } = await import('../ledger/refused-options.ts');
     const refused = new RefusedOptionsFile(dataFolder);

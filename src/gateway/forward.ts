@@ -1,17 +1,16 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import type { Wire } from '../suite/model-config.ts';
+import { OffsiteError } from '../base/offsite-error.ts';
+import { type Wire, wires } from '../suite/model-config.ts';
 import { answerError, answerJson, pass } from './answer.ts';
-import { answererOf, type Missed } from './answerer.ts';
 import { type ExchangeParts, exchange } from './exchange.ts';
 import type { ModelExchange, ModelRole, Tokens } from './gateway.ts';
 import { checkMembers } from './members.ts';
 import { ReplayMiss } from './replay/cassette.ts';
-import { bytesForUpstream, readBody, readRequestBody } from './request-body.ts';
-import type { RoleModels } from './role-models.ts';
+import { bytesForUpstream, type ModelRequestBody, readBody, readRequestBody } from './request-body.ts';
 import { clientGone, GatewayRefusal, type Hold, type Share } from './room.ts';
 import type { Route } from './route.ts';
-import type { ServedModel } from './served-model.ts';
-import { newExchange } from './session-record.ts';
+import type { RoleModels, ServedModel } from './served-model.ts';
+import { newExchange, type SessionRecord } from './session-record.ts';
 import { estimatedCount, exchangeTranslationOf, translateRequest } from './translation/translate-answer.ts';
 import { words } from './wires/lenient.ts';
 import type { PathTarget } from './wires/wire-descriptor.ts';
@@ -251,4 +250,39 @@ function requireReadable(headers: IncomingHttpHeaders): void {
     'BODY_TYPE_UNKNOWN',
     'the gateway accepts only bodies of the type application/json in UTF-8',
   );
+}
+
+/** Learns that a recorded model has no answer. */
+export type Missed = (miss: OffsiteError) => void;
+
+interface AskedOf {
+  role: ModelRole;
+  wire: Wire;
+  body: ModelRequestBody;
+  purpose: 'answer' | 'count';
+}
+
+/**
+ * The model that answers a request: the asked one, its recording in any wire, or the live model behind that.
+ * If there is no recorded answer, calls `missed` with what differs and throws a {@link ReplayMiss}.
+ */
+export function answererOf(
+  { record, missed }: { record: SessionRecord; missed: Missed },
+  model: ServedModel,
+  { role, wire, body, purpose }: AskedOf,
+): ServedModel {
+  const { recording, live } = model;
+  if (!recording) return model;
+  const { json, bytes, streamed } = body;
+  const number = record.entries.length + 1;
+  try {
+    const upstream = recording({ role, wire, json, streamed, purpose, number, bytes: bytes.length });
+    if (upstream !== 'live') return { ...model, wires, upstream, recording: undefined };
+    if (!live) throw new Error('the recording names a live model, and there is none');
+    return live;
+  } catch (error) {
+    if (error instanceof ReplayMiss)
+      missed(new OffsiteError(error.detail, { code: 'REPLAY_MISS', kind: 'input', hint: error.advice }));
+    throw error;
+  }
 }

@@ -9,11 +9,10 @@ import { sumOfUsage } from '../record/usage.ts';
 import { allowList } from '../suite/hosts/host-pattern.ts';
 import type { Budget } from '../suite/model-config.ts';
 import { answerError, answerText } from './answer.ts';
-import { answererOf } from './answerer.ts';
 import { holdRoleBudgets } from './budget.ts';
 import { chatOver } from './chat/chat-over.ts';
 import { exchange } from './exchange.ts';
-import { answerModels, type ForwardParts, forward } from './forward.ts';
+import { answererOf, answerModels, type ForwardParts, forward } from './forward.ts';
 import {
   type GatewaySession,
   issueTokens,
@@ -25,10 +24,9 @@ import type { GatewayParts } from './gateway-parts.ts';
 import { type ProxyParts, proxyRequest, proxyTunnel } from './hosts/proxy.ts';
 import { plainAnswer } from './relay/serve.ts';
 import { bytesForUpstream, readRequestBody } from './request-body.ts';
-import { type RoleModels, roleModels } from './role-models.ts';
 import { GatewayRefusal } from './room.ts';
 import { routeOf } from './route.ts';
-import { behind, type ServedModel } from './served-model.ts';
+import { behind, type RoleModels, roleModels, type ServedModel } from './served-model.ts';
 import {
   type ExchangeEntry,
   type InFlight,

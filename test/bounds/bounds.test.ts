@@ -61,7 +61,7 @@ const own = [
   // How a limit of our own follows what a model takes.
   'src/gateway/limits/',
   // How pieces of a text that is bounded are kept in memory.
-  'src/gateway/translation/whole-text.ts',
+  'src/gateway/translation/neutral-answer.ts',
   // How much of a name or a line a message shows, and what engines refuse.
   'src/text/nearest.ts',
   'src/suite/quantities.ts',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { OffsiteError } from '../../src/base/offsite-error.ts';
-import { readCassette } from '../../src/gateway/replay/read-cassette.ts';
+import { readCassette } from '../../src/gateway/replay/cassette-file.ts';
 import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.ts';
 import { BadFile } from '../../src/suite/file-issues.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';

@@ -162,7 +162,7 @@ async function exportForms({ context, batch, options, signal }: Exporting): Prom
 
 async function exportCassette(file: string, { context, batch, signal }: Exporting): Promise<void> {
   const { ledgerCassette, requireRecorded } = await import('../../agent/ledger-cassette.ts');
-  const { cassetteLines } = await import('../../gateway/replay/cassette-lines.ts');
+  const { cassetteLines } = await import('../../gateway/replay/cassette-file.ts');
   const { redactor, err } = context;
   const ledger = context.ledger();
   requireRecorded(ledger, batch);

@@ -122,7 +122,7 @@ export async function streamedAnswer(
   return {
     firstTokenMs: times[0],
     lastTokenMs: times.at(-1),
-    arrivals: times.filter((at, index) => at - (times[index - 1] ?? Number.NEGATIVE_INFINITY) > togetherMs).length,
+    arrivals: times.filter((at, index) => index === 0 || at - Number(times[index - 1]) > togetherMs).length,
     totalMs: performance.now() - startedAt,
     inputTokens: usage.inputTokens,
     outputTokens: usage.outputTokens ?? times.length,

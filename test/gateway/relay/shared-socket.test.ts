@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { expect, test, vi } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.ts';
-import { openSharedSocket, socketName } from '../../../src/gateway/relay/shared-socket.ts';
+import { openSharedSocket, socketName } from '../../../src/gateway/relay/sidecar.ts';
 import { dockerOf } from '../../engine/docker-of.ts';
 import { testEngine } from '../../engine/engine-fixture.ts';
 import { byEngineHere } from '../../needs.ts';
@@ -42,7 +42,7 @@ test('the folders of processes that were killed are removed, and no other', asyn
   };
   await using alive = await aged(true);
   await using dead = await aged(false);
-  const module = new URL('../../../src/gateway/relay/shared-socket.ts', import.meta.url);
+  const module = new URL('../../../src/gateway/relay/sidecar.ts', import.meta.url);
   const another = `await using shared = await (await import('${module}')).openSharedSocket();
     while (process.getBuiltinModule('fs').existsSync('${dead.own}')) await new Promise((resolve) => setTimeout(resolve, 10));`;
   await execa(process.execPath, ['--input-type=module', '-e', another]);

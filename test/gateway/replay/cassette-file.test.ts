@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { cassettes } from '../../../src/bounds/suite.ts';
 import type { Cassette } from '../../../src/gateway/replay/cassette.ts';
-import { cassetteLines } from '../../../src/gateway/replay/cassette-lines.ts';
-import { readCassette } from '../../../src/gateway/replay/read-cassette.ts';
+import { cassetteLines, readCassette } from '../../../src/gateway/replay/cassette-file.ts';
 import { asks, called, cassette, recorded, returned, said, trial } from './recorded.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'offsite-cassette-'));

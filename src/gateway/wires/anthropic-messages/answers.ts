@@ -1,9 +1,10 @@
 import type { Losses } from '../../translation/losses.ts';
-import type {
-  NeutralAnswer,
-  NeutralEvent,
-  NeutralStop,
-  NeutralUsage,
+import {
+  type NeutralAnswer,
+  type NeutralEvent,
+  type NeutralStop,
+  type NeutralUsage,
+  WholeText,
 } from '../../translation/neutral-answer.ts';
 import type { ModelPart, NeutralRequest } from '../../translation/neutral-request.ts';
 import {
@@ -17,7 +18,6 @@ import {
   wordsOfOther,
 } from '../../translation/read-answers.ts';
 import type { CallPieces } from '../../translation/stream-steps.ts';
-import { WholeText } from '../../translation/whole-text.ts';
 import {
   fields,
   isObject,

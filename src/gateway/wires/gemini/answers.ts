@@ -5,6 +5,7 @@ import {
   type NeutralStop,
   type NeutralUsage,
   UnreadableAnswer,
+  WholeText,
 } from '../../translation/neutral-answer.ts';
 import type { ModelPart } from '../../translation/neutral-request.ts';
 import {
@@ -15,7 +16,6 @@ import {
   type Stops,
   stopOf,
 } from '../../translation/read-answers.ts';
-import { WholeText } from '../../translation/whole-text.ts';
 import {
   fields,
   isNothing,

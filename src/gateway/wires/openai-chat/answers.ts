@@ -1,9 +1,10 @@
 import type { Losses } from '../../translation/losses.ts';
-import type {
-  NeutralAnswer,
-  NeutralEvent,
-  NeutralStop,
-  NeutralUsage,
+import {
+  type NeutralAnswer,
+  type NeutralEvent,
+  type NeutralStop,
+  type NeutralUsage,
+  WholeText,
 } from '../../translation/neutral-answer.ts';
 import { freeFormInput, isFreeFormTool, type NeutralRequest } from '../../translation/neutral-request.ts';
 import {
@@ -17,7 +18,6 @@ import {
   wordsOfOther,
 } from '../../translation/read-answers.ts';
 import type { CallPieces, StreamSteps } from '../../translation/stream-steps.ts';
-import { WholeText } from '../../translation/whole-text.ts';
 import {
   isNothing,
   isObject,

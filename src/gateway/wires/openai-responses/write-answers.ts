@@ -5,9 +5,9 @@ import {
   type NeutralEvent,
   type NeutralUsage,
   UnreadableAnswer,
+  WholeText,
 } from '../../translation/neutral-answer.ts';
 import { freeFormInput, type NeutralRequest, toolNamed } from '../../translation/neutral-request.ts';
-import { WholeText } from '../../translation/whole-text.ts';
 import { type JsonObject, member, partsOf, RepeatedText } from '../lenient.ts';
 import type { WireTranslation } from '../wire-descriptor.ts';
 import { reasoningItem } from './requests.ts';

@@ -1,10 +1,72 @@
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { parseCheckedJson } from '../../base/parse-json.ts';
 import { cassettes } from '../../bounds/suite.ts';
-import { CassetteLine } from '../../record/cassette-line.ts';
+import { CassetteLine, type ExchangeLine } from '../../record/cassette-line.ts';
 import { readFile } from '../../suite/read-file.ts';
 import type { Cassette, RecordedExchange, TrialLabel } from './cassette.ts';
-import { repacked } from './cassette-lines.ts';
+
+/** A cassette as the lines of its file. */
+export function* cassetteLines({ name, trials }: Cassette, suite: string): Generator<CassetteLine> {
+  yield { cassette: 1, of: name, suite };
+  const texts = new Map<string, number>();
+  for (const trial of trials) {
+    yield { trial: trial.label };
+    for (const exchange of trial.exchanges()) {
+      const added: string[] = [];
+      const numberOf = (text: string) => {
+        const known = texts.get(text);
+        if (known !== undefined) return known;
+        added.push(text);
+        texts.set(text, texts.size);
+        return texts.size - 1;
+      };
+      const line = exchangeLine(exchange, numberOf);
+      for (const text of added) yield { text };
+      yield line;
+    }
+  }
+}
+
+function exchangeLine(
+  { number, role, model, wire, from, request, answer }: RecordedExchange,
+  numberOf: (text: string) => number,
+): ExchangeLine {
+  const { status, body } = answer();
+  const about = { number, role, model, wire, ...(from && { from }) };
+  const packed = repacked(request, numberOf);
+  return { exchange: { ...about, ...packed, status, answer: numberOf(body.toString('utf8')) } };
+}
+
+/** A request, with its texts or with the numbers of their lines. */
+interface Packed<Text> {
+  context: Text[];
+  turns: (
+    | { by: 'user'; said: Text; media: string[]; results: Text[] }
+    | { by: 'model'; text: Text; calls: { name: string; arguments: Text }[] }
+  )[];
+  tools: { name: string; definition: Text }[];
+  options: Text;
+}
+
+export function repacked<From, To>(
+  { context, turns, tools, options }: Packed<From>,
+  of: (text: From) => To,
+): Packed<To> {
+  return {
+    context: context.map(of),
+    turns: turns.map((turn) =>
+      turn.by === 'user'
+        ? { ...turn, said: of(turn.said), results: turn.results.map(of) }
+        : {
+            ...turn,
+            text: of(turn.text),
+            calls: turn.calls.map((call) => ({ ...call, arguments: of(call.arguments) })),
+          },
+    ),
+    tools: tools.map(({ name, definition }) => ({ name, definition: of(definition) })),
+    options: of(options),
+  };
+}
 
 interface Trial {
   label: TrialLabel;
@@ -33,7 +95,7 @@ export function readCassette(file: string): Cassette {
   for (const line of linesOf(content)) {
     lines += 1;
     if (lines > cassettes.count.lines) refuse(`it has more than ${cassettes.count.lines} lines`);
-    const read = lineOf(line, refuse);
+    const read = readLine(line, refuse);
     if (lines === 1 && !('cassette' in read)) refuse('the first line must be the header of the cassette');
     if ('text' in read) texts.push(read.text);
     else if ('trial' in read) {
@@ -72,7 +134,7 @@ function* linesOf(content: Buffer): Generator<string> {
   }
 }
 
-function lineOf(line: string, refuse: (why: string) => never): CassetteLine {
+function readLine(line: string, refuse: (why: string) => never): CassetteLine {
   let json: unknown;
   try {
     json = parseCheckedJson(line);
