@@ -56,10 +56,10 @@ const nothing: Reading = {
   events: 0,
 };
 
-/**
- * A meter for an answer of this status and content type. Servers send streams and documents under any type,
- * so its first bytes decide.
- */
+/** What an answer is: servers send streams and documents under any type, so its first bytes decide. */
+type Kind = 'stream' | 'document' | 'error' | 'foreign';
+
+/** A meter for an answer of this status and content type. */
 export function meterOf(
   wire: Wire,
   status: number,
@@ -67,84 +67,75 @@ export function meterOf(
   /** The reading of a translation that has read the same bytes. */
   translated: () => AnswerStream | undefined = () => undefined,
 ): Meter {
-  if (status >= 300) return errorMeter();
-  const isJson = /^application\/([\w.-]+\+)?json\b/.test(contentType);
-  return meterByContent((beginning) => {
-    const stream = translated();
-    if (stream) return { chunk: () => undefined, held: () => 0, end: () => endOf(stream) };
-    if (isDocument(beginning)) return documentMeter(wire);
-    if (isEvents(beginning) || contentType.startsWith('text/event-stream')) return streamMeter(wire);
-    return isJson ? documentMeter(wire) : foreignMeter();
-  });
-}
-
-/** Reads an error in any form, for the words of the server. */
-function errorMeter(): Meter {
+  /** The beginning, or what is read at the end. */
   const store = new ByteStore();
-  return {
-    chunk: (bytes) => store.add(bytes.subarray(0, modelAnswers.bytes.judgedError - store.size)),
-    held: () => store.size,
-    end() {
-      return { ...nothing, failure: readErrorText(store.take()).message };
-    },
+  let kind: Kind | undefined = status >= 300 ? 'error' : undefined;
+  let stream: AnswerStream | undefined;
+  let feed: ((bytes?: Buffer) => void) | undefined;
+  let size = 0;
+  let known: Reading | undefined;
+  const decide = (isEnd: boolean) => {
+    const beginning = store.take();
+    const text = beginning.toString('utf8');
+    const isShort = !isEnd && beginning.length < modelAnswers.bytes.blanks && isBlank(text);
+    stream = isShort ? undefined : translated();
+    if (!isShort) kind = stream ? 'stream' : kindOf(text, contentType);
+    if (kind === 'stream' && !stream) {
+      stream = streamOf(wire);
+      feed = feeding(stream);
+      feed(beginning);
+    } else if (!stream) store.add(beginning);
   };
-}
-
-function meterByContent(choose: (beginning: string) => Meter): Meter {
-  let beginning: Buffer = Buffer.alloc(0);
-  let meter: Meter | undefined;
   return {
     chunk(bytes) {
-      if (meter) {
-        meter.chunk(bytes);
-        return;
-      }
-      beginning = beginning.length === 0 ? bytes : Buffer.concat([beginning, bytes]);
-      const first = beginning.toString('utf8');
-      if (beginning.length < modelAnswers.bytes.blanks && isBlank(first)) return;
-      meter = choose(first);
-      meter.chunk(beginning);
-      beginning = Buffer.alloc(0);
+      if (kind === 'stream') return feed?.(bytes);
+      known = size === 0 ? ahead.get(bytes) : undefined;
+      ahead.delete(bytes);
+      size += bytes.length;
+      if (kind === 'error' || kind === 'foreign')
+        store.add(bytes.subarray(0, modelAnswers.bytes.judgedError - store.size));
+      else if (size <= modelAnswers.bytes.metered) store.add(bytes);
+      else store.clear();
+      if (kind === undefined) decide(false);
     },
-    held: () => beginning.length + (meter?.held() ?? 0),
+    held: () => store.size + (feed ? (stream?.held() ?? 0) : 0),
     end() {
-      meter ??= choose('');
-      if (beginning.length > 0) meter.chunk(beginning);
-      return meter.end();
+      if (kind === undefined) decide(true);
+      feed?.();
+      if (stream) return endOf(stream);
+      if (kind === 'document') {
+        if (size > modelAnswers.bytes.metered) return nothing;
+        return known ?? documentReading(wire, store.take().toString('utf8'));
+      }
+      const { message } = readErrorText(store.take());
+      if (kind === 'error') return { ...nothing, failure: message };
+      const problem = `answered with what is no answer of a model: ${message ?? 'nothing'}`;
+      return { ...nothing, complete: false, problem };
     },
   };
 }
 
-/** What is no answer of a model, such as the web page of a proxy. */
-function foreignMeter(): Meter {
-  const { end, ...error } = errorMeter();
-  return {
-    ...error,
-    end: () => ({
-      ...nothing,
-      complete: false,
-      problem: `answered with what is no answer of a model: ${end().failure ?? 'nothing'}`,
-    }),
-  };
+/** What is no answer of a model is foreign, such as the web page of a proxy. */
+function kindOf(beginning: string, contentType: string): Kind {
+  if (isDocument(beginning)) return 'document';
+  if (isEvents(beginning) || contentType.startsWith('text/event-stream')) return 'stream';
+  return /^application\/([\w.-]+\+)?json\b/.test(contentType) ? 'document' : 'foreign';
 }
 
-function streamMeter(wire: Wire): Meter {
-  const decoder = new StringDecoder('utf8');
-  const stream = answerStream(wireTable[wire].translation, {
+function streamOf(wire: Wire): AnswerStream {
+  return answerStream(wireTable[wire].translation, {
     ids: callIds(),
     losses: new Losses('lenient', wire),
     longest: Math.min(modelAnswers.bytes.event, heapLimit * modelAnswers.bytes.eventOfHeap),
     emit: () => undefined,
     readsOn: true,
   });
-  return {
-    chunk: (bytes) => stream.feed(decoder.write(bytes)),
-    held: () => stream.held(),
-    end() {
-      stream.feed(decoder.end());
-      return endOf(stream);
-    },
-  };
+}
+
+/** Gives bytes to a stream; without any, the rest of the last character. */
+function feeding(stream: AnswerStream): (bytes?: Buffer) => void {
+  const decoder = new StringDecoder('utf8');
+  return (bytes) => stream.feed(bytes ? decoder.write(bytes) : decoder.end());
 }
 
 function endOf(stream: AnswerStream): Reading {
@@ -164,32 +155,14 @@ export function readAhead(wire: Wire, piece: Buffer): Reading {
   return reading;
 }
 
-function documentMeter(wire: Wire): Meter {
-  const store = new ByteStore();
-  let size = 0;
-  let known: Reading | undefined;
-  return {
-    chunk(bytes) {
-      known = size === 0 ? ahead.get(bytes) : undefined;
-      ahead.delete(bytes);
-      size += bytes.length;
-      if (size <= modelAnswers.bytes.metered) store.add(bytes);
-      else store.clear();
-    },
-    held: () => store.size,
-    end() {
-      if (size > modelAnswers.bytes.metered) return nothing;
-      if (known) return known;
-      const steps = new StreamSteps(callIds(), () => undefined);
-      const body = store.take().toString('utf8');
-      try {
-        readDocument(wireTable[wire], body, steps, new Losses('lenient', wire));
-        return readingOf(steps, undefined);
-      } catch (error) {
-        return readingOf(steps, error);
-      }
-    },
-  };
+function documentReading(wire: Wire, body: string): Reading {
+  const steps = new StreamSteps(callIds(), () => undefined);
+  try {
+    readDocument(wireTable[wire], body, steps, new Losses('lenient', wire));
+    return readingOf(steps, undefined);
+  } catch (error) {
+    return readingOf(steps, error);
+  }
 }
 
 /** What a reader found. An answer that ended is complete, whatever else the reader does not know. */
