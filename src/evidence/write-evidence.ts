@@ -141,19 +141,27 @@ async function collected(
 ): Promise<Collected> {
   const { blobs, workspaces } = ledger;
   const found: Collected = { contents: [], files: new Map(), leftOut: [] };
-  async function add(content: Content, file: string, of: string): Promise<void> {
-    const entry = entryOf(content);
-    if (found.files.has(entry)) return;
+  /** Adds a file under the hash that it has, or that it is known to have. */
+  async function add(
+    { sha256: known, ...kind }: Omit<Content, 'sha256' | 'byteSize'> & { sha256?: string },
+    file: string,
+    of: string,
+    byteSize?: number,
+  ): Promise<void> {
+    if (known !== undefined && found.files.has(entryOf({ ...kind, sha256: known }))) return;
     signal.throwIfAborted();
+    const size = byteSize ?? (await stat(file)).size;
+    const searched = await searchedFile(file, size, redactor);
+    const content = { ...kind, sha256: known ?? searched.sha256, byteSize: size };
+    const entry = entryOf(content);
     found.files.set(entry, file);
-    const { sha256, hasKey } = await searchedFile(file, content.byteSize, redactor);
-    if (sha256 !== content.sha256) found.leftOut.push(`${entry} (${of}): its content is damaged`);
-    else if (hasKey) found.leftOut.push(`${entry} (${of}): a key of this machine is in it`);
+    if (searched.sha256 !== content.sha256) found.leftOut.push(`${entry} (${of}): its content is damaged`);
+    else if (searched.hasKey) found.leftOut.push(`${entry} (${of}): a key of this machine is in it`);
     else found.contents.push(content);
   }
   async function addBlob(sha256: string, of: string): Promise<void> {
     const byteSize = blobs.stat(sha256)?.byteSize;
-    if (byteSize !== undefined) await add({ kind: 'blob', sha256, byteSize }, blobs.pathOf(sha256), of);
+    if (byteSize !== undefined) await add({ kind: 'blob', sha256 }, blobs.pathOf(sha256), of, byteSize);
   }
   async function addDocument(sha256: string | undefined, of: string): Promise<string> {
     const text = sha256 === undefined ? '' : blobs.tryRead(sha256)?.toString('utf8');
@@ -172,7 +180,7 @@ async function collected(
       await addBlob(sha256, of);
       const byteSize = workspaces.sizeOf(sha256);
       if (byteSize !== undefined)
-        await add({ kind: 'workspace', sha256, byteSize }, workspaces.pathOf(sha256), of);
+        await add({ kind: 'workspace', sha256 }, workspaces.pathOf(sha256), of, byteSize);
     }
   }
 
@@ -190,18 +198,9 @@ async function collected(
     if (file === undefined) found.leftOut.push(`the commit ${commit}: it is no longer kept`);
     else if (await hasKeyIn(commit, repository, { redactor, env, signal }))
       found.leftOut.push(`the commit ${commit}: a key of this machine is in it`);
-    else {
-      const { size: byteSize } = await stat(file);
-      const { sha256 } = await searchedFile(file, byteSize, redactor);
-      await add({ kind: 'commit', sha256, byteSize, commit }, file, 'what a workspace begins with');
-    }
+    else await add({ kind: 'commit', commit }, file, 'what a workspace begins with');
   }
-  if (images) {
-    const { imageIds, file } = images;
-    const { size: byteSize } = await stat(file);
-    const { sha256 } = await searchedFile(file, byteSize, redactor);
-    await add({ kind: 'image', sha256, byteSize, imageIds }, file, 'the images');
-  }
+  if (images) await add({ kind: 'image', imageIds: images.imageIds }, images.file, 'the images');
   return found;
 }
 
