@@ -207,7 +207,7 @@ async function endLog(log: OpenLog): Promise<void> {
     status: 'success',
     results: {
       total_samples: summaries.length,
-      completed_samples: summaries.filter(hasScores).length,
+      completed_samples: summaries.filter((sample) => sample.scores !== null).length,
       scores: [...scores].map(([name, values]) =>
         scoreOf(name, [...values.values()].flat(), summaries.length),
       ),
@@ -219,10 +219,6 @@ async function endLog(log: OpenLog): Promise<void> {
     },
   });
   await log.close();
-}
-
-function hasScores({ scores }: Record<string, unknown>): boolean {
-  return scores !== null;
 }
 
 function scoreOf(name: string, values: readonly number[], samples: number) {

@@ -25,20 +25,18 @@ interface Receiver {
  */
 export function receiverUrl(given: string): URL {
   const url = URL.parse(given);
-  if (!url || !/^https?:$/.test(url.protocol)) {
-    throw new OffsiteError('that is not a URL of http or https', {
-      code: 'OTLP_URL_INVALID',
-      kind: 'input',
-      hint: 'Give the address of a receiver, such as http://127.0.0.1:4318, or the name of a file.',
-    });
-  }
-  if (url.username !== '' || url.password !== '') {
-    throw new OffsiteError('the URL of a receiver must not hold a user or a password', {
-      code: 'OTLP_URL_INVALID',
-      kind: 'input',
-      hint: 'Put them into OTEL_EXPORTER_OTLP_HEADERS: authorization=Basic%20...',
-    });
-  }
+  const refused = (message: string, hint: string) =>
+    new OffsiteError(message, { code: 'OTLP_URL_INVALID', kind: 'input', hint });
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw refused(
+      'that is not a URL of http or https',
+      'Give the address of a receiver, such as http://127.0.0.1:4318, or the name of a file.',
+    );
+  if (url.username !== '' || url.password !== '')
+    throw refused(
+      'the URL of a receiver must not hold a user or a password',
+      'Put them into OTEL_EXPORTER_OTLP_HEADERS: authorization=Basic%20...',
+    );
   if (url.pathname === '/') url.pathname = '/v1/traces';
   return url;
 }

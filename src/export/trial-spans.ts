@@ -104,9 +104,13 @@ export function trialSpans(trial: ExportedTrial): Span[] {
   return [
     root,
     ...phases,
-    ...entryFacts(record, key).map(({ phase, facts }) =>
-      spanOf(trace, parentOf(phase, facts.startedAt), facts),
-    ),
+    ...timelineOf(record).flatMap(({ kind, index, at, until = at }) => {
+      const described = describe(kind, index, record);
+      if (!described) return [];
+      const { phase, ...what } = described;
+      const facts = { key: `${key}/${kind}/${index}`, startedAt: at, finishedAt: until, ...what };
+      return [spanOf(trace, parentOf(phase, at), facts)];
+    }),
     // The last one is the trial itself.
     ...trial.attempts.slice(0, -1).map((attempt) => spanOf(trace, root, attemptFacts(attempt, key))),
   ];
@@ -139,18 +143,9 @@ function usageAttributes(usage: NonNullable<ReturnType<typeof usageOf>>): Attrib
   };
 }
 
-/** What happened in the phases that is a span: commands, tools, requests to models, and verify steps. */
-function entryFacts(record: TrialRecord, key: string): { phase: string; facts: SpanFacts }[] {
-  return timelineOf(record).flatMap(({ kind, index, at, until = at }) => {
-    const described = describe(kind, index, record);
-    if (!described) return [];
-    const { phase, ...facts } = described;
-    return [{ phase, facts: { key: `${key}/${kind}/${index}`, startedAt: at, finishedAt: until, ...facts } }];
-  });
-}
-
 type Described = Pick<SpanFacts, 'name' | 'kind' | 'attributes' | 'failure'> & { phase: string };
 
+/** What happened in the phases that is a span: commands, tools, requests to models, and verify steps. */
 function describe(kind: TimelineKind, index: number, record: TrialRecord): Described | undefined {
   const tool = { 'gen_ai.operation.name': 'execute_tool' };
   const exited = (code = 0) => (code === 0 ? undefined : `exited ${code}`);
@@ -239,16 +234,7 @@ function evaluationsOf({ validations = [], judgments = [], finishedAt }: TrialRe
 }
 
 function spanOf(trace: string, parent: Span | undefined, facts: SpanFacts): Span {
-  const {
-    name,
-    key,
-    kind = SpanKind.INTERNAL,
-    startedAt,
-    attributes,
-    failure,
-    events = [],
-    links = [],
-  } = facts;
+  const { name, key, kind = SpanKind.INTERNAL, startedAt, failure, events = [], links = [] } = facts;
   // Clocks may differ: the engine's, the model's, ours.
   const finishedAt = Math.max(startedAt, facts.finishedAt);
   return {
@@ -263,11 +249,11 @@ function spanOf(trace: string, parent: Span | undefined, facts: SpanFacts): Span
       failure === undefined
         ? { code: SpanStatusCode.UNSET }
         : { code: SpanStatusCode.ERROR, message: failure },
-    attributes: known(attributes),
-    events: events.map((event) => ({
-      name: event.name,
-      time: hrTime(event.at),
-      attributes: known(event.attributes),
+    attributes: known(facts.attributes),
+    events: events.map(({ name, at, attributes }) => ({
+      name,
+      time: hrTime(at),
+      attributes: known(attributes),
     })),
     links,
     ended: true,
