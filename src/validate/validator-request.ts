@@ -62,17 +62,11 @@ export interface GradingFailure {
 
 /** What stopped the validator's process. Undefined if it ended by itself. */
 export function processFailure(result: ExecResult, timeoutMs: number): GradingFailure | undefined {
-  if (result.ended === 'not-started') {
+  const broken = (message: string): GradingFailure => ({ kind: 'broken', message });
+  if (result.ended === 'not-started')
     return { kind: 'not-started', message: `the validator could not be started: ${result.message}` };
-  }
-  if (result.ended === 'out-of-disk') {
-    return {
-      kind: 'broken',
-      message: 'the validator was stopped because it wrote more than the sandbox allows',
-    };
-  }
-  if (result.ended !== 'exited') {
-    return { kind: 'broken', message: `the validator was stopped after ${timeoutMs / 1000} s` };
-  }
-  return result.oomKilled ? { kind: 'broken', message: 'the validator ran out of memory' } : undefined;
+  if (result.ended === 'out-of-disk')
+    return broken('the validator was stopped because it wrote more than the sandbox allows');
+  if (result.ended !== 'exited') return broken(`the validator was stopped after ${timeoutMs / 1000} s`);
+  return result.oomKilled ? broken('the validator ran out of memory') : undefined;
 }

@@ -25,32 +25,34 @@ interface Judged {
  */
 export async function judge(request: JudgeRequest, name: string, asking: Asking): Promise<Judged> {
   const startedAt = asking.clock.now();
+  const { threshold } = request;
+  const facts = { name, evaluator: 'rubric', ...(threshold !== undefined && { threshold }) };
   const worst = worstOfBlank(request);
-  if (worst) return blank(request, { name, worst });
+  // No model is asked about work without any text: some praise what is not there.
+  if (worst)
+    return judged({ ...facts, durationMs: 0 }, { ...worst, reason: 'there is no text to judge' }, []);
   const models: readonly (string | undefined)[] = request.models ?? [undefined];
   const casting = models.flatMap((model) =>
     Array.from({ length: request.votes }, (_, number) => castVote(request, { model, number }, asking)),
   );
   const settled = await Promise.allSettled(casting);
-  const durationMs = asking.clock.now() - startedAt;
-  const facts = {
-    name,
-    evaluator: 'rubric',
-    durationMs,
-    ...(request.threshold !== undefined && { threshold: request.threshold }),
-  };
+  const timed = { ...facts, durationMs: asking.clock.now() - startedAt };
   const failed = settled.find((outcome) => outcome.status === 'rejected');
   if (failed) {
     if (!(failed.reason instanceof OffsiteError)) throw failed.reason;
-    return { judgment: { ...facts, error: messageOf(failed.reason) }, failure: failed.reason };
+    return { judgment: { ...timed, error: messageOf(failed.reason) }, failure: failed.reason };
   }
   const votes = settled.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
-  const { score, choice } = combined(votes, request);
   const reason = captured(reasonOf(votes), validatorRecords.bytes.reason).text;
-  const verdict = { ...(score !== undefined && { score }), ...(choice !== undefined && { choice }), reason };
-  const passed = request.threshold === undefined ? undefined : (score ?? 0) >= request.threshold;
+  return judged(timed, { ...combined(votes, request), reason }, votes);
+}
+
+function judged(facts: Judgment, verdict: Omit<Vote, 'model'>, votes: Vote[]): Judged {
+  const { threshold } = facts;
+  const model = [...new Set(votes.map((vote) => vote.model))].join(', ');
+  const passed = threshold === undefined ? undefined : (verdict.score ?? 0) >= threshold;
   return {
-    judgment: { ...facts, model: [...new Set(votes.map(({ model }) => model))].join(', '), ...verdict },
+    judgment: { ...facts, ...(votes.length > 0 && { model }), ...verdict },
     result: { ...verdict, ...(passed !== undefined && { passed }), votes },
   };
 }
@@ -60,24 +62,6 @@ function worstOfBlank({ material, choices }: JudgeRequest): { score: number; cho
   if (Object.values(material).some((text) => text.trim() !== '') || Array.isArray(choices)) return undefined;
   const [worst] = Object.entries(choices ?? {}).toSorted(([, one], [, other]) => one - other);
   return worst ? { choice: worst[0], score: worst[1] } : { score: 0 };
-}
-
-/** The judgment of work without any text. No model is asked: some praise what is not there. */
-function blank(
-  { threshold }: JudgeRequest,
-  { name, worst }: { name: string; worst: { score: number; choice?: string } },
-): Judged {
-  const verdict = { ...worst, reason: 'there is no text to judge' };
-  return {
-    judgment: {
-      name,
-      evaluator: 'rubric',
-      durationMs: 0,
-      ...verdict,
-      ...(threshold !== undefined && { threshold }),
-    },
-    result: { ...verdict, ...(threshold !== undefined && { passed: worst.score >= threshold }), votes: [] },
-  };
 }
 
 function combined(votes: readonly Vote[], { choices }: JudgeRequest): { score?: number; choice?: string } {
