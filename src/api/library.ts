@@ -60,7 +60,9 @@ export async function runSuite(file: string, options: RunSuiteOptions): Promise<
 export async function readBatch(name: string, options: PlaceOptions): Promise<Batch> {
   const { env = process.env, ...place } = options;
   await using context = new Context(contextParts(place, { env }));
-  return batchNamed(context.ledger({ isChecked: false }), name);
+  const ledger = context.ledger({ isChecked: false });
+  const { batches } = readReference(ledger, name);
+  return batchOf(ledger, batches, ledger.sets.find(name)?.id);
 }
 
 /** What a program is told of an event; undefined if nothing. */
@@ -88,12 +90,6 @@ function runEvent(event: BatchEvent): RunEvent | undefined {
     default:
       return undefined;
   }
-}
-
-/** A batch, or a set of batches as one. Throws as `findBatch` does. */
-function batchNamed(ledger: Ledger, name: string): Batch {
-  const { batches } = readReference(ledger, name);
-  return batchOf(ledger, batches, ledger.sets.find(name)?.id);
 }
 
 /** The batches of one suite as one. Reads no records. */

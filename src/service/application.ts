@@ -82,7 +82,14 @@ export function createApplication(
       (body) => json(asked, body),
       (error: unknown) => failed(asked, error, log),
     );
-    logRequest(log, asked, answered.status, clock.now() - startedAt);
+    const { requestId, principal } = asked;
+    const [path, durationMs] = [printablePath(asked), clock.now() - startedAt];
+    const by = { organization: principal?.organization.slug, key: principal?.keyId };
+    // Never headers and bodies, so that no key is logged. A key's id shows whose request it was.
+    log?.info(
+      { requestId, method: request.method, path, status: answered.status, durationMs, ...by },
+      'request',
+    );
     return answered;
   };
 }
@@ -232,23 +239,6 @@ function json(
     ...more,
   };
   return { status, headers, body };
-}
-
-/** Never logs headers and bodies, so that no key is logged. A key's id shows whose request it was. */
-function logRequest(log: Logger | undefined, asked: Asked, status: number, durationMs: number): void {
-  const { requestId, request, principal } = asked;
-  log?.info(
-    {
-      requestId,
-      method: request.method,
-      path: printablePath(asked),
-      status,
-      durationMs,
-      organization: principal?.organization.slug,
-      key: principal?.keyId,
-    },
-    'request',
-  );
 }
 
 /** The path, without a key that a caller put into it. */
