@@ -100,11 +100,9 @@ export function createBatchStore(records: Records) {
     /** Stores the case for `evals.cases.list`: the latest definition wins. */
     listCase(organization: number, suite: Suite, { id, name, tags }: Case): void {
       const entry = { id, name, suite: { id: suite.id, name: suite.name }, tags };
-      records.run(
-        `INSERT INTO cases (organization, suite_id, case_id, entry) VALUES (?, ?, ?, ?)
-         ON CONFLICT DO UPDATE SET entry = excluded.entry`,
-        ...[organization, suite.id, id, JSON.stringify(entry)],
-      );
+      const query = `INSERT INTO cases (organization, suite_id, case_id, entry) VALUES (?, ?, ?, ?)
+        ON CONFLICT DO UPDATE SET entry = excluded.entry`;
+      records.run(query, organization, suite.id, id, JSON.stringify(entry));
     },
     /** Adds a queued run. Nobody sees it before `listRun`. */
     addRun(run: NewRun): AddedRun {
@@ -128,11 +126,9 @@ export function createBatchStore(records: Records) {
       if (!local) records.insert('open_runs', { run: key });
       const lists: Record<RunFilter, string> = { all: '', variant: variant.id, model: variant.model };
       for (const [filter, value] of Object.entries(lists)) {
-        const list = records.get(
-          `INSERT INTO run_lists (organization, case_id, filter, value, total) VALUES (?, ?, ?, ?, 1)
-           ON CONFLICT DO UPDATE SET total = total + 1 RETURNING key, total`,
-          ...[organization, caseId, filter, value],
-        );
+        const query = `INSERT INTO run_lists (organization, case_id, filter, value, total) VALUES (?, ?, ?, ?, 1)
+          ON CONFLICT DO UPDATE SET total = total + 1 RETURNING key, total`;
+        const list = records.get(query, organization, caseId, filter, value);
         const place = [Number(list?.key), Number(list?.total) - 1, key];
         records.run('INSERT INTO listed_runs (list, position, run) VALUES (?, ?, ?)', ...place);
       }
@@ -145,15 +141,13 @@ export function createBatchStore(records: Records) {
       organization: number,
       { batchId, caseId, variantId }: { batchId: string; caseId: string; variantId: string },
     ): Cell | undefined {
-      const [row] = records.select<StoredCell>(
-        `SELECT runs.batch, runs.batch_case, runs.variant, runs.definition_hash, batches.local, batches.trials,
-           batches.suite_name,
+      const query = `SELECT runs.batch, runs.batch_case, runs.variant, runs.definition_hash, batches.local,
+           batches.trials, batches.suite_name,
            (SELECT max(task_index) + 1 FROM runs AS others WHERE others.batch = runs.batch) AS next_task_index
          FROM batches JOIN runs ON runs.batch = batches.key
          WHERE batches.id = ? AND batches.organization = ? AND runs.case_id = ? AND runs.variant_id = ?
-         ORDER BY runs.key DESC LIMIT 1`,
-        ...[batchId, organization, caseId, variantId],
-      );
+         ORDER BY runs.key DESC LIMIT 1`;
+      const [row] = records.select<StoredCell>(query, batchId, organization, caseId, variantId);
       if (!row) return undefined;
       const { batch, suiteName, variant, local, ...cell } = row;
       return {
@@ -171,13 +165,12 @@ export function createBatchStore(records: Records) {
       };
     },
     /** The cells of a batch; none if there is no such batch. */
-    cells: (organization: number, batchId: string) =>
-      records.select<{ caseId: string; variantId: string }>(
-        `SELECT DISTINCT runs.case_id, runs.variant_id
+    cells(organization: number, batchId: string): { caseId: string; variantId: string }[] {
+      const query = `SELECT DISTINCT runs.case_id, runs.variant_id
          FROM batches JOIN runs ON runs.batch = batches.key
-         WHERE batches.id = ? AND batches.organization = ? ORDER BY runs.task_index`,
-        ...[batchId, organization],
-      ),
+         WHERE batches.id = ? AND batches.organization = ? ORDER BY runs.task_index`;
+      return records.select(query, batchId, organization);
+    },
   };
 }
 
@@ -215,11 +208,9 @@ export function createCaseStore(records: Records) {
         suiteId === undefined
           ? ['(suite_id, case_id) > (?, ?)', after.suiteId]
           : ['suite_id = ? AND case_id > ?', suiteId];
-      return records.select<ListedCase>(
-        `SELECT suite_id, case_id, entry FROM cases WHERE organization = ? AND ${condition}
-         ORDER BY suite_id, case_id LIMIT ${serviceRequests.count.cases}`,
-        ...[organization, place, after.caseId],
-      );
+      const query = `SELECT suite_id, case_id, entry FROM cases WHERE organization = ? AND ${condition}
+        ORDER BY suite_id, case_id LIMIT ${serviceRequests.count.cases}`;
+      return records.select<ListedCase>(query, organization, place, after.caseId);
     },
   };
 }

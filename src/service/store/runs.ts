@@ -77,11 +77,10 @@ export function createRunStore(records: Records) {
       list: { caseId: string; variant: string | undefined; offset: number; limit: number },
     ): { total: number; keys: number[] } {
       const { caseId, variant, offset, limit } = list;
+      const lists = `SELECT key, total FROM run_lists
+        WHERE organization = ? AND case_id = ? AND filter = ? AND value = ?`;
       const listOf = (filter: RunFilter, value: string) =>
-        records.get(
-          'SELECT key, total FROM run_lists WHERE organization = ? AND case_id = ? AND filter = ? AND value = ?',
-          ...[organization, caseId, filter, value],
-        );
+        records.get(lists, organization, caseId, filter, value);
       const found =
         variant === undefined ? listOf('all', '') : (listOf('variant', variant) ?? listOf('model', variant));
       const total = Number(found?.total ?? 0);
@@ -89,10 +88,9 @@ export function createRunStore(records: Records) {
       if (!found || offset >= total) return { total, keys: [] };
       // Another process may add runs now, but that changes no position.
       const newest = total - offset - 1;
-      const rows = records.all(
-        'SELECT run FROM listed_runs WHERE list = ? AND position BETWEEN ? AND ? ORDER BY position DESC',
-        ...[Number(found.key), newest - limit + 1, newest],
-      );
+      const runs = `SELECT run FROM listed_runs WHERE list = ? AND position BETWEEN ? AND ?
+        ORDER BY position DESC`;
+      const rows = records.all(runs, Number(found.key), newest - limit + 1, newest);
       return { total, keys: rows.map(({ run }) => Number(run)) };
     },
   };
@@ -221,12 +219,10 @@ export function createLeaseStore(records: Records) {
     },
     /** Stores a trial's newest lease. */
     put(run: number, ordinal: number, { agent, attempt, expiresAt }: Lease): void {
-      records.run(
-        `INSERT INTO leases (trial, agent, attempt, expires_at) VALUES (?, ?, ?, ?)
-         ON CONFLICT DO UPDATE
-         SET agent = excluded.agent, attempt = excluded.attempt, expires_at = excluded.expires_at`,
-        ...[keyOf(run, ordinal), agent, attempt, expiresAt],
-      );
+      const query = `INSERT INTO leases (trial, agent, attempt, expires_at) VALUES (?, ?, ?, ?)
+        ON CONFLICT DO UPDATE
+        SET agent = excluded.agent, attempt = excluded.attempt, expires_at = excluded.expires_at`;
+      records.run(query, keyOf(run, ordinal), agent, attempt, expiresAt);
     },
     /** Forgets the lease of a trial that has ended. */
     remove(run: number, ordinal: number): void {

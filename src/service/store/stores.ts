@@ -74,11 +74,9 @@ function createPromptStore(records: Records) {
     },
     /** The version must exist. */
     point(organization: number, id: string, name: string, version: number): void {
-      records.run(
-        `INSERT INTO channels (organization, prompt_id, name, version) VALUES (?, ?, ?, ?)
-         ON CONFLICT DO UPDATE SET version = excluded.version`,
-        ...[organization, id, name, version],
-      );
+      const query = `INSERT INTO channels (organization, prompt_id, name, version) VALUES (?, ?, ?, ?)
+        ON CONFLICT DO UPDATE SET version = excluded.version`;
+      records.run(query, organization, id, name, version);
     },
   };
 }
@@ -123,12 +121,10 @@ function createAuditStore(records: Records) {
     },
     /** A trial keeps the highest level that it had: an audit that went less far takes nothing back. */
     mark(run: number, ordinal: number, { level, auditedAt }: AuditMark): void {
-      records.run(
-        `INSERT INTO audited_trials (key, level, audited_at) VALUES (?, ?, ?)
-         ON CONFLICT DO UPDATE SET level = excluded.level, audited_at = excluded.audited_at
-         WHERE level != 'regraded' OR excluded.level = 'regraded'`,
-        ...[keyOf(run, ordinal), level, auditedAt],
-      );
+      const query = `INSERT INTO audited_trials (key, level, audited_at) VALUES (?, ?, ?)
+        ON CONFLICT DO UPDATE SET level = excluded.level, audited_at = excluded.audited_at
+        WHERE level != 'regraded' OR excluded.level = 'regraded'`;
+      records.run(query, keyOf(run, ordinal), level, auditedAt);
       if (level !== 'regraded') return;
       records.run(
         `UPDATE runs SET suite_id =
