@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { offsite } from './offsite.ts';
+import { offsiteHere as offsite } from './offsite.ts';
 import { openPlace } from './place.ts';
 
 test('a case that another judge of the same name graded is not compared', async () => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { eachPlace, place } from './each-place.ts';
-import { offsite, start } from './offsite.ts';
+import { offsiteHere as offsite, start } from './offsite.ts';
 
 eachPlace();
 

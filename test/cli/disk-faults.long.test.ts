@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { byRoot } from '../needs.ts';
-import { offsite } from './offsite.ts';
+import { offsite, start } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
 
 const asRoot = (program: string, ...args: string[]) => void execFileSync(program, args);
@@ -38,7 +38,7 @@ test.each(['data batches', 'show', 'doctor', 'check', 'run'])(
     const needsSuite = command === 'check' || command === 'run';
     const args = [...command.split(' '), ...(needsSuite ? [place.suite({ cases })] : [])];
     const env = { OFFSITE_HOME: '/proc/nope' };
-    const { exitCode, stdout, stderr } = await offsite(place, args, { env, dataFolder: null });
+    const { exitCode, stdout, stderr } = await start(place, args, { env, dataFolder: null }).ended;
     expect(exitCode).toBe(3);
     expect(`${stdout}${stderr}`).toContain('cannot keep results in /proc/nope: the folder cannot be created');
     expect(stderr).not.toContain('    at ');

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { offsite } from './offsite.ts';
+import { offsiteHere as offsite } from './offsite.ts';
 import { openPlace } from './place.ts';
 
 const validator = `import { validate } from 'offsite/validator';

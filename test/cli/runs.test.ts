@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BatchSummary } from '../../src/cli/output/summary.ts';
-import { offsite, startInTerminal } from './offsite.ts';
+import { offsiteHere as offsite, startInTerminal } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
 
 let place: Place;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ComparedBatches } from '../../src/comparison/comparison.ts';
 import { place, sharedPlace } from './each-place.ts';
-import { offsite } from './offsite.ts';
+import { offsiteHere as offsite } from './offsite.ts';
 
 /** Batches of one suite that do not ask, check or run the same, and what each view says of them. */
 

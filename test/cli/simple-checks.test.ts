@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { TrialRecord } from '../../src/record/trial-record.ts';
-import { offsite } from './offsite.ts';
+import { offsiteHere as offsite } from './offsite.ts';
 import { openPlace } from './place.ts';
 
 test('checks and judges of a case hold for a solution, and say what is wrong with other work', async () => {
