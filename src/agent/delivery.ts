@@ -111,6 +111,12 @@ export class Delivery implements AsyncDisposable {
     this.#loop.wake();
   }
 
+  /** Looks at once for results that the service has lost: it may have been restored from a backup. */
+  compare(): void {
+    if (this.#parts.compared) this.#lookBackAt = this.#parts.clock.now();
+    this.wake();
+  }
+
   /** Sends everything that waits at once: the service may answer again. */
   retry(): void {
     const { ledger, service } = this.#parts;

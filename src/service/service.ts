@@ -49,7 +49,7 @@ export const serviceDatabase = 'service.db';
 
 /** Throws an `infrastructure` error if service.db cannot be used: see `openDatabase`. */
 export function openService(options: ServiceOptions): Service {
-  const { dataFolder, clock, countsAudited } = options;
+  const { dataFolder, clock, countsAudited, log } = options;
   const database = openDatabase(join(dataFolder, serviceDatabase), migrations);
   // In KiB. With SQLite's default of 2 MiB, a large database reads its indexes from the file again and again.
   database.exec('PRAGMA cache_size = -65536');
@@ -81,6 +81,11 @@ export function openService(options: ServiceOptions): Service {
       const { listen } = await import('./listen.ts');
       const listener = await listen(fetch, options, clock);
       listeners.push(listener);
+      const minutes = serviceRequests.time.restored / 60_000;
+      if (stores.copies.serve())
+        log?.warn(
+          `restored from a backup: for ${minutes} minutes, nobody can claim trials of its batches, so that results which came after the backup are reported again first`,
+        );
       return { url: listener.url, port: listener.port };
     },
     answer,

@@ -1,10 +1,13 @@
+import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { DaemonStatus } from '../../src/agent/daemon/status.ts';
 import { askDaemon } from '../../src/cli/daemon/ask-daemon.ts';
+import type { RunsResponse } from '../../src/contract/record.ts';
 import { openFlakyService } from '../cli/flaky-service.ts';
-import { start } from '../cli/offsite.ts';
+import { offsite, start } from '../cli/offsite.ts';
 import { openPlace } from '../cli/place.ts';
+import { freePort } from '../free-port.ts';
 import { type DaemonPlace, openDaemonPlace } from './daemon-place.ts';
 import { held, letGo } from './let-go.ts';
 import { countFinished, shareSuite } from './sharing.ts';
@@ -125,4 +128,73 @@ test('offsite run shares its batch with a daemon that watches its suite, and wai
   const { finished, twice } = countFinished([at.place.dataFolder, otherFolder(at)]);
   expect(finished.reduce((sum, count) => sum + count)).toBe(18);
   expect(twice).toBe(0);
+});
+
+test('nothing that two daemons finished runs again after their service was restored from a backup', async () => {
+  using place = openPlace();
+  const config = place.write(
+    'offsite.yaml',
+    JSON.stringify({
+      profiles: { worker: { run: 'echo done > done.txt' } },
+      sandboxes: { local: { memory: '256m' } },
+      concurrency: 1,
+      daemon: { suites: ['small'], profiles: { command: 'worker' }, poll: { min: '200ms', max: '2s' } },
+    }),
+  );
+  const [dataFolder, backup] = ['service', 'backup'].map((name) => join(place.folder, name)) as [
+    string,
+    string,
+  ];
+  const folders = ['one', 'other', 'late'].map((name) => join(place.folder, name));
+  const port = await freePort();
+  const env = { OFFSITE_URL: `http://127.0.0.1:${port}`, OFFSITE_API_KEY: 'ofs_of-these-daemons' };
+  const serve = async () => {
+    const serving = start(place, ['serve', '--no-executor', '--port', `${port}`], { env, dataFolder });
+    await serving.printed(/Eval Service at/);
+    return serving;
+  };
+  const begin = (folder = '') => start(place, ['daemon', '--config', config], { env, dataFolder: folder });
+  const ask = async (operation: string, body: object) => {
+    const headers = { authorization: `Bearer ${env.OFFSITE_API_KEY}`, 'content-type': 'application/json' };
+    const request = { method: 'POST', headers, body: JSON.stringify(body) };
+    return (await fetch(`${env.OFFSITE_URL}/v1/${operation}`, request)).json();
+  };
+  const open = async () => {
+    const { runs } = (await ask('evals.runs.list', { caseId: 'kept' })) as RunsResponse;
+    return runs[0]?.trials?.filter(({ status }) => status !== 'reported').length;
+  };
+  let serving = await serve();
+  const daemons = folders.slice(0, 2).map(begin);
+  try {
+    const credentials = { harnessConnectionId: 'command', sandboxConnectionId: 'local' };
+    await ask('evals.start', {
+      suite: { id: 'small', name: 'small', prompt: 'Do it.' },
+      cases: [{ id: 'kept', name: 'kept', verify: 'cat done.txt' }],
+      variants: [{ model: 'none', credentials }],
+      trials: 8,
+      local: true,
+    });
+    const { exitCode, stderr } = await offsite(place, ['data', 'backup', backup], { env, dataFolder });
+    expect(exitCode, stderr).toBe(0);
+    await expect.poll(open, soon).toBe(0);
+    const before = countFinished(folders.slice(0, 2));
+    expect(Math.min(...before.finished)).toBeGreaterThan(0);
+    serving.kill('SIGTERM');
+    await serving.ended;
+    rmSync(dataFolder, { recursive: true });
+    renameSync(backup, dataFolder);
+    serving = await serve();
+    await serving.printed(/restored from a backup/);
+    // This one knows nothing of what the others have.
+    const late = begin(folders[2]);
+    daemons.push(late);
+    await late.printed(/took up a run/);
+    await expect.poll(open, soon).toBe(0);
+    for (const daemon of daemons) daemon.kill('SIGTERM');
+    await Promise.all(daemons.map(({ ended }) => ended));
+    expect(countFinished(folders)).toEqual({ ...before, finished: [...before.finished, 0] });
+  } finally {
+    for (const running of [...daemons, serving]) running.kill('SIGKILL');
+    await Promise.all([...daemons, serving].map(({ ended }) => ended));
+  }
 });

@@ -1,8 +1,19 @@
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ClaimResponse } from '../../src/contract/operations.ts';
+import { copyDatabase } from '../../src/ledger/database.ts';
+import { serviceDatabase } from '../../src/service/service.ts';
+import { noteCopy } from '../../src/service/store/stores.ts';
 import { runs } from '../short-tests.ts';
-import { openTestService, report, startRequest, startRun, type TestService } from './test-service.ts';
+import {
+  openTestService,
+  report,
+  startRequest,
+  startRun,
+  type TestService,
+  temporaryFolder,
+} from './test-service.ts';
 
 let service: TestService;
 let run: string;
@@ -184,4 +195,35 @@ test('whatever agents do in whatever order, a trial has one holder, and only the
     }),
     { numRuns: runs(200) },
   );
+});
+
+test('after a restore, nobody gets a trial of the backup until its agents had the time to report it again', async () => {
+  const [kept, ahead] = [temporaryFolder(), await claim('a')];
+  const file = join(kept, serviceDatabase);
+  copyDatabase(join(service.folder, serviceDatabase), file);
+  noteCopy(file);
+  await using restored = openTestService(kept);
+  const ask = (agent: string, more: object = {}) =>
+    restored.ask('evals.claimTrial', { id: run, ordinal: 1, agent, seconds: 60, ...more }, service.key);
+  // A command that only looks into a copy is no restore.
+  expect((await ask('looks', { ordinal: 1 })).status).toBe(200);
+  await ask('looks', { attempt: 1, seconds: 0 });
+  await restored.service.listen();
+  expect(restored.logged.join('')).toContain('restored from a backup');
+  const refused = await ask('b');
+  expect(refused).toMatchObject({ status: 409, body: { message: expect.stringContaining('report again') } });
+  expect(refused.headers.get('retry-after')).toBe('600');
+  expect((await ask('a', { ordinal: 0 })).status).toBe(409);
+  // What runs goes on.
+  const { attempt } = ahead.body as ClaimResponse;
+  expect((await ask('a', { ordinal: 0, attempt })).status).toBe(200);
+  expect((await restored.ask('evals.reportTrial', report(run, 1), service.key)).status).toBe(200);
+  const { runs } = await restored.succeed('evals.start', startRequest(), service.key);
+  expect((await ask('b', { id: runs[0]?.id })).status).toBe(200);
+  // A second start of the server does not begin the time again.
+  restored.clock.advance(599_999);
+  await restored.service.listen();
+  expect((await ask('b', { ordinal: 0 })).status).toBe(409);
+  restored.clock.advance(1);
+  expect((await ask('b', { ordinal: 0 })).status).toBe(200);
 });

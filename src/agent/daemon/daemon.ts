@@ -74,7 +74,8 @@ export class Daemon {
       this.#loops.health.wake();
     };
     const targets = this.#pollTargets;
-    const look = { ...shared, targets, unclear: new Set<string>(), adopted: wakeWork, failed };
+    const lost = () => this.#delivery?.compare();
+    const look = { ...shared, targets, unclear: new Set<string>(), adopted: wakeWork, failed, lost };
     this.#queue = new BatchQueue({
       ...parts,
       gateway: () => revisions.current.gateway,
@@ -263,6 +264,8 @@ export class Daemon {
     this.#loops.work.wake();
     // After an outage, others claim again what has no result yet, although it is finished here.
     this.#delivery?.retry();
+    // The service that answers again may have been restored from a backup.
+    if (ok) this.#delivery?.compare();
   }
 
   /** Ends the daemon when nothing is left to start. */

@@ -50,6 +50,14 @@ export function mayHaveWork(record: ListedRun): boolean {
   return (isOpen(record) && isRunning) || queuedOrdinals(record).length > 0;
 }
 
+interface SyncParts {
+  ledger: Ledger;
+  service: string;
+  mayAdopt: boolean;
+  /** Called if the run is listed without results that it had: the service was restored from a backup. */
+  lost?(): void;
+}
+
 /**
  * Updates the ledger from a listed run: removes trials from the queue that another agent has ended. Resolves
  * with what adopts the run if it is new, may be adopted and has trials to run, and queues its trials that
@@ -59,7 +67,7 @@ export function mayHaveWork(record: ListedRun): boolean {
 export async function syncRun(
   record: ListedRun<'setup'>,
   caseId: string,
-  { ledger, service, mayAdopt }: { ledger: Ledger; service: string; mayAdopt: boolean },
+  { ledger, service, mayAdopt, lost }: SyncParts,
 ): Promise<() => boolean> {
   const batchId = record.batchId ?? record.id;
   const known = ledger.foundRuns.find(service, batchId, record.id);
@@ -70,6 +78,9 @@ export async function syncRun(
     withdrawEnded(ledger, { service, lock: daemonLock }, record.id, ended);
     // The result that took the place of ours never came, or is lost: ours counts then.
     sendAgain(ledger, known, 'superseded', ordinals);
+    const isLost = ({ report, ordinal }: StoredTrial) =>
+      (report === 'delivered' || report === 'taken') && ordinals.includes(ordinal);
+    if (ledger.outbox.ofRun(known).some(isLost)) lost?.();
     return () => ledger.foundRuns.adoptMore(known, ordinals);
   }
   if (ordinals.length === 0 || !mayAdopt) return () => false;

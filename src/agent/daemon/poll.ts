@@ -28,6 +28,8 @@ interface PollParts {
   adopted(): void;
   /** Called when the service could not be asked. */
   failed(): void;
+  /** Called when the service lists a trial without the result that it had shown. */
+  lost?(): void;
 }
 
 /**

@@ -8,6 +8,7 @@ import { type CheckedLedger, checkLedger } from '../../ledger/check.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { pruneLedger } from '../../ledger/prune.ts';
 import { serviceDatabase } from '../../service/service.ts';
+import { noteCopy } from '../../service/store/stores.ts';
 import type { Content } from '../../text/output.ts';
 import { lines, present, stack, text } from '../../text/printable.ts';
 import { plural, size } from '../../text/quantities.ts';
@@ -41,6 +42,7 @@ export function backUpCommand() {
         const queue = () => queuedFiles(ledger.dataFolder);
         const backedUp = await backUpLedger(ledger, folder, signal, [serviceDatabase], queue);
         const hasService = backedUp.databases.includes(serviceDatabase);
+        if (hasService) noteCopy(join(backedUp.folder, serviceDatabase));
         const ofService = hasService ? ", the service's data with its keys" : '';
         const { waiting } = backedUp;
         const ofQueue = waiting > 0 ? `, ${plural(waiting, 'suite')} that no daemon has started` : '';

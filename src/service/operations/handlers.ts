@@ -123,6 +123,7 @@ export function claimTrial(
   const newest = stores.leases.read(run.key, ordinal);
   const isOwn = newest?.agent === agent && (attempt === undefined || attempt === newest.attempt);
   if (newest && !isOwn) refuseClaimed(newest, attempt, now);
+  if (attempt === undefined) refuseRestored(stores.copies.servedAt(run.key), now);
   const lease: Lease = {
     agent,
     attempt: isOwn && attempt !== undefined ? attempt : (newest?.attempt ?? 0) + 1,
@@ -143,6 +144,20 @@ function refuseClaimed({ agent, expiresAt, attempt }: Lease, renewed: number | u
   }
   if (renewed === undefined) return;
   throw refusal(`Lease ${renewed} of the trial has ended: lease ${attempt} was granted since.`, 0);
+}
+
+/**
+ * Throws for some time after a backup took the service's place. What it lacks may have ended at agents that
+ * report it again: if others claimed it first, it would run twice. Their renewals pass.
+ */
+function refuseRestored(servedAt: number | undefined, now: number): void {
+  if (servedAt === undefined || servedAt > now) return;
+  const until = servedAt + serviceRequests.time.restored;
+  if (until <= now) return;
+  const message =
+    'The service was restored from a backup: until ' +
+    `${new Date(until).toISOString()}, agents report again what it has lost of this run.`;
+  throw refusal(message, until - now);
 }
 
 function refusal(message: string, waitMs: number): ApiError {

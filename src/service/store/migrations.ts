@@ -208,4 +208,8 @@ export const migrations: readonly string[] = [
     since INTEGER NOT NULL
   ) STRICT;
   `,
+  `
+  -- Has its row only in a copy that was made as a backup: its last run, and when the copy was served first.
+  CREATE TABLE copies (last_run INTEGER PRIMARY KEY, served_at INTEGER) STRICT;
+  `,
 ];

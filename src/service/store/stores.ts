@@ -1,4 +1,4 @@
-import type { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
 import type { Prompt } from '../../contract/catalog.ts';
 import type { Trial } from '../../contract/record.ts';
 import { inTransaction } from '../../ledger/database.ts';
@@ -28,9 +28,33 @@ export function createStores(database: DatabaseSync, now: () => number, isAudite
     audits: createAuditStore(records),
     baselines: createBaselineStore(records, isAudited),
     leases: createLeaseStore(records),
+    copies: createCopyStore(records),
     cases: createCaseStore(records),
     prompts: createPromptStore(records),
   };
+}
+
+/** What this database knows of itself as a backup that took the place of the original. */
+function createCopyStore(records: Records) {
+  return {
+    /** Call it when the service begins to listen. Returns whether this is the first time for a copy. */
+    serve(): boolean {
+      const query = 'UPDATE copies SET served_at = ? WHERE served_at IS NULL RETURNING served_at';
+      return records.get(query, records.now()) !== undefined;
+    },
+    /** When a copy that has this run was first served, in epoch milliseconds; undefined for any other run. */
+    servedAt(run: number): number | undefined {
+      const at = records.get('SELECT served_at FROM copies WHERE last_run >= ?', run)?.served_at;
+      return typeof at === 'number' ? at : undefined;
+    },
+  };
+}
+
+/** Notes in a copy of service.db that it is one. A copy with an older schema cannot say so. */
+export function noteCopy(file: string): void {
+  using copy = new DatabaseSync(file);
+  if (!copy.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'copies'").get()) return;
+  copy.exec('DELETE FROM copies; INSERT INTO copies (last_run) SELECT coalesce(max(key), 0) FROM runs;');
 }
 
 /** Prompts: writes append versions, counted from 1; a channel points to one version. */
