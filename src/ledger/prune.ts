@@ -2,8 +2,10 @@ import { rm, stat } from 'node:fs/promises';
 import type { BatchKey } from './batches.ts';
 import type { BlobStore } from './blobs.ts';
 import type { Ledger } from './ledger.ts';
+import type { KnownRun } from './outbox.ts';
 import type { Records } from './records.ts';
 import { directReferences, mentionedHashes } from './references.ts';
+import { fromTrials } from './trial-rows.ts';
 
 /**
  * Milliseconds for which a blob that nothing refers to is kept: a running trial may refer to it when it ends.
@@ -16,6 +18,8 @@ export interface PruneOptions {
   now: number;
   /** Removes nothing, and only counts what would be removed. */
   dryRun: boolean;
+  /** Services, by their names in the ledger, whose batches stay. */
+  except?: readonly string[];
 }
 
 export interface Pruned {
@@ -31,10 +35,10 @@ export interface Pruned {
   youngBytes: number;
 }
 
-/** Batches that ended before a time with every report delivered or dropped. */
+/** Batches that ended before a time with every report delivered or dropped, except those of some services. */
 const prunable = `
   SELECT batches.key FROM batches
-  WHERE batches.state = 'finished'
+  WHERE batches.service NOT IN (SELECT value FROM json_each(?2)) AND batches.state = 'finished'
     AND NOT EXISTS (
       SELECT 1 FROM runs JOIN trials ON trials.run = runs.key LEFT JOIN reports ON reports.trial = trials.key
       WHERE runs.batch = batches.key AND (trials.finished_at >= ?1 OR reports.state NOT IN ('delivered', 'superseded')))
@@ -60,12 +64,12 @@ const ofBatches = (batches: string) => ({
  */
 export async function pruneLedger(
   { records, blobs, workspaces }: Ledger,
-  { before, now, dryRun }: PruneOptions,
+  { before, now, dryRun, except = [] }: PruneOptions,
   signal: AbortSignal,
 ): Promise<Pruned> {
   const { blobs: stored, partials } = await blobs.list();
   const isEmpty = hasNoBatch(records);
-  const batches = prunableBatches(records, before);
+  const batches = prunableBatches(records, before, except);
   const keys = JSON.stringify(batches);
   const chosen = 'SELECT value FROM json_each(?1)';
   const counted = records.get(`SELECT count(*) AS count FROM (${ofBatches(chosen).trials})`, keys);
@@ -115,9 +119,19 @@ export function hasNoBatch(records: Records): boolean {
   );
 }
 
-function prunableBatches(records: Records, before: number): BatchKey[] {
+/** The runs with reports that a prune would remove, by the service's name in the ledger. */
+export function prunableRuns({ records }: Ledger, before: number): Map<string, KnownRun[]> {
+  const runs = records.select<KnownRun & { service: string }>(
+    `SELECT DISTINCT runs.key, runs.id, runs.case_id, batches.service ${fromTrials}
+     WHERE reports.state IS NOT NULL AND batches.key IN (SELECT value FROM json_each(?))`,
+    JSON.stringify(prunableBatches(records, before)),
+  );
+  return Map.groupBy(runs, ({ service }) => service);
+}
+
+function prunableBatches(records: Records, before: number, except: readonly string[] = []): BatchKey[] {
   const keysOf = (rows: { key?: unknown }[]) => rows.map(({ key }) => Number(key));
-  const batches = keysOf(records.all(prunable, Math.round(before)));
+  const batches = keysOf(records.all(prunable, Math.round(before), JSON.stringify(except)));
   const partial = new Set(keysOf(records.all(ofPartialSets, JSON.stringify(batches))));
   return batches.filter((key) => !partial.has(key));
 }

@@ -33,6 +33,39 @@ describe.concurrent('what the service shows', () => {
     expect((await listed()).runs[0]?.trials.map(({ status }) => status)).toEqual(['reported', 'reported']);
   });
 
+  test('`data prune` keeps results that the service has lost or cannot be asked about', async () => {
+    using place = openPlace();
+    await using service = await openFlakyService(place);
+    const { env } = service;
+    const kept = join(place.folder, 'kept.db');
+    service.backUp(kept);
+    const file = place.suite({ cases: [{ id: 'one', verify: 'true' }] });
+    expect((await offsite(place, ['run', file], { env })).exitCode).toBe(0);
+    const prune = (more: string[], given: Record<string, string> = env) =>
+      offsite(place, ['data', 'prune', '--older-than', '0d', ...more], { env: given });
+    service.down.add('evals.runs.list');
+    const unanswered = await prune([]);
+    expect(unanswered).toMatchObject({ exitCode: 3, stdout: expect.stringMatching(/^removed 0 batches/) });
+    expect(unanswered.stderr).toMatch(/cannot be asked whether it still has .*down for repairs/);
+    const elsewhere = await prune([], {});
+    expect(elsewhere).toMatchObject({ exitCode: 3, stdout: expect.stringMatching(/^removed 0 batches/) });
+    expect(elsewhere.stderr).toContain('another one is configured here');
+    service.down.clear();
+    expect((await prune(['--dry-run'])).stdout).toMatch(/^would remove 1 batch, 1 trial/);
+    await service.restore(kept);
+    const lost = await prune([]);
+    expect(lost).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^removed 0 batches/) });
+    expect(lost.stderr).toContain('the service has no result of 1 trial whose reports it had accepted');
+    expect((await prune([])).stdout).toMatch(/^removed 0 batches/);
+    // As after `outbox drop`, if that is what one wants.
+    await offsite(place, ['data', 'outbox', 'drop', '1', '--yes'], { env });
+    service.down.add('evals.runs.list');
+    expect(await prune(['--unreported'])).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/^removed 1 batch/),
+    });
+  });
+
   test('`outbox send` believes the service, not an answer of something between', async () => {
     using place = openPlace();
     await using service = await openFlakyService(place);

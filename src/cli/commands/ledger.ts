@@ -2,11 +2,15 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from '@commander-js/extra-typings';
 import { queuedFiles } from '../../agent/daemon/ticket.ts';
+import { reconcile } from '../../agent/reconcile.ts';
+import { serviceName } from '../../api/service-access.ts';
 import { systemClock } from '../../base/clock.ts';
+import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { backUpLedger } from '../../ledger/back-up.ts';
 import { type CheckedLedger, checkLedger } from '../../ledger/check.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { pruneLedger } from '../../ledger/prune.ts';
+import { embeddedService, foreignService, platformService } from '../../ledger/platform.ts';
+import { prunableRuns, pruneLedger } from '../../ledger/prune.ts';
 import { serviceDatabase } from '../../service/service.ts';
 import { noteCopy } from '../../service/store/stores.ts';
 import type { Content } from '../../text/output.ts';
@@ -65,16 +69,28 @@ export function backUpCommand() {
 export function pruneCommand() {
   return withConfigAndData(new Command('prune'))
     .description(
-      'remove old batches that are completely reported; unreported batches stay, and so does what a service of this folder has',
+      'remove old batches that are completely reported, once their service shows their results; ' +
+        'the others stay, and so does what a service of this folder has',
     )
     .requiredOption('--older-than <time>', 'how long ago the batches ended: 30d, 12h', age)
     .option('--dry-run', 'only count what would be removed')
+    .option('--unreported', 'without asking the service, if it no longer answers')
     .option('--json', 'print one JSON document on stdout')
     .action((options) =>
-      withLedger(options, async ({ ledger, signal, out, err }) => {
+      withLedger(options, async ({ context, ledger, signal, out, err }) => {
         const now = systemClock.now();
         const dryRun = options.dryRun ?? false;
-        const pruned = await pruneLedger(ledger, { before: now - options.olderThan, now, dryRun }, signal);
+        const before = now - options.olderThan;
+        const unasked = options.unreported
+          ? new Map<string, string>()
+          : await compareOld(context, before, signal);
+        const except = [...unasked.keys()];
+        const pruned = await pruneLedger(ledger, { before, now, dryRun, except }, signal);
+        for (const [service, reason] of unasked)
+          err.print(
+            text`kept the old batches of ${service}: it cannot be asked whether it still has their results: ${lines(reason)}; --unreported removes them without asking`,
+          );
+        if (unasked.size > 0) process.exitCode = exitCodes.infrastructure;
         const what = [
           plural(pruned.batches, 'batch').replace(/batchs$/, 'batches'),
           plural(pruned.trials, 'trial'),
@@ -99,6 +115,37 @@ export function pruneCommand() {
           );
       }),
     );
+}
+
+/**
+ * Compares what a prune would remove with what the services have, because one that was restored from a backup
+ * may have lost results since: these are queued, and stay. Resolves with the services that cannot be asked,
+ * and why. Those of this folder need no question.
+ */
+async function compareOld(
+  context: CommandContext,
+  before: number,
+  signal: AbortSignal,
+): Promise<Map<string, string>> {
+  const unasked = new Map<string, string>();
+  for (const [service, runs] of prunableRuns(context.ledger(), before)) {
+    if ([embeddedService, platformService, foreignService].includes(service)) continue;
+    try {
+      if (service !== serviceName(context)) throw notConfigured();
+      const parts = { ...(await context.reporting()), note: context.note };
+      await reconcile(runs, parts, signal, { open: false });
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof OffsiteError)) throw error;
+      unasked.set(service, messageOf(error));
+    }
+  }
+  return unasked;
+}
+
+function notConfigured(): OffsiteError {
+  const message = 'another one is configured here: name its configuration with --config, or set OFFSITE_URL';
+  return new OffsiteError(message, { code: 'SERVICE_NOT_CONFIGURED', kind: 'input' });
 }
 
 export function workspacesCommand() {
@@ -128,13 +175,13 @@ export function workspacesCommand() {
 
 async function withLedger(
   { config, dataFolder }: { config?: string | undefined; dataFolder?: string | undefined },
-  work: (parts: Terminal & { ledger: Ledger; signal: AbortSignal }) => Promise<void>,
+  work: (parts: Terminal & { context: CommandContext; ledger: Ledger; signal: AbortSignal }) => Promise<void>,
 ): Promise<void> {
   // Not `--dry-run`, which means a folder of its own to `offsite run`, and here what the folder holds.
   await using context = CommandContext.open({ config, dataFolder });
   const { out, err } = context;
   const { signal } = context.interruption();
-  await work({ ledger: context.ledger(), signal, out, err });
+  await work({ context, ledger: context.ledger(), signal, out, err });
 }
 
 function isSound(found: CheckedLedger): boolean {
