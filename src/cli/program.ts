@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, CommanderError } from '@commander-js/extra-typings';
 import { documentsFolder, versionOf } from '../base/version.ts';
@@ -266,8 +266,9 @@ function refuseValueOfFlag(program: Command, argv: readonly string[]): void {
 
 /** What somebody means who writes a word after a command that takes none. */
 const extraWords: Readonly<Record<string, (word: string) => string>> = {
-  'daemon resume': (word) => `offsite resume ${word}`,
-  'daemon pause': (word) => `offsite daemon cancel ${word}, which ends one batch`,
+  'daemon resume': (word) => (existsSync(word) ? `--data-folder ${word}` : `offsite resume ${word}`),
+  'daemon pause': (folder) => `--data-folder ${folder}`,
+  'daemon drain': (folder) => `--data-folder ${folder}`,
   'daemon status': (folder) => `--data-folder ${folder}`,
   'service keys create': (word) => `--name ${word}`,
   serve: (word) => `--port ${word}`,

@@ -7,11 +7,7 @@ const meant = [
   ['models chek m', "unknown command 'chek'", 'check'],
   ['backup folder', "unknown command 'backup'", 'data backup'],
   ['daemon resume batch_1', "offsite daemon resume takes no 'batch_1'", 'offsite resume batch_1'],
-  [
-    'daemon pause batch_1',
-    "offsite daemon pause takes no 'batch_1'",
-    'offsite daemon cancel batch_1, which ends one batch',
-  ],
+  ['daemon pause d1', "offsite daemon pause takes no 'd1'", '--data-folder d1'],
   ['daemon status d1', "offsite daemon status takes no 'd1'", '--data-folder d1'],
   [
     'daemon enqueue suite.yaml --for-daemons',
