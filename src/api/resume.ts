@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import type { ConfigRevision } from '../agent/config-revision.ts';
+import { recordsOf, trialIn } from '../agent/reconcile.ts';
 import { type Resumable, resumable } from '../agent/run-set.ts';
 import { type BackoffLimits, backoff, type Clock } from '../base/clock.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
@@ -8,7 +9,7 @@ import type { Client } from '../client/client.ts';
 import type { StartResponse } from '../contract/definition.ts';
 import type { RunRecord } from '../contract/record.ts';
 import type { Runner } from '../harness/runner.ts';
-import type { StoredBatch, StoredRun } from '../ledger/batches.ts';
+import type { StoredBatch, StoredRun, TrialKey } from '../ledger/batches.ts';
 import { fittingBatches, fittingRuns, onlyId } from '../ledger/find.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
 import { refuseForeign } from '../ledger/foreign-batches.ts';
@@ -164,6 +165,32 @@ export function canceledHere(ledger: Ledger, service: string, reference: string)
   const trials = queue.canceled(of, run?.key, 'found');
   const id = (batch ?? run)?.id ?? reference;
   return trials.length === 0 ? undefined : { id, name: `${batch ? 'batch' : 'run'} ${id}`, trials };
+}
+
+/**
+ * Queues again what was canceled of found runs, without what the service has ended since. Resolves with these
+ * trials. Throws an `input` error if there are none, as for a batch that is finished.
+ */
+export async function takeBackOpen(
+  { name, trials }: CanceledHere,
+  { ledger, client }: { ledger: Ledger; client: Client },
+  signal: AbortSignal,
+): Promise<StoredTrial[]> {
+  const { queue, records } = ledger;
+  const runs = new Map(trials.map(({ run: key, runId: id, caseId }) => [key, { key, id, caseId }]));
+  const ended = new Set<TrialKey>();
+  for await (const [{ key: run }, record] of recordsOf([...runs.values()], 'results', client, signal)) {
+    const isEnded = ({ ordinal }: StoredTrial) => trialIn(record, ordinal, () => undefined).shown === 'other';
+    for (const trial of trials) if (trial.run === run && isEnded(trial)) ended.add(trial.key);
+  }
+  records.transaction(() => {
+    queue.takeBack(trials, 'a person took it back');
+    queue.withdraw([...ended], 'elsewhere');
+  });
+  const open = trials.filter(({ key }) => !ended.has(key));
+  if (open.length > 0) return open;
+  const hint = `The service shows how its trials ended: offsite service runs ${trials[0]?.batchId}`;
+  throw nothing(`${name} is finished: nothing is left to run`, hint);
 }
 
 function chosenSet(set: StoredSet, open: readonly Resumable[], service: string): Resumable[] {

@@ -250,6 +250,17 @@ describe('a run that was found at the service and canceled', () => {
     expect((await at.command('resume', run)).stderr).not.toContain('canceled trial');
   });
 
+  test('is not taken again by `resume` once somebody has ended it at the service', async () => {
+    const run = await canceled('over');
+    const outcome = { passed: false, exitCode: 1 };
+    const trial = { caseName: 'over', ordinal: 0, taskIndex: 0, sandboxId: 'x', events: [], outcome };
+    await at.service.ask('evals.reportTrial', { id: run, trial });
+    const resumed = await at.command('resume', run);
+    expect(resumed, resumed.stderr).toMatchObject({ exitCode: 2 });
+    expect(resumed.stderr).toContain(`run ${run} is finished: nothing is left to run`);
+    expect((await at.once(() => true)).queued).toBe(0);
+  });
+
   test('ends at the service as void after `data abandon`, while the daemon works', async () => {
     const run = await canceled('given-up');
     const ended = await at.command('data', 'abandon', run);

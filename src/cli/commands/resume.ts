@@ -11,6 +11,7 @@ import {
   requirePlanned,
   storedOf,
   suiteToResume,
+  takeBackOpen,
 } from '../../api/resume.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
@@ -68,8 +69,8 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   );
   const canceled = id === undefined ? undefined : canceledHere(ledger, service, id);
   if (canceled) {
-    const { name, trials } = canceled;
-    ledger.queue.takeBack(trials, 'a person took it back');
+    const { name } = canceled;
+    const trials = await takeBackOpen(canceled, workshop, signal);
     const count = plural(trials.length, 'canceled trial');
     progress.note(
       text`${name}: ${count} of the service; they are queued again for the daemon of this data folder`,
