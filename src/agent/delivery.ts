@@ -80,6 +80,8 @@ export class Delivery implements AsyncDisposable {
   #isDraining = false;
   /** Whether the last reading of the service's records succeeded. */
   isCompared = true;
+  /** When what was delivered earlier was compared last, in monotonic milliseconds. */
+  comparedAt: number | undefined;
   /** Resolved and replaced at the end of each round. */
   #round = Promise.withResolvers<void>();
 
@@ -212,6 +214,7 @@ export class Delivery implements AsyncDisposable {
       if (now >= this.#lookBackAt) {
         if (parts) compared?.(await reconcileEarlier(service, parts, signal));
         this.#lookBackAt = clock.now() + lookAgainMs;
+        this.comparedAt = clock.monotonic();
       }
       if (now >= this.#lookAt) {
         const runs = batch === undefined ? ledger.outbox.runs(service, 'sent') : ledger.batches.runs(batch);

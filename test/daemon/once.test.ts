@@ -31,6 +31,15 @@ test('--once exits with 3 if the service refuses the only suite of the queue, an
   expect(stderr).toMatch(/"refused":\{"files":1,"last":"[^"]*the suite is closed/);
 });
 
+test('--once exits with 3 if its key may not claim, also if nothing is queued', async () => {
+  await using at = await openDaemonPlace();
+  at.configure();
+  at.service.forbidden.add('evals.claimTrial');
+  const { exitCode, stderr } = await at.drained();
+  expect(exitCode, stderr).toBe(3);
+  expect(stderr).toMatch(/the daemon has ended: .*lacks the permission evals:write/);
+});
+
 test('systemd is told when it is ready, that it is alive, and that it ends', async () => {
   await using at = await openDaemonPlace();
   at.configure();

@@ -149,7 +149,7 @@ export class Daemon {
     return 'working again';
   }
 
-  /** Starts nothing more, and ends when the running trials have ended and are reported. */
+  /** Starts nothing more, lets the running trials end, reports them if the service answers, and ends. */
   drain(): string {
     if (this.#mode === 'working' || this.#mode === 'paused') {
       this.#setMode('draining');
@@ -164,7 +164,7 @@ export class Daemon {
       ok || queued + sent === 0
         ? ''
         : `; ${queued + sent} results wait (${troubles.join('; ')}): it tries a few times more, then ends, and the next start reports them`;
-    return `${this.#mode}: ${running} trials run; the daemon ends when they have ended and are reported${waits}`;
+    return `${this.#mode}: ${running} trials run; when they have ended, the daemon reports them if the service answers, and ends${waits}`;
   }
 
   /**
@@ -229,6 +229,7 @@ export class Daemon {
     const scope = { service, lock: daemonLock };
     const worker = this.#worker;
     const targets = this.#pollTargets;
+    const comparedAt = this.#delivery?.comparedAt;
     return {
       pid: process.pid,
       mode: this.#mode,
@@ -248,6 +249,7 @@ export class Daemon {
         .limits()
         .map(({ name, limit, most, wanted }) => ({ model: name, limit, most, inFlight: wanted })),
       outbox: { ...reports, oldestMs: oldestAt && Math.max(0, clock.now() - oldestAt) },
+      comparedMs: comparedAt === undefined ? undefined : Math.round(clock.monotonic() - comparedAt),
       polls: [
         ...targets.failures.map(({ target, failure }) => ({ place: target, trouble: failure })),
         ...targets.empty.map((target) => ({ place: target, trouble: nothingListed })),
@@ -271,7 +273,7 @@ export class Daemon {
   /** Ends the daemon when nothing is left to start. */
   #drainWhenDone(): Promise<void> {
     const step = async () => {
-      const isPolled = this.#pollTargets.allPolled;
+      const isPolled = this.#pollTargets.allPolled && this.#health.isAsked;
       if ((await this.#queue.isOver()) && isPolled && this.#worker.isWorkedOff) this.drain();
       return overMs;
     };
@@ -291,7 +293,8 @@ export class Daemon {
     const pollFailures = this.#pollTargets.failures;
     const unreported = outbox.queued + outbox.sent + outbox.parked;
     const { isBegun, refused } = this.#queue;
-    return { finished, unreported, isCompared, queued, refused, isBegun, pollFailures };
+    const { refusal } = this.#health;
+    return { finished, unreported, isCompared, queued, refused, isBegun, pollFailures, refusal };
   }
 
   #setMode(mode: Mode): void {
@@ -343,4 +346,6 @@ export interface DaemonEnd {
   isBegun: boolean;
   /** The poll targets whose last poll failed. */
   pollFailures: { target: string; failure: string }[];
+  /** Why the service refuses the key, or claims with it. */
+  refusal: string | undefined;
 }

@@ -26,13 +26,15 @@ export interface HealthParts extends SomeEngines {
   alive(): Promise<void>;
 }
 
-type Finding = { ok: true } | { ok: false; reason: string };
+type Finding = { ok: true } | { ok: false; reason: string; isRefused?: boolean };
+
+const unasked: Finding = { ok: true };
 
 /** Checks repeatedly whether the daemon's engine, service and loops work. */
 export class HealthWatch {
   readonly #parts: HealthParts;
   #engines: { name: string; finding: Finding }[] = [];
-  #service: Finding = { ok: true };
+  #service: Finding = unasked;
   #mayClaim = false;
   #askedServiceAt = Number.NEGATIVE_INFINITY;
   #reported = '';
@@ -68,6 +70,16 @@ export class HealthWatch {
     // A new process cures a stuck loop, but not an engine or a service that is down.
     if (watchdog.stuck().length === 0) await alive();
     return everyMs;
+  }
+
+  /** Whether the service was asked by now. */
+  get isAsked(): boolean {
+    return this.#service !== unasked;
+  }
+
+  /** Why the service refuses the key, or claims with it. */
+  get refusal(): string | undefined {
+    return !this.#service.ok && this.#service.isRefused ? this.#service.reason : undefined;
   }
 
   get health(): Health {
@@ -113,7 +125,9 @@ export class HealthWatch {
     } catch (error) {
       signal.throwIfAborted();
       this.#parts.metrics.errors.inc({ of: what });
-      return { ok: false, reason: error instanceof Unauthorized ? keyRefused(error) : messageOf(error) };
+      const isUnknown = error instanceof Unauthorized;
+      const isRefused = isUnknown || error instanceof Forbidden;
+      return { ok: false, reason: isUnknown ? keyRefused(error) : messageOf(error), isRefused };
     }
   }
 }

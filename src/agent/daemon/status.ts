@@ -85,6 +85,8 @@ export interface DaemonStatus extends WorkStatus {
    * `oldestMs` is the age of the oldest one that was not refused.
    */
   outbox: { queued: number; sent: number; parked: number; oldestMs: number | undefined };
+  /** How long ago results were compared with what the service has; undefined before the first time. */
+  comparedMs: number | undefined;
   /** The poll targets whose last poll failed or that have no case at the service, and why. */
   polls: { place: string; trouble: string }[];
   health: Health;

@@ -28,7 +28,9 @@ export function resumeDaemonCommand() {
 
 export function drainCommand() {
   return withConfigAndData(new Command('drain'))
-    .description('make the daemon end when the running trials have ended and are reported')
+    .description(
+      'start no more trials, let the running ones end, report them if the service answers, and end the daemon',
+    )
     .action((options) => sendCommand(options, '/drain'));
 }
 
@@ -77,6 +79,8 @@ function statusText(status: DaemonStatus): Printable {
   const memory = Math.round(status.residentBytes / 1024 ** 2);
   const oldest = outbox.oldestMs === undefined ? '' : `, the oldest for ${duration(outbox.oldestMs)}`;
   const refused = outbox.parked > 0 ? `, ${outbox.parked} refused: offsite data outbox` : '';
+  const compared =
+    status.comparedMs === undefined ? '' : `; compared with the service ${duration(status.comparedMs)} ago`;
   const ended = finished.passed + finished.failed + finished.void;
   const elsewhere = status.claimedElsewhere.length;
   const others = elsewhere > 0 ? `, ${elsewhere} claimed by others` : '';
@@ -92,7 +96,7 @@ function statusText(status: DaemonStatus): Printable {
     text`health    ${health.ok ? stateOf(status) : lines(health.troubles.join('; '))}`,
     text`trials    ${status.queued - elsewhere} queued${ours(others)}, ${atATime} running, ${ended} finished since the start`,
     text`verdicts  ${finished.passed} passed, ${finished.failed} failed, ${finished.void} void`,
-    text`reports   ${outbox.queued} to send, ${outbox.sent} sent and not seen at the service yet${oldest}${refused}`,
+    text`reports   ${outbox.queued} to send, ${outbox.sent} sent and not seen at the service yet${oldest}${refused}${compared}`,
     ...(status.blocked === undefined ? [] : [text`blocked   ${lines(status.blocked)}`]),
     ...status.limits.map(
       ({ model, limit, most, inFlight }) =>
@@ -129,10 +133,16 @@ function statusText(status: DaemonStatus): Printable {
   ]);
 }
 
-/** The next runs of the queue; those that wait or are parked have lists of their own. */
-function queuedRuns({ queuedRuns: runs, waiting, parked }: DaemonStatus): Value[] {
+/** The next runs of the queue. Those that wait or are parked, and others' trials, have lists of their own. */
+function queuedRuns({ queuedRuns: runs, waiting, parked, claimedElsewhere }: DaemonStatus): Value[] {
   const others = new Set([...waiting, ...parked].map(({ run }) => run));
-  const next = runs.filter(({ run }) => !others.has(run));
+  const next = runs
+    .filter(({ run }) => !others.has(run))
+    .map((queued) => {
+      const elsewhere = claimedElsewhere.filter(({ run }) => run === queued.run).length;
+      return { ...queued, trials: queued.trials - elsewhere };
+    })
+    .filter(({ trials }) => trials > 0);
   const title =
     next.length > 10 ? 'the next 10 queued runs; --json has more' : plural(next.length, 'queued run');
   return section(

@@ -149,7 +149,7 @@ async function openAlone(context: CommandContext): Promise<Workshop> {
 
 /** What a daemon that ends by itself has left. */
 function notDone(end: DaemonEnd): string[] {
-  const { finished, unreported, isCompared, queued, refused, isBegun, pollFailures } = end;
+  const { finished, unreported, isCompared, queued, refused, isBegun, pollFailures, refusal } = end;
   const counts: [number, string][] = [
     [finished.void, 'void trial'],
     [unreported, 'unreported result'],
@@ -161,6 +161,7 @@ function notDone(end: DaemonEnd): string[] {
     ...counts.flatMap(([count, what]) => (count > 0 ? [plural(count, what)] : [])),
     ...(isBegun ? [] : ['a suite of the queue was not started']),
     ...(isCompared ? [] : ["the service's records could not be read"]),
+    ...(refusal === undefined ? [] : [refusal]),
   ];
 }
 
