@@ -28,7 +28,7 @@ import { modelFailure, RecordRoom, TurnRecord, type TurnStatus } from '../../src
 import type { HarnessEnding } from '../../src/record/harness.ts';
 import { type McpServer, transportOf } from '../../src/suite/mcp-server.ts';
 import { AcpMessages } from './messages.ts';
-import { type AcpProgram, AgentProcess, noTimeoutMs, Terminals } from './terminals.ts';
+import { type AcpProgram, AgentProcess, Terminals } from './terminals.ts';
 import { Updates } from './updates.ts';
 
 /** The protocol's code for an agent that wants to be authenticated first. */
@@ -181,7 +181,6 @@ export class AcpSession implements HarnessSession {
       clock,
       env,
       commandOf,
-      timeoutMs: noTimeoutMs,
       record: () => this.#record,
     });
     const { client: own } = methods;
@@ -254,13 +253,12 @@ export class AcpSession implements HarnessSession {
 
 /** Allows whatever is asked: the sandbox is the limit. */
 function permit({ options }: RequestPermissionRequest) {
-  const allowed = ['allow_always', 'allow_once'].flatMap((kind) =>
-    options.filter((one) => one.kind === kind),
-  );
-  const [option] = allowed;
-  return option === undefined
-    ? { outcome: { outcome: 'cancelled' as const } }
-    : { outcome: { outcome: 'selected' as const, optionId: option.optionId } };
+  const optionOf = (wanted: string) => options.find(({ kind }) => kind === wanted)?.optionId;
+  const optionId = optionOf('allow_always') ?? optionOf('allow_once');
+  return {
+    outcome:
+      optionId === undefined ? { outcome: 'cancelled' as const } : { outcome: 'selected' as const, optionId },
+  };
 }
 
 /** How the work of a turn ended. */
@@ -300,8 +298,11 @@ function textOf(error: unknown): string {
 /** The ending of a turn. There is an exit code only if the agent's process ended by itself. */
 function endingOf(outcome: PromptOutcome, limits: TurnLimits): HarnessEnding {
   switch (outcome.how) {
-    case 'answered':
-      return endingOfStatus(outcome.status);
+    case 'answered': {
+      const { status } = outcome;
+      if (!('message' in status)) return { ended: 'exited', exitCode: 0 };
+      return { ended: status.kind, message: status.message.slice(0, harnessLines.bytes.lastMessage) };
+    }
     case 'ended':
       return cliEnding(
         label,
@@ -320,17 +321,6 @@ function endingOf(outcome: PromptOutcome, limits: TurnLimits): HarnessEnding {
         message: reason instanceof Error ? reason.message : 'the agent was stopped',
       };
     }
-  }
-}
-
-function endingOfStatus(status: TurnStatus): HarnessEnding {
-  switch (status.kind) {
-    case 'agent-failed':
-    case 'model-failed':
-    case 'runner-broke':
-      return { ended: status.kind, message: status.message.slice(0, harnessLines.bytes.lastMessage) };
-    default:
-      return { ended: 'exited', exitCode: 0 };
   }
 }
 

@@ -26,8 +26,6 @@ interface Terminal {
 interface TerminalContext extends Pick<HarnessContext, 'container' | 'workspace' | 'clock'> {
   env: Record<string, string>;
   commandOf(line: string): string;
-  /** Milliseconds that a command may take. The end of the session ends it too. */
-  timeoutMs: number;
   /** The record of the present turn. */
   record(): TurnRecord;
 }
@@ -46,7 +44,7 @@ export class Terminals {
   }
 
   create(request: CreateTerminalRequest): { terminalId: string } {
-    const { container, workspace, env, clock, timeoutMs, commandOf } = this.#context;
+    const { container, workspace, env, clock, commandOf } = this.#context;
     const { command, args = [], env: added = [], cwd, outputByteLimit } = request;
     if (this.#terminals.size >= acpMessages.count.terminals)
       throw RequestError.invalidRequest(undefined, 'too many terminals are not released');
@@ -66,29 +64,20 @@ export class Terminals {
       argv,
       env: { ...env, ...own },
       cwd: cwd ?? workspace,
-      timeoutMs,
+      timeoutMs: noTimeoutMs,
       signal: stop.signal,
       capBytes: 0,
       onOutput: (_, bytes) => output.push(bytes),
     });
-    const terminal: Terminal = {
-      stop,
-      output,
-      status: undefined,
-      limit: outputByteLimit ?? commandOutput.bytes.kept,
-      // If the engine has failed, the agent's own process reports it.
-      ended: running.then(
-        (result) => {
-          if (result.ended === 'not-started') output.push(Buffer.from(result.message));
-          return statusOf(result);
-        },
-        (error) => {
-          output.push(Buffer.from(messageOf(error)));
-          return statusOf(undefined);
-        },
-      ),
-    };
-    terminal.ended = terminal.ended.then((status) => {
+    const limit = outputByteLimit ?? commandOutput.bytes.kept;
+    // If the engine has failed, the agent's own process reports it.
+    const outcome = running.catch((error: unknown) => ({
+      ended: 'failed' as const,
+      message: messageOf(error),
+    }));
+    const ended = outcome.then((result) => {
+      if ('message' in result) output.push(Buffer.from(result.message));
+      const status = statusOf(result);
       terminal.status = status;
       const { text, truncated } = output.result();
       const exitCode = status.exitCode ?? undefined;
@@ -96,6 +85,7 @@ export class Terminals {
       record.endCommand(terminalId, { at, own: at, exitCode, output: text, truncated });
       return status;
     });
+    const terminal: Terminal = { stop, output, status: undefined, limit, ended };
     this.#terminals.set(terminalId, terminal);
     return { terminalId };
   }
@@ -137,17 +127,10 @@ export class Terminals {
   }
 }
 
-/** @param result undefined if the engine failed while the command ran */
-function statusOf(result: ExecResult | undefined): TerminalExitStatus {
-  switch (result?.ended) {
-    case 'exited':
-      return { exitCode: result.exitCode };
-    case 'not-started':
-      // The exit code with which a shell reports this.
-      return { exitCode: 127 };
-    default:
-      return { signal: 'SIGKILL' };
-  }
+function statusOf(result: ExecResult | { ended: 'failed' }): TerminalExitStatus {
+  if (result.ended === 'exited') return { exitCode: result.exitCode };
+  // The exit code with which a shell reports this.
+  return result.ended === 'not-started' ? { exitCode: 127 } : { signal: 'SIGKILL' };
 }
 
 /** Why the engine could not start a command. */
@@ -171,7 +154,7 @@ function commandText(command: string, args: readonly string[]): string {
 }
 
 /** Milliseconds: longer than any trial. The turns have deadlines of their own. */
-export const noTimeoutMs = 2 ** 31 - 1;
+const noTimeoutMs = 2 ** 31 - 1;
 
 /** What starts an agent that speaks the protocol. */
 export interface AcpProgram {
