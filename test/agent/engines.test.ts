@@ -2,10 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Admission } from '../../src/agent/admission.ts';
 import { Engines, Moved, type Seat } from '../../src/agent/engines/engines.ts';
 import { MachineCheck } from '../../src/agent/specify.ts';
-import { systemClock as clock } from '../../src/base/clock.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { specOf } from '../trial/trial-bench.ts';
+import { handClock } from './test-clock.ts';
 
 const never = new AbortController().signal;
 let one: Engine;
@@ -20,13 +21,13 @@ afterAll(async () => {
   await other?.[Symbol.asyncDispose]();
 });
 
-function place() {
+function place({ clock = systemClock, all = [one, other] }: { clock?: Clock; all?: Engine[] } = {}) {
   const engines = new Engines({
-    engines: [one, other],
+    engines: all,
     areSeveral: true,
     clock,
     random: () => 0,
-    patienceMs: 0,
+    patienceMs: 600_000,
     check: new MachineCheck({ engine: one, clock }),
     observe: () => undefined,
   });
@@ -37,7 +38,7 @@ function place() {
     room: noLimit,
     requireRoom: async () => undefined,
   });
-  return { engines, enter: (seat: Seat) => seat.enter(admission, never) };
+  return { engines, enter: (seat: Seat, signal = never) => seat.enter(admission, signal) };
 }
 
 const nameOf = (seat: Seat) => seat.pooled.engine.name;
@@ -70,4 +71,28 @@ test('a trial that waits moves to the engine that has room first, and one that r
   expect(running).toBeDefined();
   using _permit = await enter(third);
   expect(nameOf(third)).toBe('other');
+});
+
+test('a trial that waits stays where it is if the engine that came back cannot run it', async () => {
+  let isDown = true;
+  const findImage: Engine['findImage'] = async () => {
+    if (isDown) throw new Error('nobody there');
+    return undefined;
+  };
+  const clock = handClock();
+  const { engines, enter } = place({ clock, all: [other, { ...one, findImage }] });
+  using _engines = engines;
+  await engines.suspect('a trial broke', never);
+  const spec = specOf('');
+  const needy = { ...spec, sandbox: { ...spec.sandbox, needs: ['gpu'] } };
+  using first = await engines.seat(needy, never);
+  using _running = await enter(first);
+  using second = await engines.seat(needy, never);
+  const stop = new AbortController();
+  const waits = enter(second, stop.signal);
+  isDown = false;
+  await clock.pass(60_000);
+  expect([nameOf(second), engines.pool.some((engine) => engine.isDown)]).toEqual(['other', false]);
+  stop.abort(new Error('enough'));
+  await expect(waits).rejects.toThrow('enough');
 });

@@ -154,7 +154,7 @@ export class Engines implements Disposable {
   }
 
   #add(engine: Engine): PooledEngine {
-    const { areSeveral, clock } = this.#parts;
+    const { areSeveral, clock, observe } = this.#parts;
     const circuit = new Circuit({
       ...this.#parts,
       name: areSeveral ? `the engine ${engine.name}` : 'the engine',
@@ -162,6 +162,11 @@ export class Engines implements Disposable {
       async probe(signal) {
         using deadline = startDeadline(clock, probeMs, signal);
         await engine.findImage('offsite/base', deadline.signal);
+      },
+      observe: (event) => {
+        observe(event);
+        // Whether trials can run here could not be found out while it was down.
+        if (event.kind === 'resumed') for (const seat of this.#seats) void this.#offer(pooled, seat);
       },
       changed: () => this.#serve(),
       ended: this.#disposed.signal,
@@ -186,8 +191,7 @@ export class Engines implements Disposable {
   async seat(spec: TrialSpec, signal: AbortSignal): Promise<Seat> {
     const size = sizeOfTrial(spec);
     const fitting = await this.#fitting(spec, signal);
-    const up = fitting.filter(({ isDown }) => !isDown);
-    const [first, ...others] = up.length > 0 ? up : fitting;
+    const [first, ...others] = fitting;
     if (!first) throw new Error('the agent has no engine');
     const least = (one: PooledEngine, other: PooledEngine) =>
       other.loadWith(size) < one.loadWith(size) ? other : one;
@@ -215,10 +219,12 @@ export class Engines implements Disposable {
     const { pool } = this;
     if (pool.length === 1) return pool;
     const fits = await Promise.all(
-      pool.map(({ isDown, engine }) => isDown || this.#parts.check.fits(engine, spec, signal)),
+      pool.map(({ isDown, engine }) => !isDown && this.#parts.check.fits(engine, spec, signal)),
     );
     const fitting = pool.filter((_, index) => fits[index]);
-    return fitting.length > 0 ? fitting : pool;
+    if (fitting.length > 0) return fitting;
+    const down = pool.filter(({ isDown }) => isDown);
+    return down.length > 0 ? down : pool;
   }
 
   async #enter(
