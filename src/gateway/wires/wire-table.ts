@@ -11,8 +11,8 @@ import type { WireDescriptor } from './wire-descriptor.ts';
  * data, and one header carries the key. To add one:
  *
  * 1. its name in `src/record/wires.ts`; its header in `auth` of `src/suite/model-config.ts`, if that is new;
- * 2. a folder here with a `WireDescriptor`, its requests and its answers; `openai-chat/` is the smallest. Give
- *    its `requests` `names` if a member means something else there, or lets the provider act by itself;
+ * 2. a folder here with a `WireDescriptor`, its requests and its answers; `openai-chat/` is the smallest.
+ *    Give its `requests` `names` if a member means something else there, or lets the provider act by itself;
  * 3. its line below: routes, probes, replay and metering follow from this table;
  * 4. its provider in `src/setup/models/gather-model.ts` and `src/setup/offered-models.ts`, if that is public;
  * 5. `wires` of each runner whose CLI speaks it, and the configuration of that CLI. The compiler does not
