@@ -81,7 +81,7 @@ export async function checkCases(
   try {
     return await Promise.all(
       cases.map(async ({ id, mapped, states }) => {
-        using time = new CaseTime(parts.clock, options.caseTimeoutMs ?? Number.POSITIVE_INFINITY, signal);
+        using time = caseTime(parts.clock, options.caseTimeoutMs ?? Number.POSITIVE_INFINITY, signal);
         const checked = {
           id,
           states: await Promise.all(
@@ -154,7 +154,7 @@ async function checkState(
       return { kind: 'graded', result };
     } catch (error) {
       signal.throwIfAborted();
-      if (!time.isOver) throw error;
+      if (!time.isOver()) throw error;
       observe({ kind: 'finished', trial, verdict: 'void', ms: 0 });
       return { kind: 'stopped', phase, limitMs: time.limitMs };
     }
@@ -169,38 +169,24 @@ async function checkState(
  * The time that the gradings of a case may take together. It begins with the first of them, so a case does
  * not pay for others that are graded before it.
  */
-class CaseTime implements Disposable {
-  /** Milliseconds; infinite if there is no limit. */
-  readonly limitMs: number;
-  readonly #clock: Clock;
-  readonly #parent: AbortSignal;
-  #deadline: Deadline | undefined;
-
-  constructor(clock: Clock, limitMs: number, parent: AbortSignal) {
-    this.limitMs = limitMs;
-    this.#clock = clock;
-    this.#parent = parent;
-  }
-
-  /** Whether the time was used up. */
-  get isOver(): boolean {
-    return this.#deadline?.expired() ?? false;
-  }
-
-  /** Begins a grading. The returned signal aborts when the time is used up. Throws if it already is. */
-  begin(): AbortSignal {
-    const { limitMs } = this;
-    if (limitMs !== Number.POSITIVE_INFINITY)
-      this.#deadline ??= startDeadline(this.#clock, limitMs, this.#parent);
-    const signal = this.#deadline?.signal ?? this.#parent;
-    signal.throwIfAborted();
-    return signal;
-  }
-
-  [Symbol.dispose](): void {
-    this.#deadline?.[Symbol.dispose]();
-  }
+function caseTime(clock: Clock, limitMs: number, parent: AbortSignal) {
+  let deadline: Deadline | undefined;
+  return {
+    /** Milliseconds; infinite if there is no limit. */
+    limitMs,
+    /** Whether the time was used up. */
+    isOver: () => deadline?.expired() ?? false,
+    /** Begins a grading. The returned signal aborts when the time is used up. Throws if it already is. */
+    begin(): AbortSignal {
+      if (limitMs !== Number.POSITIVE_INFINITY) deadline ??= startDeadline(clock, limitMs, parent);
+      const signal = deadline?.signal ?? parent;
+      signal.throwIfAborted();
+      return signal;
+    },
+    [Symbol.dispose]: () => deadline?.[Symbol.dispose](),
+  };
 }
+type CaseTime = ReturnType<typeof caseTime>;
 
 /** How one grading of a state ended. */
 type Grading =

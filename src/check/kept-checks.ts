@@ -137,20 +137,8 @@ function imagesIn({ build, image }: Pick<CaseEnvironment, 'build' | 'image'>): s
  * The parts of a trial that decide its result. Places in files, and the suite file itself, are left out,
  * because any edit of the suite changes them. So are names, which `run` and `check` may give differently.
  */
-function ownParts({
-  batchId,
-  runId,
-  taskIndex,
-  ordinal,
-  environment,
-  tests,
-  steps,
-  testsIn,
-  answers = [],
-  variant,
-  profile,
-  ...spec
-}: TrialSpec): object {
+function ownParts({ batchId, runId, taskIndex, ordinal, variant, ...spec }: TrialSpec): object {
+  const { environment, tests, steps, testsIn, profile, answers = [] } = spec;
   return {
     ...spec,
     profile: { ...profile, name: undefined },

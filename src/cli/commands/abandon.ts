@@ -12,7 +12,7 @@ import { isDataFolder, requireDataFolder } from '../../ledger/data-folder.ts';
 import { fittingBatches, fittingRuns } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
-import { ours, type Printable, stack, text } from '../../text/printable.ts';
+import { ours, type Printable, present, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { askDaemon } from '../daemon/ask-daemon.ts';
@@ -196,14 +196,14 @@ function abandonedText(
 ): Printable {
   const over = Math.max(0, elsewhere - open);
   const where = isSeen ? 'had ended elsewhere' : 'left to other agents';
-  const facts = [
-    ...(voided > 0 ? [`${plural(voided, 'open trial')} ended as void`] : []),
-    ...(withdrawn > 0 ? [`${plural(withdrawn, 'open trial')} ended, on this machine only`] : []),
-    ...(open > 0 ? [`${plural(open, 'trial')} claimed or running at daemons: they go on`] : []),
-    ...(over > 0 ? [`${plural(over, 'trial')} ${where}`] : []),
-    ...(unknownStarts > 0 ? ['the service lists no batch for a start whose answer was lost'] : []),
-    ...(unstarted > 0 ? [`${unstarted} of its batches will not be started`] : []),
-  ];
+  const facts = present([
+    voided > 0 && `${plural(voided, 'open trial')} ended as void`,
+    withdrawn > 0 && `${plural(withdrawn, 'open trial')} ended, on this machine only`,
+    open > 0 && `${plural(open, 'trial')} claimed or running at daemons: they go on`,
+    over > 0 && `${plural(over, 'trial')} ${where}`,
+    unknownStarts > 0 && 'the service lists no batch for a start whose answer was lost',
+    unstarted > 0 && `${unstarted} of its batches will not be started`,
+  ]);
   const what = ours(facts.join('; ') || 'no trial was open');
   return open > 0 ? text`${name} is not ended: ${what}` : text`abandoned ${name}: ${what}`;
 }

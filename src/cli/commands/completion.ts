@@ -131,7 +131,7 @@ const shown = 20;
 const batchNames = new Set(['batch', 'what', 'a', 'b']);
 
 function namesOf(map: Readonly<Record<string, unknown>>): Word[] {
-  return Object.keys(map).map((value) => ({ value, description: '' }));
+  return named(Object.keys(map));
 }
 
 /** What may come next on a command line: words, or the name of a file. */
@@ -198,10 +198,10 @@ async function candidatesIn(
       positions++;
     }
   }
+  const values = (names: string[], choices: readonly string[] | undefined, begun = current) =>
+    valuesFor(names, choices, begun, (name) => valuesOf(name, path));
   if (open && !(open.isVariadic && current.startsWith('-')))
-    return valuesFor([open.long, open.value ?? ''], open.choices, current === '=' ? '' : current, (name) =>
-      valuesOf(name, path),
-    );
+    return values([open.long, open.value ?? ''], open.choices, current === '=' ? '' : current);
   if (current.startsWith('-') && !afterDashes)
     return starting(current, [
       ...options.map(({ long, description }) => ({ value: long, description })),
@@ -209,14 +209,10 @@ async function candidatesIn(
     ]);
   const inner = positions === 0 ? command.commands : [];
   const argument = argumentAt(command, positions);
-  const values = argument
-    ? await valuesFor([nameIn(argument.term)], argument.choices, current, (name) => valuesOf(name, path))
-    : noWords;
-  if (values.kind === 'files') return values;
-  return starting(current, [
-    ...inner.map(({ name, description }) => ({ value: name, description })),
-    ...values.words,
-  ]);
+  const found = argument ? await values([nameIn(argument.term)], argument.choices) : noWords;
+  if (found.kind === 'files') return found;
+  const names = inner.map(({ name, description }) => ({ value: name, description }));
+  return starting(current, [...names, ...found.words]);
 }
 
 interface WrittenOption extends Pick<OptionShape, 'description' | 'choices'> {

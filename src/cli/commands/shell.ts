@@ -17,7 +17,7 @@ import { noEnvironment, sandboxIn } from '../../suite/environment.ts';
 import { SandboxConfig } from '../../suite/sandbox-config.ts';
 import { shellWord } from '../../text/escape.ts';
 import type { Output } from '../../text/output.ts';
-import { ours, type Printable, stack, text } from '../../text/printable.ts';
+import { ours, type Printable, present, stack, text } from '../../text/printable.ts';
 import { plural } from '../../text/quantities.ts';
 import {
   obstacleOf,
@@ -251,32 +251,19 @@ async function openSandbox(
   const container = await engine.createContainer({ ...spec, imageId }, signal);
   try {
     await container.start(signal);
-    const notes = [
-      ...(planned ? [] : ['its limits are the default ones: the ledger does not have those of the trial']),
-      ...(record.environment?.some(({ phase, image }) => phase === 'prepare' && image === undefined)
-        ? ['prepare ran in the sandbox itself, so what it left outside of the changed files is missing']
-        : []),
-    ];
-    const restored =
-      kept?.kind === 'image' || (await restoredWhole(container, kept, ledger, signal))
-        ? []
-        : await restoreFromRecord(container, shown, ledger, signal);
+    const isWithin = record.environment?.some(({ phase, image }) => phase === 'prepare' && !image);
+    const notes = present([
+      !planned && 'its limits are the default ones: the ledger does not have those of the trial',
+      isWithin &&
+        'prepare ran in the sandbox itself, so what it left outside of the changed files is missing',
+    ]);
+    if (kept?.kind === 'archive') await restoreArchive(container, kept, ledger.workspaces, signal);
+    const restored = kept ? [] : await restoreFromRecord(container, shown, ledger, signal);
     return { container, notes: [...notes.map(ours), ...restored] };
   } catch (error) {
     await container[Symbol.asyncDispose]();
     throw error;
   }
-}
-
-/** Restores the archive of the workspace, if one was kept. Resolves with whether all of it is there. */
-async function restoredWhole(
-  container: Container,
-  kept: KeptWorkspace | undefined,
-  { workspaces }: Ledger,
-  signal: AbortSignal,
-): Promise<boolean> {
-  if (kept?.kind === 'archive') await restoreArchive(container, kept, workspaces, signal);
-  return kept !== undefined;
 }
 
 /** Restores what the record has of the workspace. Resolves with what is missing. */
@@ -290,17 +277,17 @@ async function restoreFromRecord(
   const unrestored = await restoreWorkspace(container, record, { read, signal });
   const count = record.filesChangedCount ?? 0;
   const described = record.changes?.length ?? record.filesChanged?.length ?? 0;
-  const notes = [
-    ...(record.changes ? [] : ['the ledger has no contents of its changed files, except artifacts']),
-    ...(count > described ? [`${count - described} further changed files are not known`] : []),
-  ].map(ours);
+  const notes = present([
+    !record.changes && 'the ledger has no contents of its changed files, except artifacts',
+    count > described && `${count - described} further changed files are not known`,
+  ]).map(ours);
   const isGit = ({ path }: Unrestored) => /(^|\/)\.git\//.test(path);
   const ofGit = unrestored.filter(isGit).length;
   const others = unrestored.filter((one) => !isGit(one));
-  const missing = [
+  const missing = present([
     ...firstOf(others, named, ({ path, why }) => text`not restored: ${path}: ${why}`),
-    ...(ofGit > 0 ? [ours(`not restored: ${plural(ofGit, 'file')} of git, which may miss commits`)] : []),
-  ];
+    ofGit > 0 && ours(`not restored: ${plural(ofGit, 'file')} of git, which may miss commits`),
+  ]);
   return [...notes, ...missing.map((line) => text`${line}`)];
 }
 
