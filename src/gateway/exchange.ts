@@ -140,7 +140,8 @@ export function openExchange(
     done,
   };
   const follow = () => stopping.abort(client.reason);
-  const copy = copyOf(full);
+  /** The answer, if the record keeps it. */
+  const copy = new ByteStore();
   let meter: Meter | undefined;
   let translation: Transcoder | undefined;
   let release: (() => void) | undefined;
@@ -186,7 +187,10 @@ export function openExchange(
     try {
       if (full) {
         exchange.requestBody = await keep(received);
-        exchange.responseBody = await keep(copy.bytes());
+        const { recorded } = modelAnswers.bytes;
+        const cut = `\n[cut: ${recorded} of ${exchange.responseBytes} bytes]`;
+        if (exchange.responseBytes > recorded) copy.add(Buffer.from(cut));
+        exchange.responseBody = await keep(copy.take());
       }
       observe?.(structuredClone(exchange), received);
     } catch (error) {
@@ -250,7 +254,7 @@ export function openExchange(
     exchange.firstByteAt ??= clock.now();
     exchange.responseBytes += bytes.length;
     meter?.chunk(bytes);
-    copy.add(bytes);
+    if (full) copy.add(bytes.subarray(0, modelAnswers.bytes.recorded - copy.size));
     // Callers in this process read the whole answer before they use it.
     const read = ask.from === 'process' ? exchange.responseBytes : 0;
     return hold.resize(
@@ -340,34 +344,6 @@ export function openExchange(
 function throwIfBroken(transcoder: Transcoder | undefined): void {
   const problem = transcoder?.problem();
   if (problem) throw problem;
-}
-
-/** The copy of an answer, if the record keeps it. */
-interface AnswerCopy {
-  /** Bytes that it holds. */
-  readonly size: number;
-  add(bytes: Buffer): void;
-  /** Returns the copy. One that is too large is cut, and its end says so. Call this once. */
-  bytes(): Buffer;
-}
-
-function copyOf(isKept: boolean): AnswerCopy {
-  const store = new ByteStore();
-  let size = 0;
-  return {
-    get size() {
-      return store.size;
-    },
-    add(bytes) {
-      size += bytes.length;
-      if (isKept) store.add(bytes.subarray(0, modelAnswers.bytes.recorded - store.size));
-    },
-    bytes() {
-      const isCut = isKept && size > modelAnswers.bytes.recorded;
-      if (isCut) store.add(Buffer.from(`\n[cut: ${modelAnswers.bytes.recorded} of ${size} bytes]`));
-      return store.take();
-    },
-  };
 }
 
 /**

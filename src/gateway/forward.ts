@@ -12,6 +12,7 @@ import type { Route } from './route.ts';
 import type { RoleModels, ServedModel } from './served-model.ts';
 import { newExchange, type SessionRecord } from './session-record.ts';
 import { estimatedCount, exchangeTranslationOf, translateRequest } from './translation/translate-answer.ts';
+import { beginningOf } from './upstream-http.ts';
 import { words } from './wires/lenient.ts';
 import type { PathTarget } from './wires/wire-descriptor.ts';
 import { allWires, wireTable } from './wires/wire-table.ts';
@@ -56,7 +57,8 @@ export async function forward(
     const answerHeaders = answer.exhausted
       ? { ...answer.headers, 'x-should-retry': 'false' }
       : answer.headers;
-    const body = answer.headWaits ? await begun(answer.body) : answer.body;
+    // Rejects if it fails before its first bytes.
+    const body = answer.headWaits ? (await beginningOf(answer.body, 'first')).whole() : answer.body;
     await pass({ ...answer, headers: answerHeaders, body }, response, { stopping, clock: parts.clock });
   } catch (error) {
     // A client that has disconnected gets no answer; the record shows it.
@@ -157,17 +159,6 @@ function pathOf(wire: Wire, { upstreamName }: ServedModel, { purpose, streamed }
   const { translation } = wireTable[wire];
   if (purpose === 'answer') return translation.path(upstreamName, streamed);
   return translation.count?.path(upstreamName) ?? '';
-}
-
-/** Resolves with the whole body once it has begun. Rejects if it fails before. */
-async function begun(body: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> {
-  const rest = body[Symbol.asyncIterator]();
-  const first = await rest.next();
-  return (async function* () {
-    if (first.done) return;
-    yield first.value;
-    yield* { [Symbol.asyncIterator]: () => rest };
-  })();
 }
 
 /** Answers `/v1/models` and `/v1/models/NAME` with the models that the token's role may use. */

@@ -253,7 +253,25 @@ export function streamTranscoder(
   let hasBegun = false;
   let isTold = false;
   const writer = client.writeStream(asked, (event) => out.push(...partsOfEvent(event)));
-  const pieces = new JoinedPieces((event) => writer.take(event));
+  /**
+   * Pieces of one text that have arrived together. A client that waits for each piece gets each; one that has
+   * fallen behind gets the same text in fewer events.
+   */
+  let joined: Extract<NeutralEvent, { text: string }> | undefined;
+  const flush = () => {
+    const event = joined;
+    joined = undefined;
+    if (event) writer.take(event);
+  };
+  const take = (event: NeutralEvent) => {
+    if ('text' in event && joined?.type === event.type) {
+      joined.text += event.text;
+      return;
+    }
+    flush();
+    if ('text' in event) joined = { ...event };
+    else writer.take(event);
+  };
   const stream = answerStream(model, {
     ids,
     losses: asked.losses,
@@ -274,11 +292,11 @@ export function streamTranscoder(
   const tell = (event: NeutralEvent) => {
     hasBegun ||= event.type === 'start';
     isTold ||= event.type === 'end' || event.type === 'failure';
-    attempt(() => pieces.take(event));
+    attempt(() => take(event));
   };
   /** What the client gets: first what came before a failure, then its words. */
   const takeWritten = () => {
-    attempt(() => pieces.flush());
+    attempt(flush);
     failed ??= stream.problem();
     // The steps may have ended since the failure, so what the client was told decides.
     if (failed && !isTold) {
@@ -320,38 +338,3 @@ function bytesOf(written: readonly (string | Buffer)[]): Buffer[] {
   }
   return all;
 }
-
-/**
- * Joins pieces of one text that arrive together. A client that waits for each piece gets each; one that has
- * fallen behind gets the same text in fewer events.
- */
-class JoinedPieces {
-  readonly #give: (event: NeutralEvent) => void;
-  #type: PieceType | undefined;
-  #texts: string[] = [];
-
-  constructor(give: (event: NeutralEvent) => void) {
-    this.#give = give;
-  }
-
-  take(event: NeutralEvent): void {
-    const isPiece = 'text' in event;
-    if (!isPiece || event.type !== this.#type) this.flush();
-    if (isPiece) {
-      this.#type = event.type;
-      this.#texts.push(event.text);
-    } else this.#give(event);
-  }
-
-  /** Call it at the end of what has arrived. */
-  flush(): void {
-    if (this.#type === undefined) return;
-    const text = this.#texts.join('');
-    const type = this.#type;
-    this.#type = undefined;
-    this.#texts = [];
-    this.#give({ type, text });
-  }
-}
-
-type PieceType = Extract<NeutralEvent, { text: string }>['type'];
