@@ -367,8 +367,6 @@ export interface ExchangeParts {
   budgets: RoleBudgets;
   clock: Clock;
   random: () => number;
-  /** Names the trial. */
-  trial: string;
   keep: SessionRequest['keep'];
   observe: SessionRequest['observe'];
 }

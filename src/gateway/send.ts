@@ -14,8 +14,6 @@ interface SendParts {
   model: ServedModel;
   clock: Clock;
   random: () => number;
-  /** Names the trial that asks. */
-  trial: string;
   /** Called before every attempt, once it has its permit; throws if the attempt is no longer allowed. */
   admit(): void;
   /** Called for each failed attempt that is followed by another one. */
@@ -90,13 +88,13 @@ function absenceOf(error: unknown, { presence }: ServedModel): number | undefine
  */
 function timedBody(
   answer: UpstreamAnswer,
-  { clock, trial }: SendParts,
+  { clock }: SendParts,
   request: UpstreamRequest,
   completed: Permit['completed'],
 ): UpstreamAnswer {
   if (completed === undefined || answer.status >= 300) return answer;
   const isStream = String(answer.headers['content-type'] ?? '').startsWith('text/event-stream');
-  const stream = isStream ? { trial, requestBytes: request.body.length } : undefined;
+  const stream = isStream ? { requestBytes: request.body.length } : undefined;
   async function* timed(): AsyncGenerator<Uint8Array, void> {
     let firstByteAt: number | undefined;
     for await (const chunk of answer.body) {

@@ -61,7 +61,6 @@ export function openSession(
     clock,
     allowed: { allows: (authority) => allowed.allows(authority) },
     random: gateway.random,
-    trial: request.trial,
     network: gateway.network,
     missed: (miss) => missed.abort(miss),
     keep: request.keep,
