@@ -1,5 +1,5 @@
 import { type DeadlineCause, startDeadline } from '../../src/base/deadline.ts';
-import { OffsiteError } from '../../src/base/offsite-error.ts';
+import { inputError, OffsiteError } from '../../src/base/offsite-error.ts';
 import type { TrajectoryEntry } from '../../src/contract/report.ts';
 import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
 import type { ChatAnswer, ChatMessage, ChatTool, ToolCall } from '../../src/gateway/chat/chat.ts';
@@ -34,9 +34,7 @@ export const bash: Runner = {
 
 function needsModel({ profile }: HarnessContext): OffsiteError {
   const of = profile.name === undefined ? '' : ` of profile ${profile.name}`;
-  return new OffsiteError(`the bash harness${of} has no model to ask`, {
-    code: 'RUNNER_NEEDS_MODEL',
-    kind: 'input',
+  return inputError('RUNNER_NEEDS_MODEL', `the bash harness${of} has no model to ask`, {
     hint: "Configure the variant's model under models in offsite.yaml, and give the sandbox network: model.",
   });
 }

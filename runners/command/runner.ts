@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../src/base/offsite-error.ts';
+import { infrastructureError, type OffsiteError } from '../../src/base/offsite-error.ts';
 import type { TrajectoryEntry } from '../../src/contract/report.ts';
 import type { ScriptResult, ScriptStep } from '../../src/engine/script/step-recorder.ts';
 import { endedBySignal } from '../../src/harness/cli-ending.ts';
@@ -183,10 +183,10 @@ function entryOf(step: ScriptStep): TrajectoryEntry {
 
 /** The engine, or the image's bash, could not start the script. */
 function notStarted({ name }: HarnessContext['profile'], message: string): OffsiteError {
-  return new OffsiteError(`the run script of profile ${name} could not be started: ${message}`, {
-    code: 'RUNNER_NOT_STARTED',
-    kind: 'infrastructure',
-  });
+  return infrastructureError(
+    'RUNNER_NOT_STARTED',
+    `the run script of profile ${name} could not be started: ${message}`,
+  );
 }
 
 /** Reads the script to its end before it runs, so that its programs read end-of-file. */

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, OffsiteError } from '../base/offsite-error.ts';
 import type { RunKey, StoredBatch, StoredRun } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { daemonLock } from '../ledger/queue.ts';
@@ -233,9 +233,7 @@ async function voidTrial(
 }
 
 function runGone(run: string): OffsiteError {
-  return new OffsiteError(`the service has no run ${run}, so its open trials cannot be reported`, {
-    code: 'RUN_GONE',
-    kind: 'input',
+  return inputError('RUN_GONE', `the service has no run ${run}, so its open trials cannot be reported`, {
     hint: '`--unreported` ends them on this machine only.',
   });
 }

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import type { Clock } from '../base/clock.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError } from '../base/offsite-error.ts';
 import { Semaphore } from '../base/semaphore.ts';
 import type { PlannedService } from '../suite/services.ts';
 import type { TrialSpec, TrialStep } from '../trial/spec.ts';
@@ -158,13 +158,10 @@ export async function requireRoomForResults(dataFolder: string): Promise<void> {
   const { bavail, bsize } = await statfs(dataFolder);
   const free = bavail * bsize;
   if (free >= neededBytes) return;
-  throw new OffsiteError(
+  throw infrastructureError(
+    'DISK_FULL',
     `the disk of ${dataFolder} is full: ${Math.floor(free / 1024)} KiB are free; no more trials start`,
-    {
-      code: 'DISK_FULL',
-      kind: 'infrastructure',
-      hint: 'Free some space, then run `offsite resume`. Finished results are kept and reported.',
-    },
+    { hint: 'Free some space, then run `offsite resume`. Finished results are kept and reported.' },
   );
 }
 

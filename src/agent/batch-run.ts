@@ -1,4 +1,4 @@
-import { OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, inputError, type OffsiteError } from '../base/offsite-error.ts';
 import type { StoredBatch, StoredRun } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { noEnvironment } from '../suite/environment.ts';
@@ -28,10 +28,7 @@ export function plannedRun(
   const variant = plan.variants[variantIndex];
   if (!planned || !variant) {
     const what = `a run of case ${caseId} on variant ${variantIndex}`;
-    throw new OffsiteError(`the service started ${what}, which Offsite did not ask for`, {
-      code: 'RUN_UNKNOWN',
-      kind: 'infrastructure',
-    });
+    throw infrastructureError('RUN_UNKNOWN', `the service started ${what}, which Offsite did not ask for`);
   }
   return { case: planned, variant };
 }
@@ -54,11 +51,11 @@ export function openBatch(
 }
 
 export function notResumable(name: string): OffsiteError {
-  return new OffsiteError(`${name} was started by a version of Offsite that did not store its plan`, {
-    code: 'NOT_RESUMABLE',
-    kind: 'input',
-    hint: 'Run the suite again. The finished trials are still reported.',
-  });
+  return inputError(
+    'NOT_RESUMABLE',
+    `${name} was started by a version of Offsite that did not store its plan`,
+    { hint: 'Run the suite again. The finished trials are still reported.' },
+  );
 }
 
 /** The version of the stored form. A plan of another version is refused. */
@@ -82,13 +79,10 @@ export function storedPlan(plan: SuitePlan): unknown {
 export function readPlan(json: unknown): SuitePlan {
   const { version, prompt, plan } = json as { version: number; prompt: string; plan: SuitePlan };
   if (version !== planFormat) {
-    throw new OffsiteError(
+    throw inputError(
+      'PLAN_UNREADABLE',
       `the stored plan has version ${version}; this Offsite reads version ${planFormat}`,
-      {
-        code: 'PLAN_UNREADABLE',
-        kind: 'input',
-        hint: 'Resume the batch with the Offsite that started it, or run the suite again.',
-      },
+      { hint: 'Resume the batch with the Offsite that started it, or run the suite again.' },
     );
   }
   const cases = plan.cases.map(({ request, local }) => {

@@ -1,6 +1,6 @@
 import { type BackoffLimits, backoff, type Clock } from '../base/clock.ts';
 import { abortable } from '../base/deadline.ts';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, messageOf, type OffsiteError } from '../base/offsite-error.ts';
 import { mostParallel } from '../suite/model-config.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 
@@ -72,11 +72,11 @@ export class Circuit {
     const { name, patienceMs } = this.#parts;
     if (!this.#outage || this.#outage.waitedMs < patienceMs) return undefined;
     const { reason } = this.#outage;
-    return new OffsiteError(`${name} was still down after ${Math.round(patienceMs / 1000)} s: ${reason}`, {
-      code: 'CIRCUIT_OPEN',
-      kind: 'infrastructure',
-      hint: 'When it works again, `offsite resume` runs the remaining trials. Finished results are kept.',
-    });
+    return infrastructureError(
+      'CIRCUIT_OPEN',
+      `${name} was still down after ${Math.round(patienceMs / 1000)} s: ${reason}`,
+      { hint: 'When it works again, `offsite resume` runs the remaining trials. Finished results are kept.' },
+    );
   }
 
   /** Resolves when a trial may go through. Rejects with {@link gaveUp}, and if the signal aborts. */

@@ -1,5 +1,5 @@
 import { type Clock, longestSince, type Moment, momentOf } from '../base/clock.ts';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { claimAnswers, serviceDescription } from '../bounds/service.ts';
 import type { Client } from '../client/client.ts';
 import type { Offer } from '../client/offer.ts';
@@ -319,16 +319,16 @@ export class ServiceClaims implements Claims, AsyncDisposable {
 /** A trial that was not asked for must not look as if its own claim had failed. */
 function answeredNoOther(error: unknown): OffsiteError {
   const message = `the service did not answer the claim of another trial: ${messageOf(error)}`;
-  return new OffsiteError(message, { code: 'NO_SERVICE', kind: 'infrastructure', cause: error });
+  return infrastructureError('NO_SERVICE', message, { cause: error });
 }
 
 function noAnswer(): OffsiteError {
-  return new OffsiteError('the service does not answer', { code: 'NO_SERVICE', kind: 'infrastructure' });
+  return infrastructureError('NO_SERVICE', 'the service does not answer');
 }
 
 function unusable(attempt: number): OffsiteError {
   const message = `the service gave a lease the number ${attempt}`;
-  return new OffsiteError(message, { code: 'LEASE_UNUSABLE', kind: 'infrastructure' });
+  return infrastructureError('LEASE_UNUSABLE', message);
 }
 
 /** Milliseconds until a service is asked again what it offers. */

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 import type { CanonicalRequest } from '../gateway/replay/canonical-request.ts';
 import {
   type Cassette,
@@ -114,17 +114,13 @@ export function requireRecorded(ledger: Ledger, batch: { key: number; id: string
   };
   const { trials } = ledgerCassette({ ledger, leftOut }, batch);
   if (trials.some((trial) => trial.exchanges().length > 0) || left === 0) return;
-  throw new OffsiteError(`${batch.id} kept no exchanges with its models`, {
-    code: 'NOT_RECORDED',
-    kind: 'input',
+  throw inputError('NOT_RECORDED', `${batch.id} kept no exchanges with its models`, {
     hint: 'Set `record: full` for its models in offsite.yaml, and run it again.',
   });
 }
 
 function gone(name: string): OffsiteError {
-  return new OffsiteError(`${name} is no longer in the ledger, and cannot be replayed`, {
-    code: 'RECORDING_GONE',
-    kind: 'input',
+  return inputError('RECORDING_GONE', `${name} is no longer in the ledger, and cannot be replayed`, {
     hint: 'Run the suite again from a batch that is still in the ledger.',
   });
 }

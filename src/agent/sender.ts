@@ -1,4 +1,4 @@
-import { OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, OffsiteError } from '../base/offsite-error.ts';
 import { Semaphore } from '../base/semaphore.ts';
 import { reportedOutput } from '../bounds/sandbox.ts';
 import { claimAnswers } from '../bounds/service.ts';
@@ -178,12 +178,11 @@ export class ServiceSender implements Sender {
       this.#filed.add(id);
       return;
     }
-    this.#misfiled = new OffsiteError(
+    this.#misfiled = infrastructureError(
+      'REPORT_MISFILED',
       `the service accepted trial ${ordinal} of run ${id} by its batch and its place ${trial.taskIndex} in it, ` +
         'but does not show the result there: it may have filed it under another run',
       {
-        code: 'REPORT_MISFILED',
-        kind: 'infrastructure',
         hint: 'Look at the runs of the batch at the service (offsite service runs CASE), and tell its owner: `taskIndex` is the position in the `runs` that evals.start returned.',
       },
     );

@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import { startDeadline } from '../base/deadline.ts';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, inputError, messageOf, OffsiteError } from '../base/offsite-error.ts';
 import type { Case } from '../contract/definition.ts';
 import { receiving } from '../contract/receiving.ts';
 import { type RunVariant, Setup } from '../contract/record.ts';
@@ -215,9 +215,7 @@ function refuseUnknownVariables({ prepare, verify, validator, sandbox }: TrialSp
   const inValidator = source !== undefined && !source.startsWith('#!') && usesVariables(source);
   if (inChecks !== undefined || inValidator) {
     const what = inValidator ? 'its validator uses variables' : `its checks need the variable ${inChecks}`;
-    throw new OffsiteError(`${what}, and a run's record has none`, {
-      code: 'VARIABLES_MISSING',
-      kind: 'input',
+    throw inputError('VARIABLES_MISSING', `${what}, and a run's record has none`, {
       hint: 'The daemon that was given the suite has them.',
     });
   }
@@ -225,9 +223,7 @@ function refuseUnknownVariables({ prepare, verify, validator, sandbox }: TrialSp
   for (const [what, script = ''] of Object.entries(scripts)) {
     const [name] = unsetNames(script, sandbox.passEnv);
     if (name === undefined) continue;
-    throw new OffsiteError(`its ${what} reads $${name}, and a run's record has no variables`, {
-      code: 'VARIABLE_UNSET',
-      kind: 'input',
+    throw inputError('VARIABLE_UNSET', `its ${what} reads $${name}, and a run's record has no variables`, {
       hint: `Write {{${name}}} in the suite, or if the image or this machine sets it, name it in sandboxes.${sandbox.name}.passEnv.`,
     });
   }
@@ -235,11 +231,10 @@ function refuseUnknownVariables({ prepare, verify, validator, sandbox }: TrialSp
 
 /** A request can name neither the model that plays a simulated user nor the number of its messages. */
 export function noUserModel(caseId: string): OffsiteError {
-  return new OffsiteError(
+  return inputError(
+    'USER_MODEL_UNKNOWN',
     `the case ${caseId} has a simulated user, and a request names no model to play it`,
     {
-      code: 'USER_MODEL_UNKNOWN',
-      kind: 'input',
       hint: 'Start the suite with `offsite service start` on the machine that runs it: it keeps what a request cannot carry.',
     },
   );
@@ -251,26 +246,23 @@ const ReceivedSetup = receiving(Setup);
 function setupOf({ runId, setup }: StoredTrial, { blobs }: Ledger): Setup {
   const pulled = setup === undefined ? undefined : blobs.readJson(setup);
   if (!pulled) {
-    throw new OffsiteError(`the service gave run ${runId} no setup, so there is nothing to run`, {
-      code: 'SETUP_MISSING',
-      kind: 'infrastructure',
-    });
+    throw infrastructureError(
+      'SETUP_MISSING',
+      `the service gave run ${runId} no setup, so there is nothing to run`,
+    );
   }
   const read = ReceivedSetup.safeParse(pulled);
   if (!read.success) {
     const issues = read.error.issues.map((one) => `${one.path.join('.') || 'all of it'}: ${one.message}`);
-    throw new OffsiteError(`the setup of run ${runId} is not as documented: ${issues.join('; ')}`, {
-      code: 'SETUP_UNREADABLE',
-      kind: 'infrastructure',
-      cause: read.error,
-    });
+    throw infrastructureError(
+      'SETUP_UNREADABLE',
+      `the setup of run ${runId} is not as documented: ${issues.join('; ')}`,
+      { cause: read.error },
+    );
   }
   const kind = read.data.source?.kind ?? 'empty';
   if (kind === 'empty') return read.data;
-  throw new OffsiteError(`a case's source of kind "${kind}" is not implemented; only "empty" is`, {
-    code: 'SOURCE_UNKNOWN',
-    kind: 'input',
-  });
+  throw inputError('SOURCE_UNKNOWN', `a case's source of kind "${kind}" is not implemented; only "empty" is`);
 }
 
 /**

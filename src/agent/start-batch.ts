@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { Clock } from '../base/clock.ts';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, inputError, messageOf, type OffsiteError } from '../base/offsite-error.ts';
 import type { Client } from '../client/client.ts';
 import type { ListedRun } from '../client/pages/page-reader.ts';
 import { UnknownOutcome } from '../client/refusal.ts';
@@ -103,11 +103,10 @@ async function askToStart(
       if (found) return found;
     }
     ledger.starts.unknown(start.key, error.message);
-    throw new OffsiteError(
+    throw infrastructureError(
+      'START_UNKNOWN',
       `it is unknown whether the service started the batch, and it lists no batch that fits: ${error.detail}`,
       {
-        code: 'START_UNKNOWN',
-        kind: 'infrastructure',
         hint: 'No trial ran. `offsite service runs` shows whether the batch exists. If not, run the suite again.',
         cause: error,
       },
@@ -132,11 +131,10 @@ async function lookFor(
   if (!found || others.length === 0) return found;
   const ids = [found, ...others].map(({ id }) => id).join(', ');
   ledger.starts.unknown(start.key, `several fit: ${ids}`);
-  throw new OffsiteError(
+  throw infrastructureError(
+    'START_AMBIGUOUS',
     `the answer to evals.start was lost, and several batches at the service fit: ${ids}`,
     {
-      code: 'START_AMBIGUOUS',
-      kind: 'infrastructure',
       hint: 'No trial was run, so that none runs twice. If you need none of these batches, run the suite again.',
     },
   );
@@ -202,13 +200,10 @@ export async function withPrompt(plan: SuitePlan, client: Client, signal: AbortS
     return names.map((name) => `{{${name}}} in case ${request.id}`);
   });
   if (unknown.length > 0) {
-    throw new OffsiteError(
+    throw inputError(
+      'PROMPT_VARIABLE_UNKNOWN',
       `the service's prompt ${id} uses variables that are not defined: ${unknown.join(', ')}`,
-      {
-        code: 'PROMPT_VARIABLE_UNKNOWN',
-        kind: 'input',
-        hint: `Add the variables to ${plan.file}, or promote another version of the prompt.`,
-      },
+      { hint: `Add the variables to ${plan.file}, or promote another version of the prompt.` },
     );
   }
   return { ...plan, suite: { ...plan.suite, prompt: { kind: 'text', text: content } } };
@@ -247,11 +242,11 @@ export async function missingSetups(
 function notListed(runs: readonly Run[]): OffsiteError {
   const ids = runs.map(({ id }) => id).join(', ');
   const cases = [...new Set(runs.map(({ caseId }) => caseId))].join(', ');
-  return new OffsiteError(`the service started run ${ids} but does not list it for case ${cases}`, {
-    code: 'RUN_NOT_LISTED',
-    kind: 'infrastructure',
-    hint: 'Check that the key may read runs (evals:read) and belongs to the right organization.',
-  });
+  return infrastructureError(
+    'RUN_NOT_LISTED',
+    `the service started run ${ids} but does not list it for case ${cases}`,
+    { hint: 'Check that the key may read runs (evals:read) and belongs to the right organization.' },
+  );
 }
 
 async function pulledRun(

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { trialSpec } from '../agent/trial-spec.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, OffsiteError } from '../base/offsite-error.ts';
 import {
   type BlindVariant,
   baselineSides,
@@ -97,11 +97,10 @@ export function refuseChanged({ name, changed }: OlderSide): void {
   if (changed.size === 0) return;
   const [what, them] = changed.size === 1 ? ['case', 'it'] : ['cases', 'them'];
   const cases = [...changed].slice(0, 5).map(([id, parts]) => `${id} (${parts.join(', ')})`);
-  throw new OffsiteError(
+  throw inputError(
+    'CASES_DIFFER',
     `no case can be compared with ${name}, so no regression can be judged: its ${what} changed: ${cases.join(', ')}`,
     {
-      code: 'CASES_DIFFER',
-      kind: 'input',
       hint: [...changed.values()].flat().includes('source')
         ? 'Nothing was started. Name a fixed `ref` in the `source` of the cases, so that each commit of the ' +
           'project is judged by the same work, or leave out --compare-to.'
@@ -150,9 +149,7 @@ function batchNamed(
   const now = variants.map((variant) => variant.name);
   const compared = comparedVariants(before, now).map(([variant]) => variant);
   if (compared.length === 0) {
-    throw new OffsiteError(`${name} has no variant of this suite`, {
-      code: 'VARIANTS_DIFFER',
-      kind: 'input',
+    throw inputError('VARIANTS_DIFFER', `${name} has no variant of this suite`, {
       hint: `${name} has ${before.join(', ')}; the suite has ${now.join(', ')}.`,
     });
   }
@@ -163,9 +160,7 @@ function batchNamed(
       known.has(caseId) && compared.includes(variant) && (verdict === 'passed' || verdict === 'failed'),
   );
   if (isComparable) return reference;
-  throw new OffsiteError(`${name} has no case of this suite with a verdict`, {
-    code: 'CASES_DIFFER',
-    kind: 'input',
+  throw inputError('CASES_DIFFER', `${name} has no case of this suite with a verdict`, {
     hint: 'Compare with a batch of the same suite.',
   });
 }
@@ -177,9 +172,7 @@ function readNamed(ledger: Ledger, name: string): Reference {
   } catch (error) {
     const isUnknown = error instanceof OffsiteError && error.code === 'BATCH_UNKNOWN';
     if (!isUnknown || !statSync(name, { throwIfNoEntry: false })?.isFile()) throw error;
-    throw new OffsiteError(`${name} is a file, not a batch`, {
-      code: 'BATCH_UNKNOWN',
-      kind: 'input',
+    throw inputError('BATCH_UNKNOWN', `${name} is a file, not a batch`, {
       hint: `If it has the id of a batch: --compare-to "$(cat ${name})"`,
       cause: error,
     });
@@ -216,13 +209,15 @@ function lastOfSuite(
   for (const batch of passedOver.slice(0, 5))
     note(`not compared with ${batch.id}, which is newer: ${whyNot(batch)}`);
   if (!last)
-    throw new OffsiteError(`the data folder has no finished batch of the suite ${name} to compare with`, {
-      code: 'NONE_FINISHED',
-      kind: 'input',
-      hint:
-        'A batch that replays, or that lacks cases of this run, does not count. Run the suite once without ' +
-        '--compare-to, or name a batch of another data folder with --data-folder.',
-    });
+    throw inputError(
+      'NONE_FINISHED',
+      `the data folder has no finished batch of the suite ${name} to compare with`,
+      {
+        hint:
+          'A batch that replays, or that lacks cases of this run, does not count. Run the suite once without ' +
+          '--compare-to, or name a batch of another data folder with --data-folder.',
+      },
+    );
   const place = sets.partNumbers().get(last.key);
   return place ? readReference(ledger, place.id) : { name: last.id, batches: [last], variant: undefined };
 }

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { openDataFolder } from '../ledger/data-folder.ts';
 import type { Config } from '../suite/config-file.ts';
 
@@ -34,11 +34,7 @@ export function requireRoom(dataFolder: string): number {
   if (free >= neededBytes) return free;
   const mebibytes = (bytes: number) => `${Math.floor(bytes / 1024 ** 2)} MiB`;
   const found = `${mebibytes(free)} are free, and a start needs ${mebibytes(neededBytes)}`;
-  throw new OffsiteError(`the disk of ${dataFolder} is full: ${found}`, {
-    code: 'DISK_FULL',
-    kind: 'infrastructure',
-    hint,
-  });
+  throw infrastructureError('DISK_FULL', `the disk of ${dataFolder} is full: ${found}`, { hint });
 }
 
 function freeBytes(folder: string): number {
@@ -52,12 +48,11 @@ function freeBytes(folder: string): number {
     return bavail * bsize;
   } catch (error) {
     if (error instanceof OffsiteError) throw error;
-    throw new OffsiteError(`cannot keep results in ${folder}: ${messageOf(error)}`, {
-      code: 'DATA_FOLDER_UNUSABLE',
-      kind: 'infrastructure',
-      hint,
-      cause: error,
-    });
+    throw infrastructureError(
+      'DATA_FOLDER_UNUSABLE',
+      `cannot keep results in ${folder}: ${messageOf(error)}`,
+      { hint, cause: error },
+    );
   }
 }
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { inputError, messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { readFile as readRegularFile } from '../suite/read-file.ts';
 
 /** Certificate authorities that this host trusts in addition to the public ones, as PEM. */
@@ -70,9 +70,7 @@ export async function npmCafile(
 
 async function readBundle(path: string, namedBy: string): Promise<CaBundle> {
   const problem = (what: string, cause?: unknown) =>
-    new OffsiteError(`${namedBy} names ${path}, which ${what}.`, {
-      code: 'CA_BUNDLE_UNUSABLE',
-      kind: 'input',
+    inputError('CA_BUNDLE_UNUSABLE', `${namedBy} names ${path}, which ${what}.`, {
       hint: 'Name a file of PEM certificates, or remove the setting.',
       cause,
     });

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 import { answersOfSuite } from '../suite/answers.ts';
 import type { Config } from '../suite/config-file.ts';
 import { type FileIssue, printFileIssue } from '../suite/file-issues.ts';
@@ -233,7 +233,7 @@ function oneOfThem(file: string | undefined): string {
 }
 
 function badOption(message: string, hint: string): OffsiteError {
-  return new OffsiteError(message, { code: 'TASKS_REFUSED', kind: 'input', hint });
+  return inputError('TASKS_REFUSED', message, { hint });
 }
 
 /** What a suite may read, and the keys that it must not contain. */
@@ -300,14 +300,16 @@ export function refuseTaskOptions(options: object): void {
   );
   if (given.length === 0) return;
   const verb = given.length === 1 ? 'is' : 'are';
-  throw new OffsiteError(`${given.join(', ')} ${verb} only for --tasks; a suite file has its own settings`, {
-    code: 'OPTION_WITHOUT_TASKS',
-    kind: 'input',
-    hint:
-      'threshold' in options && options.threshold !== undefined
-        ? 'To fail the command below a pass rate, use --fail-under. What a judge must reach is judge.threshold in the suite.'
-        : 'Change the suite file, or leave the option out.',
-  });
+  throw inputError(
+    'OPTION_WITHOUT_TASKS',
+    `${given.join(', ')} ${verb} only for --tasks; a suite file has its own settings`,
+    {
+      hint:
+        'threshold' in options && options.threshold !== undefined
+          ? 'To fail the command below a pass rate, use --fail-under. What a judge must reach is judge.threshold in the suite.'
+          : 'Change the suite file, or leave the option out.',
+    },
+  );
 }
 
 /**
@@ -324,9 +326,7 @@ export function withVariants(plan: SuitePlan, names: readonly string[] | undefin
       meant === undefined
         ? `the suite has no variant ${name}${orNearest(name, known)}`
         : `several variants begin with ${name}: ${[meant, ...others].join(', ')}`;
-    throw new OffsiteError(problem, {
-      code: 'VARIANT_UNKNOWN',
-      kind: 'input',
+    throw inputError('VARIANT_UNKNOWN', problem, {
       hint: 'With a suite file, --variant takes names of its variants; with --tasks, HARNESS:MODEL.',
     });
   });

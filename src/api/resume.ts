@@ -4,7 +4,7 @@ import type { ConfigRevision } from '../agent/config-revision.ts';
 import { recordsOf, trialIn } from '../agent/reconcile.ts';
 import { type Resumable, resumable } from '../agent/run-set.ts';
 import { type BackoffLimits, backoff, type Clock } from '../base/clock.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, OffsiteError } from '../base/offsite-error.ts';
 import type { Client } from '../client/client.ts';
 import type { StartResponse } from '../contract/definition.ts';
 import type { RunRecord } from '../contract/record.ts';
@@ -142,7 +142,7 @@ const configureIt = 'Configure that service.';
 const reported = '`offsite data outbox` shows whether all of it is reported.';
 
 function nothing(message: string, hint: string): OffsiteError {
-  return new OffsiteError(message, { code: 'NOTHING_TO_RESUME', kind: 'input', hint });
+  return inputError('NOTHING_TO_RESUME', message, { hint });
 }
 
 /** Trials of runs that the daemon of this data folder found, and that a person canceled. */
@@ -279,9 +279,7 @@ export async function requirePlanned(
     return;
   }
   const used = config.file === undefined ? 'without a configuration' : `with ${resolve(config.file)}`;
-  throw new OffsiteError(`${name} cannot be resumed ${used}:\n- ${[...missing].join('\n- ')}`, {
-    code: 'PLAN_NEEDS_MORE',
-    kind: 'input',
+  throw inputError('PLAN_NEEDS_MORE', `${name} cannot be resumed ${used}:\n- ${[...missing].join('\n- ')}`, {
     hint: [
       `None of its trials started now; ${finished} had finished before.`,
       ...lookedAt(storedOf(what).file, config),

@@ -5,7 +5,7 @@ import { deliverLeftovers } from '../agent/delivery.ts';
 import { recordedModels, requireRecorded } from '../agent/ledger-cassette.ts';
 import type { BatchEvent, BatchParts } from '../agent/run-batch.ts';
 import { planParts, runSet } from '../agent/run-set.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError } from '../base/offsite-error.ts';
 import { findBatch } from '../ledger/find.ts';
 import type { Config } from '../suite/config-file.ts';
 import { BadFile } from '../suite/file-issues.ts';
@@ -127,9 +127,7 @@ export async function readyRun(
 /** `--trials auto` starts further trials as batches of some cases. All cases must fit into one request. */
 function refuseManyAuto(plan: SuitePlan, { trials }: RunChoice): void {
   if (trials !== 'auto' || planParts(plan).length === 1) return;
-  throw new OffsiteError(`--trials auto cannot be used with ${plan.cases.length} cases`, {
-    code: 'TOO_MANY_CASES',
-    kind: 'input',
+  throw inputError('TOO_MANY_CASES', `--trials auto cannot be used with ${plan.cases.length} cases`, {
     hint: 'Choose at most 100 tasks, with --include or --limit.',
   });
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { ByteStore } from '../base/byte-store.ts';
 import type { Clock } from '../base/clock.ts';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { inputError, messageOf } from '../base/offsite-error.ts';
 import { serviceAnswers } from '../bounds/service.ts';
 import { type Client, createClient } from '../client/client.ts';
 import type { Exchange, ExchangeOptions, Transport } from '../client/exchange.ts';
@@ -56,9 +56,7 @@ export const localOrganization = 'Local';
  */
 export async function accessService(settings: ServiceSettings): Promise<ServiceAccess> {
   if (settings.env.OFFSITE_URL === '') {
-    throw new OffsiteError('OFFSITE_URL is set, but empty', {
-      code: 'SERVICE_ADDRESS_EMPTY',
-      kind: 'input',
+    throw inputError('SERVICE_ADDRESS_EMPTY', 'OFFSITE_URL is set, but empty', {
       hint: 'Give it the address of the service, or unset it to use the one in offsite.yaml, or the embedded one.',
     });
   }
@@ -83,9 +81,7 @@ function remoteService(url: string, settings: ServiceSettings): ServiceAccess {
   const keyName = config.service?.apiKeyEnv ?? 'OFFSITE_API_KEY';
   const apiKey = env[keyName];
   if (!apiKey) {
-    throw new OffsiteError(`the service ${url} is configured, but ${keyName} holds no API key`, {
-      code: 'API_KEY_MISSING',
-      kind: 'input',
+    throw inputError('API_KEY_MISSING', `the service ${url} is configured, but ${keyName} holds no API key`, {
       hint:
         `Set ${keyName}. Or, to use the embedded service, unset OFFSITE_URL and remove \`service\` ` +
         'from offsite.yaml.',

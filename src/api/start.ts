@@ -4,7 +4,7 @@ import { turnForCommand } from '../agent/executor/turn.ts';
 import { type BatchEvent, runBatch } from '../agent/run-batch.ts';
 import { platformSender } from '../agent/sender.ts';
 import { pullSetups, startBatch, withPrompt } from '../agent/start-batch.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, OffsiteError } from '../base/offsite-error.ts';
 import type { Client } from '../client/client.ts';
 import { Conflict } from '../client/refusal.ts';
 import { limits, type StartResponse } from '../contract/definition.ts';
@@ -119,7 +119,7 @@ export async function startThere(
     if (forDaemons || !(error instanceof Conflict)) throw error;
     const { message, code, cause } = error;
     const hint = 'Queue it for daemons of the service with --for-daemons, if it has any.';
-    throw new OffsiteError(message, { code, kind: 'input', hint, cause });
+    throw inputError(code, message, { hint, cause });
   });
   const runner = forDaemons
     ? `daemons with ${plan.suite.id} in daemon.suites run it; until one does, it stays queued`
@@ -136,9 +136,7 @@ export function chosenPlan(
   { trials = plan.trials, variant: names }: { trials?: number | undefined; variant?: string[] | undefined },
 ): SuitePlan {
   if (trials > limits.trials) {
-    throw new OffsiteError(`--trials takes at most ${limits.trials}`, {
-      code: 'TRIALS_TOO_MANY',
-      kind: 'input',
+    throw inputError('TRIALS_TOO_MANY', `--trials takes at most ${limits.trials}`, {
       hint: '`offsite service rerun` adds further trials to a cell of a batch.',
     });
   }
@@ -161,13 +159,10 @@ function refuseMistaken(
     .slice(0, all.indexOf(variant))
     .find((one) => isAlike(one, variant) && !chosen.includes(one));
   if (!before) return;
-  throw new OffsiteError(
+  throw inputError(
+    'VARIANT_MISTAKEN',
     `the service would take the variant ${variant.name} for ${before.name}: a request has the same for both`,
-    {
-      code: 'VARIANT_MISTAKEN',
-      kind: 'input',
-      hint: `Start ${before.name} too, or move ${variant.name} to a suite of its own.`,
-    },
+    { hint: `Start ${before.name} too, or move ${variant.name} to a suite of its own.` },
   );
 }
 

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Clock } from '../base/clock.ts';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { inputError, messageOf } from '../base/offsite-error.ts';
 import { type EvidenceSignature, sshPublicKeys } from '../evidence/envelope.ts';
 import { type OpenedEvidence, openEvidence } from '../evidence/open-evidence.ts';
 import {
@@ -125,9 +125,7 @@ export function readTrusted(named: readonly string[]): TrustedSigners {
     trusted.root ??= ofSigstore?.root;
   }
   if (trusted.root === undefined || trusted.identities.length > 0) return trusted;
-  throw new OffsiteError('--signed-by has a trusted root of Sigstore, and no account', {
-    code: 'PUBLIC_KEY_UNREADABLE',
-    kind: 'input',
+  throw inputError('PUBLIC_KEY_UNREADABLE', '--signed-by has a trusted root of Sigstore, and no account', {
     hint: 'Name one, too: --signed-by you@example.com=https://accounts.google.com trusted_root.json',
   });
 }
@@ -144,9 +142,7 @@ export function readPublicKeys(file: string): KeyObject[] {
     const ofSsh = sshPublicKeys(text);
     return ofSsh.length > 0 ? ofSsh : [createPublicKey(text)];
   } catch (error) {
-    throw new OffsiteError(`${file} is no public key: ${messageOf(error)}`, {
-      code: 'PUBLIC_KEY_UNREADABLE',
-      kind: 'input',
+    throw inputError('PUBLIC_KEY_UNREADABLE', `${file} is no public key: ${messageOf(error)}`, {
       hint: 'Give a file such as id_ed25519.pub, or a PEM file: openssl pkey -in evidence-key.pem -pubout -out evidence-key.pub.pem',
       cause: error,
     });

@@ -1,6 +1,6 @@
 import type { PlaceOptions } from '../api/context.ts';
 import { dataFolderOf } from '../api/data-folder.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, OffsiteError } from '../base/offsite-error.ts';
 import { Redactor } from '../redaction/redactor.ts';
 import { findConfig } from '../suite/find-config.ts';
 import { secretsOf } from '../trial/prepare/credentials.ts';
@@ -28,7 +28,7 @@ export async function openSettings({ config: named, dataFolder }: CommonOptions)
     if (isNamed) return noConfig;
     const hint =
       'A daemon that runs is not affected. To ask it anyway, name its data folder with --data-folder.';
-    throw new OffsiteError(error.message, { code: error.code, kind: 'input', hint, cause: error });
+    throw inputError(error.code, error.message, { hint, cause: error });
   });
   const redactor = new Redactor(secretsOf(config, env));
   return {

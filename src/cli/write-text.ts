@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { inputError, messageOf, type OffsiteError } from '../base/offsite-error.ts';
 import { shellWord } from '../text/escape.ts';
 
 /** Writes a file that an option names. Throws an `input` error. */
@@ -17,9 +17,7 @@ export function writeText(file: string, text: string): void {
   try {
     writeFileSync(file, text);
   } catch (error) {
-    throw new OffsiteError(`cannot write ${file}: ${messageOf(error)}`, {
-      code: 'FILE_NOT_WRITTEN',
-      kind: 'input',
+    throw inputError('FILE_NOT_WRITTEN', `cannot write ${file}: ${messageOf(error)}`, {
       hint: 'The results are still stored and reported; `offsite service runs CASE` shows them.',
       cause: error,
     });
@@ -63,9 +61,7 @@ export function refuseSharedFiles(files: Readonly<Record<string, string | undefi
     const other = taken.get(path);
     // A device, such as /dev/null, takes any number of them.
     if (other !== undefined && statSync(path, { throwIfNoEntry: false })?.isFile() !== false)
-      throw new OffsiteError(`${other} and ${option} both name ${file}`, {
-        code: 'OPTION_CONFLICT',
-        kind: 'input',
+      throw inputError('OPTION_CONFLICT', `${other} and ${option} both name ${file}`, {
         hint: 'Nothing was started. Give each of them a file of its own.',
       });
     taken.set(path, option);
@@ -79,9 +75,7 @@ function refuseYaml(file: string): void {
 }
 
 function notWritable(file: string, why: string, remedy: string, cause?: unknown): OffsiteError {
-  return new OffsiteError(`cannot write ${file}: ${why}`, {
-    code: 'FILE_NOT_WRITABLE',
-    kind: 'input',
+  return inputError('FILE_NOT_WRITABLE', `cannot write ${file}: ${why}`, {
     hint: `Nothing was started. ${remedy}`,
     cause,
   });

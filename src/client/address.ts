@@ -1,5 +1,5 @@
 import { isLoopback } from '../base/foreign-traffic.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 
 /** The checked address of the service. */
 export interface Address {
@@ -32,11 +32,11 @@ export function parseAddress(url: string, insecureHttp: boolean): Address {
 
   const loopback = isLoopback(parsed.hostname);
   if (parsed.protocol === 'http:' && !loopback && !insecureHttp) {
-    throw new OffsiteError(`${parsed.origin} is plain http: the API key would be sent unencrypted`, {
-      code: 'CLIENT_INSECURE_HTTP',
-      kind: 'input',
-      hint: 'Use https, or allow it: service.insecureHttp in offsite.yaml.',
-    });
+    throw inputError(
+      'CLIENT_INSECURE_HTTP',
+      `${parsed.origin} is plain http: the API key would be sent unencrypted`,
+      { hint: 'Use https, or allow it: service.insecureHttp in offsite.yaml.' },
+    );
   }
   const base = parsed.pathname.replace(/\/+$/, '');
   if (base.endsWith('/v1'))
@@ -51,9 +51,7 @@ export function parseAddress(url: string, insecureHttp: boolean): Address {
 }
 
 function invalid(message: string): OffsiteError {
-  return new OffsiteError(message, {
-    code: 'CLIENT_URL_INVALID',
-    kind: 'input',
+  return inputError('CLIENT_URL_INVALID', message, {
     hint: 'Use its base address, such as https://evals.example.',
   });
 }

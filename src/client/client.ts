@@ -1,4 +1,4 @@
-import { OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, type OffsiteError } from '../base/offsite-error.ts';
 import { serviceAnswers } from '../bounds/service.ts';
 import type { OperationName, RequestOf, ResponseOf } from '../contract/operations.ts';
 import { KnownKeys } from '../redaction/redactor.ts';
@@ -122,8 +122,5 @@ function once(note: ((message: string) => void) | undefined): (message: string) 
 }
 
 function closed(origin: string): OffsiteError {
-  return new OffsiteError(`the client of ${origin} was closed`, {
-    code: 'CLIENT_CLOSED',
-    kind: 'infrastructure',
-  });
+  return infrastructureError('CLIENT_CLOSED', `the client of ${origin} was closed`);
 }

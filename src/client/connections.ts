@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError } from '../base/offsite-error.ts';
 import type { Address } from './address.ts';
 import { exchange, type Transport } from './exchange.ts';
 import type { ClientOptions } from './options.ts';
@@ -78,9 +78,7 @@ function trusting(caBundle: string | Buffer | undefined): SecureContext {
       // OpenSSL silently skips text that is not a certificate.
       new X509Certificate(caBundle);
     } catch (cause) {
-      throw new OffsiteError('the extra CA file holds no PEM certificate', {
-        code: 'CLIENT_CA_INVALID',
-        kind: 'input',
+      throw inputError('CLIENT_CA_INVALID', 'the extra CA file holds no PEM certificate', {
         hint: 'It starts with -----BEGIN CERTIFICATE-----.',
         cause,
       });
@@ -102,11 +100,11 @@ function proxyOf({ protocol }: Pick<Address, 'protocol'>, env: NodeJS.ProcessEnv
   const url = URL.parse(value.includes('://') ? value : `http://${value}`);
   if (!url || !['http:', 'https:'].includes(url.protocol)) {
     // The value is not shown: it may contain a password.
-    throw new OffsiteError(`${variable.toUpperCase()} is not the address of an http or https proxy`, {
-      code: 'CLIENT_PROXY_INVALID',
-      kind: 'input',
-      hint: 'It looks like http://proxy.example:3128.',
-    });
+    throw inputError(
+      'CLIENT_PROXY_INVALID',
+      `${variable.toUpperCase()} is not the address of an http or https proxy`,
+      { hint: 'It looks like http://proxy.example:3128.' },
+    );
   }
   return {
     httpProxy: protocol === 'http:' ? url.href : '',

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Clock } from '../base/clock.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 import { serviceAnswers } from '../bounds/service.ts';
 import { type KnownKeys, Redactor } from '../redaction/redactor.ts';
 import type { Transport } from './exchange.ts';
@@ -107,9 +107,7 @@ export function checkApiKey(key: string): void {
 }
 
 function invalid(message: string): OffsiteError {
-  return new OffsiteError(message, {
-    code: 'CLIENT_KEY_INVALID',
-    kind: 'input',
+  return inputError('CLIENT_KEY_INVALID', message, {
     hint: 'A key is one word of ASCII letters, digits and signs. Look for a line break, a space or "Bearer".',
   });
 }

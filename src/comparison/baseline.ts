@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import { readPlan } from '../agent/batch-run.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, OffsiteError } from '../base/offsite-error.ts';
 import type { Client } from '../client/client.ts';
 import { ServiceRefusal, UndecodableAnswer } from '../client/refusal.ts';
 import type { Baseline } from '../contract/catalog.ts';
@@ -54,9 +54,7 @@ function isSuiteOf({ suiteId, suiteName }: Cells, { id, name }: Baseline['suite'
 }
 
 function noBaseline(message: string): OffsiteError {
-  return new OffsiteError(message, {
-    code: 'BASELINES_EMPTY',
-    kind: 'input',
+  return inputError('BASELINES_EMPTY', message, {
     hint:
       'Baselines are made of batches that the service runs itself. Results that were reported never count. ' +
       'Compare with a batch on this machine instead: by its id, or by `last`.',
@@ -69,9 +67,7 @@ async function baselinesOf(client: Client, request: RequestOf<'evals.baseline'>,
   } catch (error) {
     const isRefusal = error instanceof ServiceRefusal || error instanceof UndecodableAnswer;
     if (!isRefusal || ![404, 405, 501].includes(error.status)) throw error;
-    throw new OffsiteError(`${client.origin} has no baselines`, {
-      code: 'BASELINES_UNKNOWN',
-      kind: 'input',
+    throw inputError('BASELINES_UNKNOWN', `${client.origin} has no baselines`, {
       hint: "`evals.baseline` is an operation of Offsite's embedded service. Compare with a batch instead.",
       cause: error,
     });

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError } from '../base/offsite-error.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type ChangedPart, fingerprintChanges } from '../record/fingerprint.ts';
 import {
@@ -109,17 +109,13 @@ export function compareBatches(ledger: Ledger, a: Reference, b: Reference): Comp
   const [ofA, ofB] = [variantsOf(ledger, a), variantsOf(ledger, b)];
   const pairs = comparedVariants(ofA, ofB);
   if (pairs.length === 0) {
-    throw new OffsiteError(`${a.name} and ${b.name} have no variant of the same name`, {
-      code: 'VARIANTS_DIFFER',
-      kind: 'input',
+    throw inputError('VARIANTS_DIFFER', `${a.name} and ${b.name} have no variant of the same name`, {
       hint: `Name one of each, as BATCH:VARIANT. ${a.name}: ${ofA.join(', ')}. ${b.name}: ${ofB.join(', ')}.${bothNamedHint(ledger, a)}`,
     });
   }
   const same = pairs.find(([one, other]) => one === other && sharesBatch(a, b));
   if (same) {
-    throw new OffsiteError(`${a.name} and ${b.name} are the same trials, of the variant ${same[0]}`, {
-      code: 'SAME_SIDES',
-      kind: 'input',
+    throw inputError('SAME_SIDES', `${a.name} and ${b.name} are the same trials, of the variant ${same[0]}`, {
       hint: `Name two batches, or two variants of one${variantsHint(ofA)}. If only one is named, it is compared with the last one.${bothNamedHint(ledger, a)}`,
     });
   }

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, OffsiteError } from '../base/offsite-error.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { findBatch, fittingBatches, lastBatch, lastWord, listBatches, listTrials } from '../ledger/find.ts';
 import { fingerprintsOf } from '../ledger/fingerprints.ts';
@@ -66,13 +66,10 @@ export function readReference(ledger: Ledger, name: string): Reference {
   const colon = name.indexOf(':');
   const variant = colon === -1 ? undefined : name.slice(colon + 1);
   if (variant === '' || name.startsWith('+') || name.endsWith('+'))
-    throw new OffsiteError(
+    throw inputError(
+      'REFERENCE_INCOMPLETE',
       `"${name}" names no ${variant === '' ? 'variant after the colon' : 'batch on one side of the +'}`,
-      {
-        code: 'REFERENCE_INCOMPLETE',
-        kind: 'input',
-        hint: 'Write BATCH, BATCH:VARIANT or BATCH+BATCH; :VARIANT is a variant of the last batch.',
-      },
+      { hint: 'Write BATCH, BATCH:VARIANT or BATCH+BATCH; :VARIANT is a variant of the last batch.' },
     );
   const batches = (colon === -1 ? name : name.slice(0, colon) || lastWord).split('+');
   if (colon !== 0) refuseBareVariant(ledger, colon === -1 ? name : name.slice(0, colon));
@@ -86,9 +83,7 @@ function refuseBareVariant({ records, sets }: Ledger, name: string): void {
   const variants = listTrials(records, lastBatch(records).key).map(({ variant }) => variant);
   const meant = variants.find((each) => each === name) ?? variants.find((each) => each.startsWith(name));
   if (meant === undefined) return;
-  throw new OffsiteError(`the data folder has no batch ${name}`, {
-    code: 'BATCH_UNKNOWN',
-    kind: 'input',
+  throw inputError('BATCH_UNKNOWN', `the data folder has no batch ${name}`, {
     hint: `For the variant ${meant} of the last batch, write :${meant}. For a variant of another batch, put the batch before it: BATCH:${meant}.`,
   });
 }
@@ -112,9 +107,7 @@ export function variantsOf(ledger: Ledger, { name, batches, variant }: Reference
   if (meant !== undefined && others.length === 0) return [meant];
   const [{ id = '', suite = '' } = {}] = batches;
   const what = `batch ${id} of ${suite} has no variant ${variant}`;
-  throw new OffsiteError(`${name}: ${what}${orNearest(variant, names)}`, {
-    code: 'VARIANT_UNKNOWN',
-    kind: 'input',
+  throw inputError('VARIANT_UNKNOWN', `${name}: ${what}${orNearest(variant, names)}`, {
     hint: 'Name one of its variants, or none to compare all.',
   });
 }

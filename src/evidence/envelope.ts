@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { inputError, messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { payloadType, type Statement } from './statement.ts';
 
 /**
@@ -43,12 +43,7 @@ export const unsigned: Signing = {
 export function keySigning(file: string): Signing {
   const make = 'Make a key with: openssl genpkey -algorithm ed25519 -out evidence-key.pem';
   const refused = (why: string, cause?: unknown, hint = make) =>
-    new OffsiteError(`${file} cannot sign evidence: ${why}`, {
-      code: 'SIGNING_KEY_UNREADABLE',
-      kind: 'input',
-      hint,
-      cause,
-    });
+    inputError('SIGNING_KEY_UNREADABLE', `${file} cannot sign evidence: ${why}`, { hint, cause });
   try {
     const text = readFileSync(file, 'utf8');
     // The first line of a key names its format.

@@ -12,7 +12,13 @@ import { dirname, join } from 'node:path';
 import { readPlan, storedPlan } from '../agent/batch-run.ts';
 import { makeFolder } from '../base/byte-store.ts';
 import type { Clock } from '../base/clock.ts';
-import { messageOf, OffsiteError, systemHint } from '../base/offsite-error.ts';
+import {
+  infrastructureError,
+  inputError,
+  messageOf,
+  type OffsiteError,
+  systemHint,
+} from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { evidenceBundles } from '../bounds/anyone.ts';
 import type { BatchKey } from '../ledger/batches.ts';
@@ -82,11 +88,11 @@ class NewFolder implements ContentSink {
     this.#folder = folder;
     this.#isNew = !existsSync(folder);
     if (!this.#isNew && readdirSync(folder).length > 0)
-      throw new OffsiteError(`${folder} is not empty, and evidence opens only in a folder of its own`, {
-        code: 'EVIDENCE_FOLDER_USED',
-        kind: 'input',
-        hint: 'Name a folder that does not exist.',
-      });
+      throw inputError(
+        'EVIDENCE_FOLDER_USED',
+        `${folder} is not empty, and evidence opens only in a folder of its own`,
+        { hint: 'Name a folder that does not exist.' },
+      );
     makeFolder(folder, 0o700);
   }
 
@@ -172,16 +178,15 @@ function sandboxOf({ name, timeouts, ...sandbox }: Sandbox): Sandbox {
   const read = SandboxConfig.strip().safeParse({ ...sandbox, timeouts: Object.fromEntries(asWritten) });
   if (read.success) return { name: String(name), ...read.data, passEnv: [] };
   const [issue] = read.error.issues;
-  throw new OffsiteError(
+  throw inputError(
+    'EVIDENCE_REFUSED',
     `the plan of the evidence has a sandbox that cannot be: ${issue?.path.join('.')}: ${issue?.message}`,
-    { code: 'EVIDENCE_REFUSED', kind: 'input', hint: 'Ask for evidence that `offsite export` wrote.' },
+    { hint: 'Ask for evidence that `offsite export` wrote.' },
   );
 }
 
 function failure(folder: string, why: string, cause?: unknown): OffsiteError {
-  return new OffsiteError(`cannot open the evidence in ${folder}: ${why}`, {
-    code: 'EVIDENCE_NOT_WRITTEN',
-    kind: 'infrastructure',
+  return infrastructureError('EVIDENCE_NOT_WRITTEN', `cannot open the evidence in ${folder}: ${why}`, {
     hint: systemHint(cause, 'Name a folder on another disk.'),
     cause,
   });

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { constants, createZstdDecompress, zstdCompressSync } from 'node:zlib';
 import { readPlan } from '../agent/batch-run.ts';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { inputError, messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { evidenceBundles } from '../bounds/anyone.ts';
 import { ByteReader, type TarEntry, tarEntries } from '../engine/archive/tar-entries.ts';
@@ -58,9 +58,7 @@ export async function readEvidence(
 ): Promise<VerifiedEvidence> {
   let entry = 'its beginning';
   const refuse = (why: string, cause?: unknown) =>
-    new OffsiteError(`${file} is not evidence that can be read: ${entry}: ${why}`, {
-      code: 'EVIDENCE_REFUSED',
-      kind: 'input',
+    inputError('EVIDENCE_REFUSED', `${file} is not evidence that can be read: ${entry}: ${why}`, {
       hint: 'Ask for the file again; `offsite export --evidence` writes one.',
       cause,
     });
@@ -134,19 +132,16 @@ export async function readEvidence(
     const { code } = error as NodeJS.ErrnoException;
     if (error instanceof OffsiteError && error.code === 'EVIDENCE_REFUSED') throw error;
     if (code === 'ENOENT' || code === 'EACCES' || code === 'EISDIR')
-      throw new OffsiteError(`cannot read ${file}: ${messageOf(error)}`, {
-        code: 'EVIDENCE_UNREADABLE',
-        kind: 'input',
+      throw inputError('EVIDENCE_UNREADABLE', `cannot read ${file}: ${messageOf(error)}`, {
         cause: error,
         hint: 'Name a file that `offsite export --evidence` wrote.',
       });
     if (code === 'ZSTD_error_prefix_unknown')
-      throw new OffsiteError(`${file} is not evidence that can be read: it is not compressed with zstd`, {
-        code: 'EVIDENCE_REFUSED',
-        kind: 'input',
-        hint: 'Name the file that `offsite export --evidence` wrote.',
-        cause: error,
-      });
+      throw inputError(
+        'EVIDENCE_REFUSED',
+        `${file} is not evidence that can be read: it is not compressed with zstd`,
+        { hint: 'Name the file that `offsite export --evidence` wrote.', cause: error },
+      );
     if (error instanceof SinkFailure) throw error.cause;
     throw refuse(messageOf(error), error);
   } finally {

@@ -1,7 +1,13 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { messageOf, OffsiteError, withPackage } from '../base/offsite-error.ts';
+import {
+  infrastructureError,
+  inputError,
+  messageOf,
+  OffsiteError,
+  withPackage,
+} from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { keySigning, type Signing } from './envelope.ts';
 import { payloadType } from './statement.ts';
@@ -122,12 +128,11 @@ async function verifierOf(root: unknown) {
       const { verify } = await createVerifier({ timeout: answerWithin });
       return (bundle: unknown) => verify(bundle as Parameters<typeof verify>[0]);
     } catch (error) {
-      throw new OffsiteError(`the trusted root of Sigstore cannot be fetched: ${messageOf(error)}`, {
-        code: 'SIGSTORE_FAILED',
-        kind: 'infrastructure',
-        hint: 'Give it as a file: --signed-by IDENTITY=ISSUER trusted_root.json',
-        cause: error,
-      });
+      throw infrastructureError(
+        'SIGSTORE_FAILED',
+        `the trusted root of Sigstore cannot be fetched: ${messageOf(error)}`,
+        { hint: 'Give it as a file: --signed-by IDENTITY=ISSUER trusted_root.json', cause: error },
+      );
     }
   }
   const [{ bundleFromJSON }, { TrustedRoot }, { toSignedEntity, toTrustMaterial, Verifier }] =
@@ -176,7 +181,7 @@ function jsonIn(file: string, text: string): unknown {
 }
 
 function unreadable(message: string, hint: string, cause?: unknown): OffsiteError {
-  return new OffsiteError(message, { code: 'SIGSTORE_FILE_UNREADABLE', kind: 'input', hint, cause });
+  return inputError('SIGSTORE_FILE_UNREADABLE', message, { hint, cause });
 }
 
 function textOf(file: string): string | undefined {

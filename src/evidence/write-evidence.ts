@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { constants, createZstdCompress } from 'node:zlib';
 import { readPlan } from '../agent/batch-run.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, inputError, type OffsiteError } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { versionOf } from '../base/version.ts';
 import { evidenceBundles } from '../bounds/anyone.ts';
@@ -255,9 +255,7 @@ async function* pieces(file: string, byteSize: number): AsyncGenerator<Buffer> {
 
 function requireSize(file: string, read: number, byteSize: number): void {
   if (read === byteSize) return;
-  throw new OffsiteError(`${file} has ${read} bytes now, and had ${byteSize}`, {
-    code: 'EVIDENCE_CHANGED',
-    kind: 'infrastructure',
+  throw infrastructureError('EVIDENCE_CHANGED', `${file} has ${read} bytes now, and had ${byteSize}`, {
     hint: 'Export again when nothing else uses the data folder.',
   });
 }
@@ -277,9 +275,7 @@ function header(name: string, size: number, modifiedAt: number): Buffer {
 }
 
 function hasKey(of: string): OffsiteError {
-  return new OffsiteError(`a key of this machine is in ${of}, and no evidence may hold it`, {
-    code: 'EVIDENCE_HAS_KEY',
-    kind: 'input',
+  return inputError('EVIDENCE_HAS_KEY', `a key of this machine is in ${of}, and no evidence may hold it`, {
     hint: 'It was stored before Offsite knew the key. Change the key at its provider, and run the batch again.',
   });
 }
@@ -292,8 +288,9 @@ function requireBounds(contents: readonly Content[], statement: number): void {
     contents.length <= evidenceBundles.count.contents &&
     all <= evidenceBundles.bytes.all;
   if (fits) return;
-  throw new OffsiteError(
+  throw inputError(
+    'EVIDENCE_TOO_LARGE',
     `the batch is too large for evidence: ${contents.length} contents with ${all} bytes, and a statement of ${statement}`,
-    { code: 'EVIDENCE_TOO_LARGE', kind: 'input', hint: 'Run its suite in smaller batches.' },
+    { hint: 'Run its suite in smaller batches.' },
   );
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 import { parseCheckedJson } from '../base/parse-json.ts';
 import { foreignLogs } from '../bounds/anyone.ts';
 import type { Usage } from '../contract/report.ts';
@@ -48,9 +48,7 @@ export function foreignDocument<Schema extends z.ZodType>(
 }
 
 export function unreadableLog(place: string, why: string, cause?: unknown): OffsiteError {
-  return new OffsiteError(`${place} cannot be read: ${why}`, {
-    code: 'LOG_UNREADABLE',
-    kind: 'input',
+  return inputError('LOG_UNREADABLE', `${place} cannot be read: ${why}`, {
     hint: 'Nothing was imported. `offsite import-log` reads .eval logs of inspect_ai and job folders of Harbor.',
     cause,
   });

@@ -1,6 +1,6 @@
 import type { Zip } from 'fflate';
 import { clamped } from '../base/intervals.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 import { versionOf } from '../base/version.ts';
 import type { Usage } from '../contract/report.ts';
 import type { ExportedTrial } from '../record/exported-trial.ts';
@@ -333,9 +333,9 @@ function zipTime(ms: number): Date {
 }
 
 function tooLarge(variant: string): OffsiteError {
-  return new OffsiteError(`the log of ${variant} is larger than a zip without extensions can be`, {
-    code: 'EXPORT_TOO_LARGE',
-    kind: 'input',
-    hint: 'Export part of it, for example with --only failed, or use --json.',
-  });
+  return inputError(
+    'EXPORT_TOO_LARGE',
+    `the log of ${variant} is larger than a zip without extensions can be`,
+    { hint: 'Export part of it, for example with --only failed, or use --json.' },
+  );
 }

@@ -1,5 +1,11 @@
 import { type BackoffLimits, backoff, type Clock } from '../base/clock.ts';
-import { messageOf, OffsiteError, withPackage } from '../base/offsite-error.ts';
+import {
+  infrastructureError,
+  inputError,
+  messageOf,
+  type OffsiteError,
+  withPackage,
+} from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { spanReceipts } from '../bounds/service.ts';
 import type { ExportedTrial } from '../record/exported-trial.ts';
@@ -25,8 +31,7 @@ interface Receiver {
  */
 export function receiverUrl(given: string): URL {
   const url = URL.parse(given);
-  const refused = (message: string, hint: string) =>
-    new OffsiteError(message, { code: 'OTLP_URL_INVALID', kind: 'input', hint });
+  const refused = (message: string, hint: string) => inputError('OTLP_URL_INVALID', message, { hint });
   if (!url || !/^https?:$/.test(url.protocol))
     throw refused(
       'that is not a URL of http or https',
@@ -64,9 +69,7 @@ export function otlpHeaders(setting = ''): Record<string, string> {
 }
 
 function badHeaders(): OffsiteError {
-  return new OffsiteError('OTEL_EXPORTER_OTLP_HEADERS cannot be read', {
-    code: 'OTLP_HEADERS_INVALID',
-    kind: 'input',
+  return inputError('OTLP_HEADERS_INVALID', 'OTEL_EXPORTER_OTLP_HEADERS cannot be read', {
     hint: 'Write name=value pairs between commas, with percent-encoded values.',
   });
 }
@@ -137,11 +140,13 @@ function rejectedIn(text: string): number {
 }
 
 function refused(url: URL, why: string): OffsiteError {
-  return new OffsiteError(`${url.origin}${url.pathname} did not accept the spans: ${why}`, {
-    code: 'OTLP_REFUSED',
-    kind: 'infrastructure',
-    hint: 'Exporting again sends the same spans with the same ids. OTEL_EXPORTER_OTLP_HEADERS sets headers.',
-  });
+  return infrastructureError(
+    'OTLP_REFUSED',
+    `${url.origin}${url.pathname} did not accept the spans: ${why}`,
+    {
+      hint: 'Exporting again sends the same spans with the same ids. OTEL_EXPORTER_OTLP_HEADERS sets headers.',
+    },
+  );
 }
 
 /** Spans in one request: far below what receivers take. */

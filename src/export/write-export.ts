@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { messageOf, OffsiteError, systemHint } from '../base/offsite-error.ts';
+import { inputError, messageOf, OffsiteError, systemHint } from '../base/offsite-error.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -85,9 +85,7 @@ export async function openFolder(folder: string) {
 }
 
 function notWritten(place: string, cause: unknown, otherwise: string): never {
-  throw new OffsiteError(`cannot write ${place}: ${messageOf(cause)}`, {
-    code: 'FILE_NOT_WRITTEN',
-    kind: 'input',
+  throw inputError('FILE_NOT_WRITTEN', `cannot write ${place}: ${messageOf(cause)}`, {
     hint: `Nothing was changed. ${systemHint(cause, otherwise)}`,
     cause,
   });

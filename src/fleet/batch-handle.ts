@@ -7,7 +7,7 @@ import {
 } from '@temporalio/client';
 import type { Clock } from '../base/clock.ts';
 import { pause } from '../base/deadline.ts';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { inputError, messageOf } from '../base/offsite-error.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
 import type { FleetConnection } from './connect.ts';
 import { workflowQueue } from './format.ts';
@@ -149,9 +149,7 @@ export class BatchHandle {
       return await this.#within(ask);
     } catch (error) {
       if (!(error instanceof WorkflowNotFoundError)) throw error;
-      throw new OffsiteError(`the fleet has no batch ${this.id} in progress`, {
-        code: 'FLEET_BATCH_UNKNOWN',
-        kind: 'input',
+      throw inputError('FLEET_BATCH_UNKNOWN', `the fleet has no batch ${this.id} in progress`, {
         hint: '`offsite fleet status` lists the batches. Finished ones leave Temporal after some days.',
         cause: error,
       });
@@ -226,9 +224,7 @@ export class PollHandle {
       });
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-      throw new OffsiteError('the fleet polls already', {
-        code: 'FLEET_POLL_RUNNING',
-        kind: 'input',
+      throw inputError('FLEET_POLL_RUNNING', 'the fleet polls already', {
         hint: '`offsite fleet status` shows what it polls. To poll something else: offsite fleet poll --stop',
         cause: error,
       });

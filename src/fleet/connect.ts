@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import { connect, type TLSSocket } from 'node:tls';
 import { Client, Connection } from '@temporalio/client';
 import type { DataConverter, PayloadCodec } from '@temporalio/common';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, inputError, messageOf } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
 import type { FleetConfig } from '../suite/fleet-config.ts';
@@ -50,12 +50,14 @@ export async function connectFleet(
       ? `no answer within ${connectTimeout / 1000} s`
       : messageOf(error);
     const reason = (await tlsTrouble(address, options.tls)) ?? waited;
-    throw new OffsiteError(`cannot reach the Temporal server at ${address}: ${reason}`, {
-      code: 'FLEET_UNREACHABLE',
-      kind: 'infrastructure',
-      hint: 'Check that it runs, and fleet.address, fleet.tls and fleet.apiKeyEnv of offsite.yaml.',
-      cause: error,
-    });
+    throw infrastructureError(
+      'FLEET_UNREACHABLE',
+      `cannot reach the Temporal server at ${address}: ${reason}`,
+      {
+        hint: 'Check that it runs, and fleet.address, fleet.tls and fleet.apiKeyEnv of offsite.yaml.',
+        cause: error,
+      },
+    );
   }
 }
 
@@ -69,9 +71,7 @@ export function withoutUndefined<Given extends object>(given: Given): Partial<Gi
 function keyIn(name: string, env: NodeJS.ProcessEnv): string {
   const value = env[name];
   if (value) return value;
-  throw new OffsiteError(`the fleet needs a key, and ${name} is not set`, {
-    code: 'FLEET_KEY_MISSING',
-    kind: 'input',
+  throw inputError('FLEET_KEY_MISSING', `the fleet needs a key, and ${name} is not set`, {
     hint: `Set ${name}, or name another variable in fleet of offsite.yaml.`,
   });
 }
@@ -90,9 +90,7 @@ const tagBytes = 16;
  */
 export function encryptingCodec(key: string): PayloadCodec {
   if (!/^[0-9a-f]{64}$/i.test(key)) {
-    throw new OffsiteError('the key of fleet.codecKeyEnv is not 64 hexadecimal digits', {
-      code: 'FLEET_KEY_INVALID',
-      kind: 'input',
+    throw inputError('FLEET_KEY_INVALID', 'the key of fleet.codecKeyEnv is not 64 hexadecimal digits', {
       hint: 'Make one with: openssl rand -hex 32. All machines of the fleet need the same.',
     });
   }
@@ -118,11 +116,11 @@ function encrypted({ metadata, data }: Payload, secret: Buffer): Payload {
 /** Refuses what is not encrypted: a sender without the key must not give orders. */
 function decrypted({ metadata, data }: Payload, secret: Buffer): Payload {
   if (Buffer.from(metadata?.encoding ?? []).toString() !== encoding) {
-    throw new OffsiteError('Temporal sent something that is not encrypted with the key of the fleet', {
-      code: 'FLEET_NOT_ENCRYPTED',
-      kind: 'infrastructure',
-      hint: 'All machines of a fleet need the same key in the variable that fleet.codecKeyEnv names.',
-    });
+    throw infrastructureError(
+      'FLEET_NOT_ENCRYPTED',
+      'Temporal sent something that is not encrypted with the key of the fleet',
+      { hint: 'All machines of a fleet need the same key in the variable that fleet.codecKeyEnv names.' },
+    );
   }
   const bytes = Buffer.from(data ?? []);
   const plain = opened(bytes, secret);
@@ -138,12 +136,14 @@ function opened(bytes: Buffer, secret: Buffer): string {
     decipher.setAuthTag(rest.subarray(0, tagBytes));
     return decipher.update(rest.subarray(tagBytes), undefined, 'utf8') + decipher.final('utf8');
   } catch (cause) {
-    throw new OffsiteError('Temporal sent something that was encrypted with another key, or changed', {
-      code: 'FLEET_NOT_ENCRYPTED',
-      kind: 'infrastructure',
-      hint: 'All machines of a fleet need the same key in the variable that fleet.codecKeyEnv names.',
-      cause,
-    });
+    throw infrastructureError(
+      'FLEET_NOT_ENCRYPTED',
+      'Temporal sent something that was encrypted with another key, or changed',
+      {
+        hint: 'All machines of a fleet need the same key in the variable that fleet.codecKeyEnv names.',
+        cause,
+      },
+    );
   }
 }
 
@@ -165,9 +165,7 @@ type FleetTls = TlsFiles | boolean | undefined;
 function tlsOf({ tls }: FleetConfig, apiKey: string | undefined): FleetTls {
   if (tls === undefined) return apiKey === undefined ? undefined : true;
   if (tls === false && apiKey !== undefined) {
-    throw new OffsiteError('the key for Temporal would go over the network in the clear', {
-      code: 'FLEET_KEY_UNPROTECTED',
-      kind: 'input',
+    throw inputError('FLEET_KEY_UNPROTECTED', 'the key for Temporal would go over the network in the clear', {
       hint: 'Remove fleet.tls: false, or fleet.apiKeyEnv for a server that needs no key.',
     });
   }
@@ -186,9 +184,7 @@ function pem(name: string, path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (cause) {
-    throw new OffsiteError(`cannot read fleet.tls.${name}: ${messageOf(cause)}`, {
-      code: 'FLEET_TLS_FILE',
-      kind: 'input',
+    throw inputError('FLEET_TLS_FILE', `cannot read fleet.tls.${name}: ${messageOf(cause)}`, {
       hint: 'Name a PEM file that this user may read, from the folder of offsite.yaml.',
       cause,
     });

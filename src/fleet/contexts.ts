@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { chmod, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { fleetContexts, fleetStorage } from '../bounds/fleet.ts';
 import type { PlannedBuild } from '../suite/environment.ts';
@@ -163,9 +163,7 @@ function listIn(content: Buffer): List {
 }
 
 function refused(code: 'CHANGED' | 'REFUSED', message: string): OffsiteError {
-  return new OffsiteError(message, {
-    code: `FLEET_CONTEXT_${code}`,
-    kind: 'input',
+  return inputError(`FLEET_CONTEXT_${code}`, message, {
     hint:
       code === 'CHANGED'
         ? 'Run the suite again.'

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { readPlan, storedPlan } from '../agent/batch-run.ts';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { inputError, messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { fleetStorage } from '../bounds/fleet.ts';
 import { RunVariant } from '../contract/record.ts';
@@ -153,11 +153,11 @@ function unreadable(why: string, kind: 'input' | 'infrastructure', cause?: unkno
 export function refuseMachineParts({ cases }: SuitePlan): void {
   for (const planned of cases) {
     if (environmentsOf(planned).every(({ source }) => source === undefined)) continue;
-    throw new OffsiteError(`the case ${planned.request.id} needs a repository that only one machine has`, {
-      code: 'FLEET_MACHINE_PARTS',
-      kind: 'input',
-      hint: 'Put its files into an image, or let prepare fetch them.',
-    });
+    throw inputError(
+      'FLEET_MACHINE_PARTS',
+      `the case ${planned.request.id} needs a repository that only one machine has`,
+      { hint: 'Put its files into an image, or let prepare fetch them.' },
+    );
   }
 }
 
@@ -169,11 +169,10 @@ function refuseOtherVariables({ variants }: SuitePlan, { sandboxes }: Pick<Confi
   const own = new Set(Object.values(sandboxes).flatMap(({ passEnv }) => passEnv));
   const other = variants.flatMap(({ sandbox }) => sandbox.passEnv).find((name) => !own.has(name));
   if (other === undefined) return;
-  throw new OffsiteError(
+  throw inputError(
+    'FLEET_PASS_ENV',
     `the batch asks for the variable ${other} of this worker, which gives it to no sandbox`,
     {
-      code: 'FLEET_PASS_ENV',
-      kind: 'input',
       hint: "Name it in passEnv of a sandbox in the worker's own offsite.yaml, or remove it from the batch's.",
     },
   );

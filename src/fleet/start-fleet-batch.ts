@@ -1,7 +1,7 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import type { OpenBatch } from '../agent/batch-run.ts';
 import { missingSetups, type StartParts, startUnder, withPrompt } from '../agent/start-batch.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError } from '../base/offsite-error.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
 import type { Config } from '../suite/config-file.ts';
@@ -148,12 +148,9 @@ function requireFewNeeds({ cases, variants, judges }: SuitePlan): void {
   const { length: count } = distinctNeeds(all);
   const most = fleetMessages.count.needs;
   if (count <= most) return;
-  throw new OffsiteError(
+  throw inputError(
+    'FLEET_TOO_MANY_NEEDS',
     `the trials of the batch have ${count} different needs of memory, labels and models`,
-    {
-      code: 'FLEET_TOO_MANY_NEEDS',
-      kind: 'input',
-      hint: `A fleet has a task queue for each, at most ${most} for a batch. Start several batches.`,
-    },
+    { hint: `A fleet has a task queue for each, at most ${most} for a batch. Start several batches.` },
   );
 }

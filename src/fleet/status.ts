@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Clock } from '../base/clock.ts';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
 import {
   BatchHandle,
@@ -252,9 +252,7 @@ class WaitingWatch {
 async function endOf(batch: BatchHandle, status: string): Promise<BatchOutcome | undefined> {
   if (status === 'COMPLETED') return batch.outcome();
   if (status === 'CANCELLED' || status === 'TERMINATED') return undefined;
-  throw new OffsiteError(`the workflow of batch ${batch.id} ended as ${status}`, {
-    code: 'FLEET_BATCH_FAILED',
-    kind: 'infrastructure',
+  throw infrastructureError('FLEET_BATCH_FAILED', `the workflow of batch ${batch.id} ended as ${status}`, {
     hint: "Temporal's UI shows its history.",
   });
 }

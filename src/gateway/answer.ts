@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../base/clock.ts';
 import { type Deadline, startDeadline } from '../base/deadline.ts';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
 import type { ReplayedExchange } from '../record/model-account.ts';
 import type { Wire } from '../suite/model-config.ts';
@@ -122,10 +122,10 @@ const soonMs = 20;
 
 function unread(): OffsiteError {
   const seconds = modelRequests.time.unreadAnswer / 1000;
-  return new OffsiteError(`its client did not read the answer for ${seconds} s, so the answer was ended`, {
-    code: 'ANSWER_UNREAD',
-    kind: 'infrastructure',
-  });
+  return infrastructureError(
+    'ANSWER_UNREAD',
+    `its client did not read the answer for ${seconds} s, so the answer was ended`,
+  );
 }
 
 /** One request to a model, in the form of its wire. */

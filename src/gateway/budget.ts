@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 import type { Budget } from '../suite/model-config.ts';
 import type { BudgetAccount, BudgetLeft, ModelRole, SessionRequest, Spending } from './gateway.ts';
 import { GatewayRefusal } from './room.ts';
@@ -188,9 +188,7 @@ function timeMessage(prefix: string, time: number): string {
 }
 
 function budgetSpent(message: string): OffsiteError {
-  return new OffsiteError(message, {
-    code: 'BUDGET_SPENT',
-    kind: 'input',
+  return inputError('BUDGET_SPENT', message, {
     hint: 'Budgets of trials and batches are set under budgets in offsite.yaml.',
   });
 }

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 import { type Wire, wires } from '../suite/model-config.ts';
 import { answerError, answerJson, pass } from './answer.ts';
 import { type ExchangeParts, exchange } from './exchange.ts';
@@ -272,8 +272,7 @@ export function answererOf(
     if (!live) throw new Error('the recording names a live model, and there is none');
     return live;
   } catch (error) {
-    if (error instanceof ReplayMiss)
-      missed(new OffsiteError(error.detail, { code: 'REPLAY_MISS', kind: 'input', hint: error.advice }));
+    if (error instanceof ReplayMiss) missed(inputError('REPLAY_MISS', error.detail, { hint: error.advice }));
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 import type { Gateway, GatewaySession } from './gateway.ts';
 import type { GatewayOptions, GatewayParts } from './gateway-parts.ts';
 import { hostNetwork } from './hosts/proxy.ts';
@@ -71,9 +71,7 @@ export function ownName(asked: string, models: GatewayOptions['models']): string
 }
 
 export function unknownModel(name: string, known: readonly string[]): OffsiteError {
-  return new OffsiteError(`there is no model ${name} in the configuration`, {
-    code: 'MODEL_UNKNOWN',
-    kind: 'input',
+  return inputError('MODEL_UNKNOWN', `there is no model ${name} in the configuration`, {
     hint:
       known.length === 0
         ? 'Models are configured under models in offsite.yaml.'

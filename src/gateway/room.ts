@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import { abortable, startDeadline } from '../base/deadline.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, OffsiteError } from '../base/offsite-error.ts';
 import { heapLimit } from '../base/parse-json.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
 
@@ -143,5 +143,5 @@ export class GatewayRefusal extends OffsiteError {
 
 /** The reason when a request of the sandbox ends because its client disconnects. */
 export function clientGone(): OffsiteError {
-  return new OffsiteError('its client ended it', { code: 'CLIENT_GONE', kind: 'infrastructure' });
+  return infrastructureError('CLIENT_GONE', 'its client ended it');
 }

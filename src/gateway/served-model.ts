@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import type { Clock } from '../base/clock.ts';
 import { isLoopback } from '../base/foreign-traffic.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError } from '../base/offsite-error.ts';
 import { Semaphore } from '../base/semaphore.ts';
 import { modelAnswers } from '../bounds/model.ts';
 import { openConnections } from '../client/connections.ts';
@@ -150,20 +150,15 @@ function keyOf(name: string, { apiKeyEnv }: HttpModel, env: NodeJS.ProcessEnv): 
   if (apiKeyEnv === undefined) return undefined;
   const key = env[apiKeyEnv];
   if (!key) {
-    throw new OffsiteError(`the model ${name} needs a key, and ${apiKeyEnv} is not set`, {
-      code: 'MODEL_KEY_MISSING',
-      kind: 'input',
+    throw inputError('MODEL_KEY_MISSING', `the model ${name} needs a key, and ${apiKeyEnv} is not set`, {
       hint: `Set ${apiKeyEnv}, or name another variable as apiKeyEnv of the model in offsite.yaml.`,
     });
   }
   if (!/^[\x21-\x7e]+$/.test(key)) {
-    throw new OffsiteError(
+    throw inputError(
+      'MODEL_KEY_INVALID',
       `the key of the model ${name} in ${apiKeyEnv} has a character that a header cannot carry`,
-      {
-        code: 'MODEL_KEY_INVALID',
-        kind: 'input',
-        hint: 'Check for a line break, a space or a copied "Bearer".',
-      },
+      { hint: 'Check for a line break, a space or a copied "Bearer".' },
     );
   }
   return key;
@@ -173,11 +168,11 @@ function keyOf(name: string, { apiKeyEnv }: HttpModel, env: NodeJS.ProcessEnv): 
 function connectionsTo(name: string, { baseUrl }: HttpModel, { env, caBundle }: ServingParts) {
   const url = new URL(baseUrl);
   if (url.username || url.password || url.search || url.hash) {
-    throw new OffsiteError(`the baseUrl of the model ${name} carries a user, a query or a fragment`, {
-      code: 'MODEL_URL_INVALID',
-      kind: 'input',
-      hint: 'Set the key with apiKeyEnv, and query parameters with query.',
-    });
+    throw inputError(
+      'MODEL_URL_INVALID',
+      `the baseUrl of the model ${name} carries a user, a query or a fragment`,
+      { hint: 'Set the key with apiKeyEnv, and query parameters with query.' },
+    );
   }
   const protocol = url.protocol === 'https:' ? 'https:' : 'http:';
   const address = { protocol, loopback: isLoopback(url.hostname) } as const;

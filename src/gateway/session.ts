@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { abortable, startDeadline } from '../base/deadline.ts';
 import { unionOf } from '../base/intervals.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, inputError, type OffsiteError } from '../base/offsite-error.ts';
 import { chatAnswers } from '../bounds/model.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
 import { sumOfUsage } from '../record/usage.ts';
@@ -152,20 +152,14 @@ export function openSession(
     async [Symbol.asyncDispose]() {
       budgets[Symbol.dispose]();
       await close('the trial is over');
-      await end(
-        () => true,
-        new OffsiteError('the trial is over', { code: 'SESSION_CLOSED', kind: 'infrastructure' }),
-      );
+      await end(() => true, infrastructureError('SESSION_CLOSED', 'the trial is over'));
     },
   };
 }
 
 function unanswered(model: string): OffsiteError {
   const seconds = chatAnswers.time.answer / 1000;
-  return new OffsiteError(`the model ${model} gave no answer within ${seconds} s`, {
-    code: 'MODEL_UNREACHABLE',
-    kind: 'infrastructure',
-  });
+  return infrastructureError('MODEL_UNREACHABLE', `the model ${model} gave no answer within ${seconds} s`);
 }
 
 async function answer(
@@ -207,11 +201,11 @@ function checkPrices(
   const asked = models.flatMap((model) => (model.recording ? (model.live ?? []) : model));
   const unpriced = asked.find(({ config }) => !('scripted' in config) && !config.prices);
   if (!unpriced) return;
-  throw new OffsiteError(`there is a budget in USD, but the model ${unpriced.name} has no prices`, {
-    code: 'BUDGET_WITHOUT_PRICES',
-    kind: 'input',
-    hint: 'Set its prices in offsite.yaml, or limit tokens instead.',
-  });
+  throw inputError(
+    'BUDGET_WITHOUT_PRICES',
+    `there is a budget in USD, but the model ${unpriced.name} has no prices`,
+    { hint: 'Set its prices in offsite.yaml, or limit tokens instead.' },
+  );
 }
 
 /** Sums up a record. A request that is still in flight counts as a request without usage. */

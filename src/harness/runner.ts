@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError } from '../base/offsite-error.ts';
 import type { Usage } from '../contract/report.ts';
 import type { Container } from '../engine/container.ts';
 import type { ChatAnswer, ChatRequest } from '../gateway/chat/chat.ts';
@@ -154,9 +154,9 @@ export interface HarnessRun {
 /** Returns the model of a harness that needs one. Throws an `input` error if there is none. */
 export function requireModel(label: string, { model }: HarnessContext): ModelAccess {
   if (model !== undefined) return model;
-  throw new OffsiteError(`${label} needs a model, but no model is configured that its sandbox can reach`, {
-    code: 'MODEL_NEEDED',
-    kind: 'input',
-    hint: 'Describe the model under models in offsite.yaml, and use a sandbox whose network is not none.',
-  });
+  throw inputError(
+    'MODEL_NEEDED',
+    `${label} needs a model, but no model is configured that its sandbox can reach`,
+    { hint: 'Describe the model under models in offsite.yaml, and use a sandbox whose network is not none.' },
+  );
 }

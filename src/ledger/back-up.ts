@@ -3,7 +3,7 @@ import { chmod, copyFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makeFolder } from '../base/byte-store.ts';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, inputError, messageOf } from '../base/offsite-error.ts';
 import { BlobStore } from './blobs.ts';
 import { copyDatabase } from './database.ts';
 import type { Ledger } from './ledger.ts';
@@ -41,9 +41,7 @@ export async function backUpLedger(
 ): Promise<BackedUp> {
   const folder = resolve(target);
   if (existsSync(folder)) {
-    throw new OffsiteError(`${folder} exists; a backup needs a new folder`, {
-      code: 'BACKUP_EXISTS',
-      kind: 'input',
+    throw inputError('BACKUP_EXISTS', `${folder} exists; a backup needs a new folder`, {
       hint: 'Name a folder that does not exist yet.',
     });
   }
@@ -94,12 +92,11 @@ export async function backUpLedger(
   } catch (error) {
     await rm(partial, { recursive: true, force: true });
     signal.throwIfAborted();
-    throw new OffsiteError(`cannot back up the ledger to ${folder}: ${messageOf(error)}`, {
-      code: 'BACKUP_FAILED',
-      kind: 'infrastructure',
-      hint: 'Check that the disk has space, and that you can write to the parent folder.',
-      cause: error,
-    });
+    throw infrastructureError(
+      'BACKUP_FAILED',
+      `cannot back up the ledger to ${folder}: ${messageOf(error)}`,
+      { hint: 'Check that the disk has space, and that you can write to the parent folder.', cause: error },
+    );
   }
 }
 

@@ -3,7 +3,7 @@ import { createReadStream, existsSync, readFileSync, statSync, utimesSync } from
 import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { makeFolder } from '../base/byte-store.ts';
-import { messageOf, OffsiteError, systemHint } from '../base/offsite-error.ts';
+import { infrastructureError, messageOf, OffsiteError, systemHint } from '../base/offsite-error.ts';
 import { isDeeper } from '../base/parse-json.ts';
 import { foreignJson } from '../bounds/anyone.ts';
 import type { Redactor } from '../redaction/redactor.ts';
@@ -73,12 +73,11 @@ export class BlobStore {
       return blob;
     } catch (error) {
       await rm(partial, { force: true });
-      throw new OffsiteError(`cannot store a result in ${this.folder}: ${messageOf(error)}`, {
-        code: 'BLOB_NOT_WRITTEN',
-        kind: 'infrastructure',
-        hint: systemHint(error, 'Check that the folder exists and that its disk works.'),
-        cause: error,
-      });
+      throw infrastructureError(
+        'BLOB_NOT_WRITTEN',
+        `cannot store a result in ${this.folder}: ${messageOf(error)}`,
+        { hint: systemHint(error, 'Check that the folder exists and that its disk works.'), cause: error },
+      );
     }
   }
 
@@ -114,9 +113,10 @@ export class BlobStore {
   read(sha256: string): Buffer {
     const content = this.#readFile(sha256);
     if (createHash('sha256').update(content).digest('hex') !== sha256) {
-      throw new OffsiteError(
+      throw infrastructureError(
+        'BLOB_DAMAGED',
         `the stored blob ${this.pathOf(sha256)} is damaged: its content has another hash`,
-        { code: 'BLOB_DAMAGED', kind: 'infrastructure', hint: damageHint },
+        { hint: damageHint },
       );
     }
     return content;
@@ -200,12 +200,11 @@ export class BlobStore {
     } catch (error) {
       const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
       const what = missing ? 'is missing' : `cannot be read: ${messageOf(error)}`;
-      throw new OffsiteError(`the stored blob ${this.pathOf(sha256)} ${what}`, {
-        code: missing ? 'BLOB_MISSING' : 'BLOB_DAMAGED',
-        kind: 'infrastructure',
-        hint: damageHint,
-        cause: error,
-      });
+      throw infrastructureError(
+        missing ? 'BLOB_MISSING' : 'BLOB_DAMAGED',
+        `the stored blob ${this.pathOf(sha256)} ${what}`,
+        { hint: damageHint, cause: error },
+      );
     }
   }
 

@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, lstatSync, openSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeFolder } from '../base/byte-store.ts';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, inputError, messageOf, type OffsiteError } from '../base/offsite-error.ts';
 
 /** The mode bits that give access to users other than the owner. */
 const others = 0o077;
@@ -58,9 +58,7 @@ export function isDataFolder(folder: string): boolean {
 /** Throws `NO_DATA_FOLDER`, an input error, unless {@link isDataFolder}. */
 export function requireDataFolder(folder: string): void {
   if (isDataFolder(folder)) return;
-  throw new OffsiteError(`there is no data folder of Offsite at ${folder}`, {
-    code: 'NO_DATA_FOLDER',
-    kind: 'input',
+  throw inputError('NO_DATA_FOLDER', `there is no data folder of Offsite at ${folder}`, {
     hint:
       'The first `offsite run` makes it. Results that are elsewhere: ' +
       'name their folder with --data-folder, OFFSITE_HOME, or dataFolder in offsite.yaml.',
@@ -135,12 +133,11 @@ function refuseForeign(folder: string, name: string, owners: readonly number[]):
 const nameAnother = 'name another folder: --data-folder, OFFSITE_HOME, or dataFolder in offsite.yaml.';
 
 function readOnly(path: string, cause: unknown): OffsiteError {
-  return new OffsiteError(`cannot keep results in ${path}: its disk is read-only`, {
-    code: 'DATA_FOLDER_READ_ONLY',
-    kind: 'infrastructure',
-    hint: `Mount it for writing, or ${nameAnother}`,
-    cause,
-  });
+  return infrastructureError(
+    'DATA_FOLDER_READ_ONLY',
+    `cannot keep results in ${path}: its disk is read-only`,
+    { hint: `Mount it for writing, or ${nameAnother}`, cause },
+  );
 }
 
 function makeDataFolder(folder: string): void {
@@ -148,14 +145,10 @@ function makeDataFolder(folder: string): void {
     makeFolder(folder, 0o700);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EROFS') throw readOnly(folder, error);
-    throw new OffsiteError(
+    throw infrastructureError(
+      'DATA_FOLDER_UNUSABLE',
       `cannot keep results in ${folder}: the folder cannot be created: ${messageOf(error)}`,
-      {
-        code: 'DATA_FOLDER_UNUSABLE',
-        kind: 'infrastructure',
-        hint: `Check the folders above it, or ${nameAnother}`,
-        cause: error,
-      },
+      { hint: `Check the folders above it, or ${nameAnother}`, cause: error },
     );
   }
 }
@@ -166,9 +159,7 @@ function refused(
   why: string,
   { first, cause }: { first: string; cause?: unknown },
 ): OffsiteError {
-  return new OffsiteError(`${path} cannot keep results: ${why}`, {
-    code: 'DATA_FOLDER_OPEN',
-    kind: 'input',
+  return inputError('DATA_FOLDER_OPEN', `${path} cannot keep results: ${why}`, {
     hint: `${first}, or ${nameAnother}`,
     cause,
   });

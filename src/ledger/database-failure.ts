@@ -1,4 +1,4 @@
-import { OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, OffsiteError } from '../base/offsite-error.ts';
 
 /**
  * SQLite's result codes (sqlite.org/rescode.html). Extended codes carry the primary code in their low byte.
@@ -28,7 +28,7 @@ export function databaseFailure(file: string, thrown: unknown): unknown {
   const { code, errcode } = thrown as { code?: unknown; errcode?: unknown };
   if (code !== 'ERR_SQLITE_ERROR' || typeof errcode !== 'number') return thrown;
   const failure = (code: string, message: string, hint: string) =>
-    new OffsiteError(`${message} (${thrown.message})`, { code, kind: 'infrastructure', hint, cause: thrown });
+    infrastructureError(code, `${message} (${thrown.message})`, { hint, cause: thrown });
   switch (errcode & 0xff) {
     case results.full:
       return failure(
@@ -60,9 +60,7 @@ export function databaseFailure(file: string, thrown: unknown): unknown {
 }
 
 export function damagedDatabase(file: string, finding: string, cause?: unknown): OffsiteError {
-  return new OffsiteError(`${file} is damaged: ${finding}`, {
-    code: 'DATABASE_DAMAGED',
-    kind: 'infrastructure',
+  return infrastructureError('DATABASE_DAMAGED', `${file} is damaged: ${finding}`, {
     hint: damagedHint,
     cause,
   });

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { closedDatabase, openDataFolder } from './data-folder.ts';
 import { databaseFailure } from './database-failure.ts';
 
@@ -31,9 +31,7 @@ export function openDatabase(file: string, migrations: readonly string[]): Datab
   } catch (error) {
     const failure = databaseFailure(file, error);
     if (failure instanceof OffsiteError && failure.code !== 'DATABASE_UNUSABLE') throw failure;
-    throw new OffsiteError(`cannot open the database ${file}: ${messageOf(error)}`, {
-      code: 'DATABASE_UNUSABLE',
-      kind: 'infrastructure',
+    throw infrastructureError('DATABASE_UNUSABLE', `cannot open the database ${file}: ${messageOf(error)}`, {
       hint:
         'Check that its disk has room, that you can write to the folder, and how many files may be open ' +
         '(ulimit -n), or name another folder with --data-folder or OFFSITE_HOME.',
@@ -49,13 +47,10 @@ function migrate(
   const found = versionOf(database);
   if (found === migrations.length) return;
   if (found > migrations.length) {
-    throw new OffsiteError(
+    throw infrastructureError(
+      'DATABASE_NEWER',
       `${file} has version ${found}; this Offsite knows versions up to ${migrations.length}`,
-      {
-        code: 'DATABASE_NEWER',
-        kind: 'infrastructure',
-        hint: 'A newer Offsite wrote it: use that Offsite, or name another data folder.',
-      },
+      { hint: 'A newer Offsite wrote it: use that Offsite, or name another data folder.' },
     );
   }
   if (!isNew && found > 0) backUp(database, `${file}.before-v${migrations.length}`);

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError } from '../base/offsite-error.ts';
 import { orNearest } from '../text/nearest.ts';
 import { type BatchRow, batchOf, type StoredBatch, type StoredRun } from './batches.ts';
 import {
@@ -52,9 +52,7 @@ export function findTarget(records: Records, reference = ''): Target {
   const trial = trials.find((one) => one.ordinal === ordinal);
   if (trial) return { ...found, kind: 'trial', run, trial };
   const ordinals = trials.map((one) => `#${one.ordinal}`).join(', ');
-  throw new OffsiteError(`${labelOf(run)} of ${batch.id} has no trial #${ordinal}`, {
-    code: 'TRIAL_UNKNOWN',
-    kind: 'input',
+  throw inputError('TRIAL_UNKNOWN', `${labelOf(run)} of ${batch.id} has no trial #${ordinal}`, {
     hint: ordinals === '' ? 'It has no trials yet.' : `It has ${ordinals}.`,
   });
 }
@@ -206,9 +204,7 @@ function unknown(what: string, records: Records, { key }: StoredBatch, name: str
   const why = ofVariant
     ? `: it is a variant; name the case, too: ${labelOf(ofVariant)}`
     : orNearest(name, [...new Set(names)]);
-  throw new OffsiteError(`${what}${why}`, {
-    code: 'REFERENCE_UNKNOWN',
-    kind: 'input',
+  throw inputError('REFERENCE_UNKNOWN', `${what}${why}`, {
     hint:
       hintOfFile(name) ??
       (/\s/.test(name) ? 'Write it as CASE/VARIANT, a trial as CASE/VARIANT#ORDINAL. ' : '') +

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 import type { BatchFacts, Regraded } from '../record/batch-marks.ts';
 import type { Elapsed } from '../record/listing.ts';
 import { nearest } from '../text/nearest.ts';
@@ -130,9 +130,7 @@ export function lastBatch(records: Records, which?: EndedBatches): StoredBatch |
   );
   if (row) return batchOf(row);
   if (which) return undefined;
-  throw new OffsiteError('the data folder has no batch', {
-    code: 'BATCH_UNKNOWN',
-    kind: 'input',
+  throw inputError('BATCH_UNKNOWN', 'the data folder has no batch', {
     hint: 'Run a suite first, or name another folder with --data-folder or OFFSITE_HOME. `offsite service runs` lists the batches of the service.',
   });
 }
@@ -158,9 +156,7 @@ export function findBatch(records: Records, reference: string): StoredBatch {
 export function unknownBatch(records: Records, name: string, forms?: string): OffsiteError {
   const [before, variant = ''] = name.split(':');
   if (before === '')
-    return new OffsiteError(`"${name}" names no batch before the colon`, {
-      code: 'BATCH_UNKNOWN',
-      kind: 'input',
+    return inputError('BATCH_UNKNOWN', `"${name}" names no batch before the colon`, {
       hint:
         forms ??
         `Write the id of a batch, or \`last\`: it is taken whole. \`offsite compare\` takes :${variant || 'VARIANT'}.`,
@@ -177,11 +173,10 @@ export function unknownBatch(records: Records, name: string, forms?: string): Of
     ids.map((id) => id.slice(0, length)),
   );
   const meant = `${prefix}${near}`;
-  return new OffsiteError(
+  return inputError(
+    'BATCH_UNKNOWN',
     `the data folder has no batch ${name}${near === undefined ? '' : `; did you mean "${meant}"?`}`,
     {
-      code: 'BATCH_UNKNOWN',
-      kind: 'input',
       hint:
         hintOfFile(name) ??
         '`offsite data batches` lists the ids. The beginning of one is enough, and `last` is the last batch. ' +
@@ -241,11 +236,7 @@ export function ambiguous(
 ): OffsiteError {
   const listed = candidates.slice(0, named).map((candidate) => `\n${candidate}`);
   const rest = candidates.length > named ? [`\nand ${candidates.length - named} more`] : [];
-  return new OffsiteError(`${candidates.length} ${what}:${[...listed, ...rest].join('')}`, {
-    code,
-    kind: 'input',
-    hint,
-  });
+  return inputError(code, `${candidates.length} ${what}:${[...listed, ...rest].join('')}`, { hint });
 }
 
 /** The word for the batch that was started last, wherever a command takes a batch. */

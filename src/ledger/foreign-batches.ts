@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 import { TrialRecord } from '../record/trial-record.ts';
 import type { StoredBatch } from './batches.ts';
 import { addCarriedBatch, type CarriedTrial } from './carried-batch.ts';
@@ -25,11 +25,11 @@ export function refuseLog(batch: Named, done: string): void {
 }
 
 function refusal({ id }: Named, done: string, why: string): OffsiteError {
-  return new OffsiteError(`batch ${id} cannot be ${done}: it is foreign, which means that ${why}`, {
-    code: 'BATCH_FOREIGN',
-    kind: 'input',
-    hint: `\`offsite show ${id}\` shows it, and \`offsite compare\` compares it.`,
-  });
+  return inputError(
+    'BATCH_FOREIGN',
+    `batch ${id} cannot be ${done}: it is foreign, which means that ${why}`,
+    { hint: `\`offsite show ${id}\` shows it, and \`offsite compare\` compares it.` },
+  );
 }
 
 /** How the ids of batches from logs begin. */
@@ -73,9 +73,7 @@ export async function storeForeignBatch(
   }
   const id = `${logPrefix}${hash.digest('hex').slice(0, 12)}`;
   if (ledger.batches.has(foreignService, id))
-    throw new OffsiteError(`these trials were imported before, as ${id}`, {
-      code: 'LOG_IMPORTED',
-      kind: 'input',
+    throw inputError('LOG_IMPORTED', `these trials were imported before, as ${id}`, {
       hint: `\`offsite show ${id}\` shows them.`,
     });
   const key = addCarriedBatch(ledger, {
@@ -103,9 +101,7 @@ export async function storeForeignBatch(
 function requireReadable(result: TrialRecord, name: string): void {
   const [issue] = TrialRecord.safeParse(result).error?.issues ?? [];
   if (!issue) return;
-  throw new OffsiteError(`${name} cannot be stored: ${issue.path.join('.')}: ${issue.message}`, {
-    code: 'LOG_UNREADABLE',
-    kind: 'input',
+  throw inputError('LOG_UNREADABLE', `${name} cannot be stored: ${issue.path.join('.')}: ${issue.message}`, {
     hint: 'Nothing was imported. Its log has a number that cannot be.',
   });
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../base/clock.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError } from '../base/offsite-error.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import { Batches, type StoredBatch } from './batches.ts';
 import { BlobStore } from './blobs.ts';
@@ -127,11 +127,10 @@ function refuseLost(dataFolder: string, file: string): void {
   if ((size ?? 0) > 0 || (sizeOf(`${file}-wal`) ?? 0) > 0 || !hasBlobs(join(dataFolder, 'blobs'))) return;
   const older = readdirSync(dataFolder).filter((name) => /^ledger\.db\.before-v\d+$/.test(name));
   const beside = older.length === 0 ? '' : ` ${older.join(' and ')} in the folder may be an older one.`;
-  throw new OffsiteError(
+  throw infrastructureError(
+    'LEDGER_LOST',
     `${file} ${size === undefined ? 'is missing' : 'is empty'}, and ${join(dataFolder, 'blobs')} has results: without it, nobody knows which`,
     {
-      code: 'LEDGER_LOST',
-      kind: 'infrastructure',
       hint: `Copy ledger.db there from a backup (offsite data backup makes them).${beside} To begin anew, name another data folder, or move this one away.`,
     },
   );

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError } from '../base/offsite-error.ts';
 import { type BatchKey, type BatchRow, batchOf, type StoredBatch } from './batches.ts';
 import type { Records } from './records.ts';
 import type { PartKey, StartKey, StartState } from './starts.ts';
@@ -146,9 +146,7 @@ export class Sets {
       reference,
     );
     if (!other) return set;
-    throw new OffsiteError(`several sets fit ${reference}`, {
-      code: 'SET_AMBIGUOUS',
-      kind: 'input',
+    throw inputError('SET_AMBIGUOUS', `several sets fit ${reference}`, {
       hint: 'Name more characters of the id. `offsite data batches` lists them.',
     });
   }

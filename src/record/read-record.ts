@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, inputError, type OffsiteError } from '../base/offsite-error.ts';
 import { isDeeper } from '../base/parse-json.ts';
 import { foreignJson } from '../bounds/anyone.ts';
 import { recordVersion, TrialRecord } from './trial-record.ts';
@@ -32,9 +32,10 @@ export function readRecord(value: unknown, what = 'the record'): TrialRecord {
   if (isDeeper(value, foreignJson.count.recordLevels))
     throw unreadable(what, `it has more than ${foreignJson.count.recordLevels} levels`);
   if (version > recordVersion) {
-    throw new OffsiteError(
+    throw inputError(
+      'RECORD_NEWER',
       `${what} was written by a newer Offsite: it has version ${version}, and this one reads up to ${recordVersion}`,
-      { code: 'RECORD_NEWER', kind: 'input', hint: 'Use the newer Offsite to look at it.' },
+      { hint: 'Use the newer Offsite to look at it.' },
     );
   }
   const upgraded = upgrades.slice(version).reduce((record, upgrade) => upgrade(record), value);
@@ -48,9 +49,7 @@ export function readRecord(value: unknown, what = 'the record'): TrialRecord {
 }
 
 function unreadable(what: string, why: string): OffsiteError {
-  return new OffsiteError(`${what} cannot be read: ${why}`, {
-    code: 'RECORD_UNREADABLE',
-    kind: 'infrastructure',
+  return infrastructureError('RECORD_UNREADABLE', `${what} cannot be read: ${why}`, {
     hint: '`offsite data check` looks for damage.',
   });
 }

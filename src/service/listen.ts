@@ -11,7 +11,7 @@ import { getRequestListener } from '@hono/node-server';
 import type { Clock } from '../base/clock.ts';
 import { pause } from '../base/deadline.ts';
 import { listenTo } from '../base/foreign-traffic.ts';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { inputError, messageOf } from '../base/offsite-error.ts';
 import { serviceRequests } from '../bounds/callers.ts';
 
 /** The time and size limits of a connection before it is closed. Times are milliseconds. */
@@ -84,9 +84,7 @@ function startListening(server: Server, host: string, port: number): Promise<voi
   return new Promise((resolve, reject) => {
     server.once('error', (error) => {
       reject(
-        new OffsiteError(`cannot listen on ${host}:${port}: ${messageOf(error)}`, {
-          code: 'ADDRESS_UNUSABLE',
-          kind: 'input',
+        inputError('ADDRESS_UNUSABLE', `cannot listen on ${host}:${port}: ${messageOf(error)}`, {
           hint: 'Choose another port, or stop what uses this one.',
           cause: error,
         }),

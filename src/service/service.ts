@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Clock } from '../base/clock.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError } from '../base/offsite-error.ts';
 import { serviceRequests } from '../bounds/callers.ts';
 import { openDatabase } from '../ledger/database.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
@@ -114,10 +114,7 @@ function createPlatformTrials(
       writer.write(() => {
         const run = platform.find(runId);
         if (!run || !Number.isInteger(ordinal) || ordinal < 0 || ordinal >= run.trials) {
-          throw new OffsiteError(`there is no trial ${ordinal} of a platform run ${runId}`, {
-            code: 'RUN_UNKNOWN',
-            kind: 'input',
-          });
+          throw inputError('RUN_UNKNOWN', `there is no trial ${ordinal} of a platform run ${runId}`);
         }
         if (trials.read(run.key, ordinal)) return 'already';
         const id = trialIdentifier(runId, ordinal);

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { Document, isCollection, isMap, isScalar, isSeq, parseDocument, Scalar } from 'yaml';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 import { loadConfig } from '../suite/load-config.ts';
 import { SuiteFile } from '../suite/suite-file.ts';
 import { countNames, promptPlaceholder } from '../suite/variables.ts';
@@ -175,7 +175,7 @@ function mayRead(repository: string, suiteFolder: string, env: NodeJS.ProcessEnv
 }
 
 function refused(message: string, hint: string): OffsiteError {
-  return new OffsiteError(message, { code: 'CASE_NOT_ADDED', kind: 'input', hint });
+  return inputError('CASE_NOT_ADDED', message, { hint });
 }
 
 interface NewCase {
@@ -276,9 +276,7 @@ function withCase(text: string, item: string, file: string): string {
     changed === undefined ? [] : (yamlFileOf(changed, { file, schema: SuiteFile }).value.cases ?? []);
   const before = yamlFileOf(text, { file, schema: SuiteFile }).value.cases ?? [];
   if (changed === undefined || cases.length !== before.length + 1)
-    throw new OffsiteError(`${file} has no list of cases in which a case can be written`, {
-      code: 'SUITE_NOT_CHANGED',
-      kind: 'input',
+    throw inputError('SUITE_NOT_CHANGED', `${file} has no list of cases in which a case can be written`, {
       hint: 'Write `cases:` as a list with one item a line, as in docs/suites.md.',
     });
   return changed;

@@ -1,7 +1,7 @@
 import { lstatSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { makeFolder } from '../base/byte-store.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError } from '../base/offsite-error.ts';
 import { plural } from '../text/quantities.ts';
 
 export interface NewFile {
@@ -27,9 +27,7 @@ export function writeNewFiles(
   if (existing.length > 0 && !force) {
     const [first, ...more] = existing.map(({ path }) => path);
     const others = more.length > 0 ? ` and ${plural(more.length, 'other file')} exist` : ' exists';
-    throw new OffsiteError(`${first}${others}; nothing was written`, {
-      code: 'FILE_EXISTS',
-      kind: 'input',
+    throw inputError('FILE_EXISTS', `${first}${others}; nothing was written`, {
       hint: `Replace what is there with --force, or ${otherwise}.`,
     });
   }
@@ -48,9 +46,7 @@ function refuseLinks(root: string, folder: string): void {
   for (const [index] of parts.entries()) {
     const part = join(root, ...parts.slice(0, index + 1));
     if (part === root || !lstatSync(part, { throwIfNoEntry: false })?.isSymbolicLink()) continue;
-    throw new OffsiteError(`${part} is a link; nothing was written`, {
-      code: 'FILE_EXISTS',
-      kind: 'input',
+    throw inputError('FILE_EXISTS', `${part} is a link; nothing was written`, {
       hint: 'Replace the link with a folder.',
     });
   }

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import picomatch from 'picomatch';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, OffsiteError } from '../base/offsite-error.ts';
 import { addedCases, gitSources } from '../bounds/suite.ts';
 import { runGit } from '../suite/git/run-git.ts';
 import { readFile } from '../suite/read-file.ts';
@@ -197,7 +197,7 @@ function titleOf(file: string): string {
 }
 
 function refused(message: string, hint: string): OffsiteError {
-  return new OffsiteError(message, { code: 'CHANGE_UNUSABLE', kind: 'input', hint });
+  return inputError('CHANGE_UNUSABLE', message, { hint });
 }
 
 /** Where tests are in most repositories. */

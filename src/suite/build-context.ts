@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { closeSync, lstatSync, openSync, readdirSync, readlinkSync, readSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import dockerignore from '@balena/dockerignore';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 import { buildContexts } from '../bounds/suite.ts';
 
 /** What a build may read: a folder without what its `.dockerignore` leaves out. */
@@ -126,9 +126,7 @@ function realPathIfThere(path: string): string[] {
 }
 
 function refused(folder: string, why: string): OffsiteError {
-  return new OffsiteError(`the build context ${folder} is refused: ${why}`, {
-    code: 'CONTEXT_REFUSED',
-    kind: 'input',
+  return inputError('CONTEXT_REFUSED', `the build context ${folder} is refused: ${why}`, {
     hint: 'Name what the build does not need in .dockerignore.',
   });
 }

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 import type { FileIssue } from './file-issues.ts';
 import { permittedBy } from './hosts/host-pattern.ts';
 import type { SandboxConfig } from './sandbox-config.ts';
@@ -106,9 +106,7 @@ function notPermitted({ kind, at, hosts }: NetworkProblem, name: string): Offsit
     kind === 'missing'
       ? `the sandbox ${name} does not permit ${hosts.join(', ')}`
       : `the network of the sandbox ${name} is open, also where the case closes it`;
-  return new OffsiteError(`${place}: ${what}`, {
-    code: 'HOSTS_NOT_PERMITTED',
-    kind: 'input',
+  return inputError('HOSTS_NOT_PERMITTED', `${place}: ${what}`, {
     hint: 'Name the hosts under hosts of the sandbox in offsite.yaml, with network: allowlist.',
   });
 }

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, OffsiteError } from '../base/offsite-error.ts';
 
 /** A problem in a file, with its position. Lines and columns count from 1. */
 export interface FileIssue {
@@ -56,11 +56,7 @@ export function decodedText(file: string, content: Uint8Array): string {
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(content);
   } catch (cause) {
-    throw new OffsiteError(`cannot read ${file}: it is not UTF-8`, {
-      code: 'FILE_UNREADABLE',
-      kind: 'input',
-      cause,
-    });
+    throw inputError('FILE_UNREADABLE', `cannot read ${file}: it is not UTF-8`, { cause });
   }
   const offset = text.indexOf('\0');
   if (offset !== -1)

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError } from '../base/offsite-error.ts';
 
 export interface ConfigSearch {
   /** The file that the user named. */
@@ -20,9 +20,7 @@ export function findConfig(options: ConfigSearch): string | undefined {
   const { env } = options;
   const named = options.named ?? env.OFFSITE_CONFIG;
   if (named !== undefined && !existsSync(named)) {
-    throw new OffsiteError(`the configuration file ${named} does not exist`, {
-      code: 'CONFIG_MISSING',
-      kind: 'input',
+    throw inputError('CONFIG_MISSING', `the configuration file ${named} does not exist`, {
       hint: 'The path comes from --config or OFFSITE_CONFIG. Correct it or remove it.',
     });
   }

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { inputError, messageOf, type OffsiteError } from '../base/offsite-error.ts';
 import type { KnownKeys } from '../redaction/redactor.ts';
 import { answersOfSuite, namedFiles, withGiven } from './answers.ts';
 import { judgesOf } from './checks-source.ts';
@@ -186,5 +186,5 @@ function casesOfTasks(
 }
 
 function refused(message: string): OffsiteError {
-  return new OffsiteError(message, { code: 'NO_TASKS', kind: 'input' });
+  return inputError('NO_TASKS', message);
 }

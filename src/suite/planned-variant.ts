@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { inputError, messageOf } from '../base/offsite-error.ts';
 import type { KnownKeys } from '../redaction/redactor.ts';
 import { nearest, orNearest } from '../text/nearest.ts';
 import type { Config } from './config-file.ts';
@@ -254,11 +254,7 @@ function unreadable({ issue, file }: Config, path: string[], error: unknown): un
   if (error instanceof BadFile) return error;
   const message = messageOf(error);
   if (issue) return new BadFile([issue(path, message)]);
-  return new OffsiteError(`${file}: ${path.join('.')}: ${message}`, {
-    code: 'FILE_UNREADABLE',
-    kind: 'input',
-    cause: error,
-  });
+  return inputError('FILE_UNREADABLE', `${file}: ${path.join('.')}: ${message}`, { cause: error });
 }
 
 /** Versions that are known, because the files of a profile may be large. */

@@ -12,7 +12,7 @@ import {
   statSync,
 } from 'node:fs';
 import { isAbsolute, join, posix, relative, sep } from 'node:path';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { inputError, messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { suiteFiles } from '../bounds/suite.ts';
 import type { KnownKeys } from '../redaction/redactor.ts';
 import { BadFile, decodedText } from './file-issues.ts';
@@ -183,9 +183,7 @@ function tooLarge(path: string, maximumBytes: number): OffsiteError {
 }
 
 function unreadable(path: string, why: string, cause?: unknown): OffsiteError {
-  return new OffsiteError(`cannot read ${path}: ${why}`, {
-    code: 'FILE_UNREADABLE',
-    kind: 'input',
+  return inputError('FILE_UNREADABLE', `cannot read ${path}: ${why}`, {
     hint: 'Check the path. In a file it is relative to that file, otherwise to the folder in which the command runs.',
     cause,
   });
@@ -258,5 +256,5 @@ export function heldKey(name: string): string {
 }
 
 function tooMuch(message: string): OffsiteError {
-  return new OffsiteError(message, { code: 'FILE_UNREADABLE', kind: 'input' });
+  return inputError('FILE_UNREADABLE', message);
 }

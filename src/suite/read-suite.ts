@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError } from '../base/offsite-error.ts';
 import { ConfigFile } from './config-file.ts';
 import { BadFile, type FileIssue } from './file-issues.ts';
 import { SuiteFile } from './suite-file.ts';
@@ -13,11 +13,11 @@ export function readSuite(file: string): YamlFile<SuiteFile> {
     throw new BadFile([{ file, line: 1, column: 1, path: '', message }]);
   }
   if (/^(batch|set)_[\w-]+$/.test(file) && !existsSync(file))
-    throw new OffsiteError(`${file} looks like the id of a batch or a set; name the file of a suite`, {
-      code: 'FILE_UNREADABLE',
-      kind: 'input',
-      hint: `Show it with \`offsite show ${file}\`, or continue it with \`offsite resume ${file}\`.`,
-    });
+    throw inputError(
+      'FILE_UNREADABLE',
+      `${file} looks like the id of a batch or a set; name the file of a suite`,
+      { hint: `Show it with \`offsite show ${file}\`, or continue it with \`offsite resume ${file}\`.` },
+    );
   try {
     return readYamlFile(file, SuiteFile, { others: { 'offsite.yaml': ConfigFile } });
   } catch (error) {

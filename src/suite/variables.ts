@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 import { expandedTexts } from '../bounds/suite.ts';
 
 /**
@@ -158,13 +158,10 @@ function refuseTooLong(text: string, variables: Variables): void {
 }
 
 function tooLong(where: string): OffsiteError {
-  return new OffsiteError(
+  return inputError(
+    'EXPANDED_TEXT_TOO_LONG',
     `a text has more than ${expandedTextLimit} characters after its variables are replaced: ${where}`,
-    {
-      code: 'EXPANDED_TEXT_TOO_LONG',
-      kind: 'input',
-      hint: 'Shorten the variable, use it less often, or put the content into a file of the workspace.',
-    },
+    { hint: 'Shorten the variable, use it less often, or put the content into a file of the workspace.' },
   );
 }
 

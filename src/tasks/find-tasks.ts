@@ -1,7 +1,7 @@
 import { type Dirent, readdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import picomatch from 'picomatch';
-import { messageOf, OffsiteError } from '../base/offsite-error.ts';
+import { inputError, messageOf, type OffsiteError } from '../base/offsite-error.ts';
 import { taskSets } from '../bounds/tasks.ts';
 import { Identifier } from '../contract/definition.ts';
 import { randomIndex } from '../stats/repeats.ts';
@@ -182,17 +182,13 @@ function leadsToFolder(path: string): boolean {
 }
 
 function notFound(message: string): OffsiteError {
-  return new OffsiteError(message, {
-    code: 'NO_TASKS',
-    kind: 'input',
+  return inputError('NO_TASKS', message, {
     hint: 'A task is a folder with a task.toml or a task.yaml, or a row of a file in JSON Lines.',
   });
 }
 
 function tooMuch(message: string, where: string): OffsiteError {
-  return new OffsiteError(`the task set ${message}; the search ended at ${where}`, {
-    code: 'NO_TASKS',
-    kind: 'input',
+  return inputError('NO_TASKS', `the task set ${message}; the search ended at ${where}`, {
     hint: 'Name a folder further down.',
   });
 }
@@ -222,9 +218,7 @@ export function selectTasks<Each extends { id: string }>(
     const matches = matcher([glob]);
     if (tasks.some(({ id }) => matches(id))) continue;
     const ids = tasks.map(({ id }) => id);
-    throw new OffsiteError(`no ${noun} matches ${JSON.stringify(glob)}${orNearest(glob, ids)}`, {
-      code: 'NO_SUCH_TASK',
-      kind: 'input',
+    throw inputError('NO_SUCH_TASK', `no ${noun} matches ${JSON.stringify(glob)}${orNearest(glob, ids)}`, {
       hint: glob.includes(',')
         ? `Separate them by spaces: ${glob.replaceAll(',', ' ')}`
         : 'A * matches any characters of an id.',

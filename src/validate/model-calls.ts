@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import { type Deadline, startDeadline } from '../base/deadline.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, inputError, OffsiteError } from '../base/offsite-error.ts';
 import type { Judgment, Validation } from '../contract/validation.ts';
 import {
   AnswerRequest,
@@ -96,9 +96,7 @@ export class ModelCalls implements Disposable {
   async #value(validation: string, method: SandboxedAsk['method'], request: unknown): Promise<unknown> {
     const { judge: model, clock } = this.#parts;
     if (!model) {
-      throw new OffsiteError('no judge model is configured', {
-        code: 'JUDGE_MISSING',
-        kind: 'input',
+      throw inputError('JUDGE_MISSING', 'no judge model is configured', {
         hint: 'List models of offsite.yaml under `judges` in the suite.',
       });
     }
@@ -150,10 +148,10 @@ export async function answerAboutNothing(
 }
 
 function unanswered(timeoutMs: number): OffsiteError {
-  return new OffsiteError(`there was no answer within the validator's ${timeoutMs / 1000} s`, {
-    code: 'MODEL_UNREACHABLE',
-    kind: 'infrastructure',
-  });
+  return infrastructureError(
+    'MODEL_UNREACHABLE',
+    `there was no answer within the validator's ${timeoutMs / 1000} s`,
+  );
 }
 
 function failureOf(error: unknown, ask: SandboxedAsk): GradingFailure {
@@ -180,5 +178,5 @@ async function answer(request: AnswerRequest, asking: Asking): Promise<string> {
     asking,
   );
   if (stopped !== 'refused') return text;
-  throw new OffsiteError('the model refused to answer', { code: 'MODEL_REFUSED', kind: 'infrastructure' });
+  throw infrastructureError('MODEL_REFUSED', 'the model refused to answer');
 }

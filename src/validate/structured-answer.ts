@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError } from '../base/offsite-error.ts';
 import { DocumentTooHeavy, parseCheckedJson } from '../base/parse-json.ts';
 import { printedText } from '../bounds/anyone.ts';
 import type { ChatAnswer, ChatMessage, ChatRequest } from '../gateway/chat/chat.ts';
@@ -39,12 +39,9 @@ export async function structuredAnswer<Value>(
     .join(', and asked again: ');
   const cure =
     second.text === nothingMore ? '; a script gives judges a turn with JSON, or has `fillForms: true`' : '';
-  throw new OffsiteError(
+  throw infrastructureError(
+    'ANSWER_FORM',
     `the answer of ${who} does not have the requested form: ${repaired.problem}; it says: ${said}${cure}`,
-    {
-      code: 'ANSWER_FORM',
-      kind: 'infrastructure',
-    },
   );
 }
 

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, OffsiteError } from '../base/offsite-error.ts';
 import { commandOutput } from '../bounds/sandbox.ts';
 import type { ArchivedType } from '../engine/archive/entries.ts';
 import type { ArchiveCopy } from '../engine/archive/read.ts';
@@ -74,7 +74,7 @@ export async function copyWorkspace(
 }
 
 function noFolder(path: string): OffsiteError {
-  return new OffsiteError(`${path} is not a folder`, { code: 'ENGINE_NO_FOLDER', kind: 'infrastructure' });
+  return infrastructureError('ENGINE_NO_FOLDER', `${path} is not a folder`);
 }
 
 /** Removes the workspace of a container, or all that is in it. Throws `WORKSPACE_NOT_EMPTIED`. */
@@ -84,10 +84,10 @@ export async function emptyWorkspace(fresh: Container, signal: AbortSignal): Pro
   signal.throwIfAborted();
   if (isSuccess(result)) return;
   const said = printedBy(result, 'stderr').trim();
-  throw new OffsiteError(`The workspace of a fresh sandbox could not be emptied: ${said || result.ended}`, {
-    code: 'WORKSPACE_NOT_EMPTIED',
-    kind: 'infrastructure',
-  });
+  throw infrastructureError(
+    'WORKSPACE_NOT_EMPTIED',
+    `The workspace of a fresh sandbox could not be emptied: ${said || result.ended}`,
+  );
 }
 
 /** Environment variables that give git settings, which the repository's own settings cannot override. */

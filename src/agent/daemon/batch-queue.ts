@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { queueTickets } from '../../bounds/suite.ts';
 import { Unauthorized } from '../../client/refusal.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
@@ -155,9 +155,7 @@ async function startTicket(file: string, parts: QueueFolderParts, signal: AbortS
 
 function startUnknown(): OffsiteError {
   const message = 'it is unknown whether the service started the batch, and it lists no batch that fits';
-  return new OffsiteError(message, {
-    code: 'START_UNKNOWN',
-    kind: 'infrastructure',
+  return infrastructureError('START_UNKNOWN', message, {
     hint: 'Use `offsite service runs` to see whether the batch exists; if not, enqueue the suite again.',
   });
 }

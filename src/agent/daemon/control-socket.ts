@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { listenTo } from '../../base/foreign-traffic.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, messageOf, type OffsiteError } from '../../base/offsite-error.ts';
 import { controlRequests } from '../../bounds/callers.ts';
 import { controlSocketOf, type SocketOwner } from './control-socket-path.ts';
 import type { Daemon } from './daemon.ts';
@@ -61,9 +61,7 @@ export async function openControlSocket(
 }
 
 function unusable(path: string, why: string, cause?: unknown): OffsiteError {
-  return new OffsiteError(`cannot listen on ${path}: ${why}`, {
-    code: 'SOCKET_UNUSABLE',
-    kind: 'input',
+  return inputError('SOCKET_UNUSABLE', `cannot listen on ${path}: ${why}`, {
     hint: 'Name another data folder: --data-folder, OFFSITE_HOME, or dataFolder in offsite.yaml.',
     cause,
   });

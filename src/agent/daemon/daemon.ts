@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { startDeadline } from '../../base/deadline.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError } from '../../base/offsite-error.ts';
 import type { Client } from '../../client/client.ts';
 import { daemonLock } from '../../ledger/queue.ts';
 import type { Claims } from '../claims.ts';
@@ -176,7 +176,7 @@ export class Daemon {
     this.#parts.beginEnding();
     this.#setMode('canceling');
     const reason = 'the daemon was stopped';
-    this.#worker.stop(new OffsiteError(reason, { code: 'STOPPED', kind: 'infrastructure' }));
+    this.#worker.stop(infrastructureError('STOPPED', reason));
     this.#stopNow.abort(new Error('the daemon was stopped'));
   }
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../base/clock.ts';
 import { startDeadline } from '../../base/deadline.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, messageOf, type OffsiteError } from '../../base/offsite-error.ts';
 import { foundRuns } from '../../bounds/service.ts';
 import type { Client } from '../../client/client.ts';
 import type { ListedRun } from '../../client/pages/page-reader.ts';
@@ -62,7 +62,7 @@ export async function poll(parts: PollParts, signal: AbortSignal): Promise<numbe
 
 function tooSlow(): OffsiteError {
   const message = `the service did not list all runs within ${foundRuns.time.look / 60_000} minutes`;
-  return new OffsiteError(message, { code: 'LOOK_TOO_SLOW', kind: 'infrastructure' });
+  return infrastructureError('LOOK_TOO_SLOW', message);
 }
 
 /** Adds the cases of a suite as targets. Resolves with how many were not known before. */

@@ -3,7 +3,13 @@ import { existsSync, readdirSync, watch } from 'node:fs';
 import { open, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { makeFolder } from '../../base/byte-store.ts';
-import { messageOf, OffsiteError, systemHint } from '../../base/offsite-error.ts';
+import {
+  infrastructureError,
+  inputError,
+  messageOf,
+  OffsiteError,
+  systemHint,
+} from '../../base/offsite-error.ts';
 import { parseForeignJson } from '../../base/parse-json.ts';
 import { queueTickets } from '../../bounds/suite.ts';
 import { openDataFolder } from '../../ledger/data-folder.ts';
@@ -45,12 +51,14 @@ export async function writeTicket(dataFolder: string, plan: SuitePlan): Promise<
   } catch (error) {
     if (error instanceof OffsiteError) throw error;
     await rm(partial, { force: true });
-    throw new OffsiteError(`cannot queue the suite in ${folder}: ${messageOf(error)}`, {
-      code: 'QUEUE_NOT_WRITTEN',
-      kind: 'infrastructure',
-      hint: systemHint(error, 'Check that you own the data folder and that its disk works.'),
-      cause: error,
-    });
+    throw infrastructureError(
+      'QUEUE_NOT_WRITTEN',
+      `cannot queue the suite in ${folder}: ${messageOf(error)}`,
+      {
+        hint: systemHint(error, 'Check that you own the data folder and that its disk works.'),
+        cause: error,
+      },
+    );
   }
 }
 
@@ -80,11 +88,11 @@ export function readTicket(file: string): SuitePlan {
       throw new Error('it has no case or no variant');
     return { ...plan, file };
   } catch (error) {
-    throw new OffsiteError(`\`offsite daemon enqueue\` did not write this file: ${messageOf(error)}`, {
-      code: 'TICKET_BAD',
-      kind: 'input',
-      cause: error,
-    });
+    throw inputError(
+      'TICKET_BAD',
+      `\`offsite daemon enqueue\` did not write this file: ${messageOf(error)}`,
+      { cause: error },
+    );
   }
 }
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { pause } from '../../base/deadline.ts';
-import { isExpected, messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, isExpected, messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Case } from '../../contract/definition.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { platformLock, platformService } from '../../ledger/platform.ts';
@@ -98,9 +98,7 @@ export class Executor implements Platform, AsyncDisposable {
 
   /** Puts the running trials back into the queue, and hands over what is finished. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#ending.abort(
-      new OffsiteError('the service was stopped', { code: 'STOPPED', kind: 'infrastructure' }),
-    );
+    this.#ending.abort(infrastructureError('STOPPED', 'the service was stopped'));
     await this.#running;
   }
 

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, OffsiteError } from '../../base/offsite-error.ts';
 import type { Variant } from '../../contract/definition.ts';
 import type { RunVariant } from '../../contract/record.ts';
 import type { Runner } from '../../harness/runner.ts';
@@ -86,10 +86,7 @@ function requestedVariant(
 ): PlannedVariant {
   const known = knownVariant(namesOf(variant), config, runners);
   if (typeof known !== 'string') return known;
-  throw new OffsiteError(`variants[${index}]: ${known}`, {
-    code: 'VARIANT_UNUSABLE',
-    kind: 'input',
-  });
+  throw inputError('VARIANT_UNUSABLE', `variants[${index}]: ${known}`);
 }
 
 /** A requested variant as a run record names it. */
@@ -115,12 +112,9 @@ async function requireMachine(
 }
 
 function sourceUnknown(caseId: string, kind: string): OffsiteError {
-  return new OffsiteError(
+  return inputError(
+    'SOURCE_UNKNOWN',
     `the case ${caseId} has a source of kind ${JSON.stringify(kind)}; only empty is implemented`,
-    {
-      code: 'SOURCE_UNKNOWN',
-      kind: 'input',
-    },
   );
 }
 

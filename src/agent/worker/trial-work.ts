@@ -1,4 +1,4 @@
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import type { PlannedReplay } from '../../suite/plan.ts';
 import type { TrialSpec } from '../../trial/spec.ts';
@@ -71,7 +71,7 @@ export class TrialWork {
 
   hold(): void {
     const message = 'the worker starts no trials now';
-    this.#admitted.abort(new OffsiteError(message, { code: 'HELD', kind: 'infrastructure' }));
+    this.#admitted.abort(infrastructureError('HELD', message));
     this.#parts.changed();
   }
 

@@ -1,5 +1,5 @@
 import { startDeadline } from '../../base/deadline.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError } from '../../base/offsite-error.ts';
 import { requireEngineRoom } from '../../engine/container/disk-space.ts';
 import type { Spent } from '../../gateway/budget.ts';
 import type { BatchKey, TrialKey } from '../../ledger/batches.ts';
@@ -168,7 +168,7 @@ export class Worker implements AsyncDisposable {
     const { ledger, scope, flight, waiting } = this.#parts;
     const open = ledger.queue.openTrials(scope, runId).map(({ key }) => key);
     ledger.queue.withdraw(open, 'canceled');
-    const reason = new OffsiteError('the run was canceled', { code: 'CANCELED', kind: 'infrastructure' });
+    const reason = infrastructureError('CANCELED', 'the run was canceled');
     for (const key of open) flight.get(key)?.canceling.abort(reason);
     waiting.forget(runId);
     return open.length;

@@ -5,7 +5,7 @@ import { syncRun } from '../../agent/daemon/found-run.ts';
 import { deliverLeftovers } from '../../agent/delivery.ts';
 import { type CanceledHere, canceledHere, chosenToAbandon, nameOf, suiteToResume } from '../../api/resume.ts';
 import { batchesNamed, serviceBatches } from '../../api/service-batches.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, inputError, messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { ListedRun } from '../../client/pages/page-reader.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import { isDataFolder, requireDataFolder } from '../../ledger/data-folder.ts';
@@ -182,9 +182,7 @@ async function takenUp(
   const canceled = canceledHere(ledger, service, name);
   if (canceled) return canceled;
   if (runs.some((run) => openTrials(run) > 0)) return { id: name, name: `${kind} ${name}`, trials: [] };
-  throw new OffsiteError(`${kind} ${name} has no open trial for daemons at the service`, {
-    code: 'NOTHING_TO_RESUME',
-    kind: 'input',
+  throw inputError('NOTHING_TO_RESUME', `${kind} ${name} has no open trial for daemons at the service`, {
     hint: `\`offsite service runs ${meant.batch}\` shows its trials.`,
   });
 }
@@ -215,17 +213,17 @@ async function letGo(dataFolder: string, id: string): Promise<void> {
     throw error instanceof OffsiteError && error.code === 'DAEMON_NOT_RUNNING' ? atWork(id) : error;
   });
   if ((answer as { isFree: boolean }).isFree) return;
-  throw new OffsiteError(`the daemon of this data folder is still ending trials of ${id}`, {
-    code: 'BATCH_AT_WORK',
-    kind: 'infrastructure',
-    hint: 'They are canceled, and do not run again. Abandon it once more when `offsite daemon status` lists none.',
-  });
+  throw infrastructureError(
+    'BATCH_AT_WORK',
+    `the daemon of this data folder is still ending trials of ${id}`,
+    {
+      hint: 'They are canceled, and do not run again. Abandon it once more when `offsite daemon status` lists none.',
+    },
+  );
 }
 
 function atWork(name: string): OffsiteError {
-  return new OffsiteError(`another process works on ${name}`, {
-    code: 'BATCH_AT_WORK',
-    kind: 'input',
+  return inputError('BATCH_AT_WORK', `another process works on ${name}`, {
     hint: 'Stop it first (Ctrl-C), then abandon the batch.',
   });
 }

@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { Command } from '@commander-js/extra-typings';
 import { makeFolder } from '../../base/byte-store.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, messageOf } from '../../base/offsite-error.ts';
 import { table } from '../../text/fit.ts';
 import { stack, text } from '../../text/printable.ts';
 import { plural, size } from '../../text/quantities.ts';
@@ -52,9 +52,7 @@ function refuse(written: readonly Written[]): void {
   if (refused.length === 0) return;
   const reasons = refused.map(({ path, refused: why }) => `\n${path}: ${why}`).join('');
   const done = `${written.length - refused.length} of ${plural(written.length, 'artifact')} written`;
-  throw new OffsiteError(`${done}; not written:${reasons}`, {
-    code: 'ARTIFACTS_NOT_WRITTEN',
-    kind: 'input',
+  throw inputError('ARTIFACTS_NOT_WRITTEN', `${done}; not written:${reasons}`, {
     hint: '`offsite trial artifacts TRIAL --json` names the blob with each content.',
   });
 }

@@ -11,7 +11,7 @@ import { type AuditedFile, openAuditedFile, readTrusted } from '../../audit/audi
 import { type Committed, committedBy, type EvidenceProblem } from '../../audit/intact.ts';
 import { type RegradedParts, regradedLevel } from '../../audit/regraded.ts';
 import { replayedLevel } from '../../audit/replayed.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, messageOf, type OffsiteError } from '../../base/offsite-error.ts';
 import { printedText } from '../../bounds/anyone.ts';
 import { type LoadedImages, loadImages } from '../../evidence/load-images.ts';
 import { unpackCommit } from '../../evidence/statement.ts';
@@ -182,9 +182,7 @@ async function openAudited(
   }
   if (signedBy) {
     const named = what === undefined ? 'none is named' : `there is no file ${what}`;
-    throw new OffsiteError(`--signed-by is about a file of evidence, and ${named}`, {
-      code: 'OPTION_CONFLICT',
-      kind: 'input',
+    throw inputError('OPTION_CONFLICT', `--signed-by is about a file of evidence, and ${named}`, {
       hint: 'Name the file that `offsite export --evidence` wrote, or remove --signed-by.',
     });
   }
@@ -202,11 +200,10 @@ function auditedTarget(context: CommandContext, what: string | undefined): Targe
     const { code, message } = error as OffsiteError;
     if (what === undefined || !['NO_DATA_FOLDER', 'BATCH_UNKNOWN', 'REFERENCE_UNKNOWN'].includes(code))
       throw error;
-    throw new OffsiteError(
+    throw inputError(
+      'EVIDENCE_MISSING',
       code === 'NO_DATA_FOLDER' ? `there is no file ${what}` : `there is no file ${what}; ${message}`,
       {
-        code: 'EVIDENCE_MISSING',
-        kind: 'input',
         hint: 'Name the file that `offsite export --evidence` wrote, or a batch: `offsite data batches` lists them.',
         cause: error,
       },
@@ -259,11 +256,11 @@ async function openAgain(
   const plan = definition === undefined ? undefined : readPlan(ledger.blobs.readJson(definition));
   const unknown = askJudges && plan?.judges.find((judge) => !Object.hasOwn(config.models, judge));
   if (unknown)
-    throw new OffsiteError(`--ask-judges asks ${unknown}, which is no model of the configuration`, {
-      code: 'JUDGE_UNKNOWN',
-      kind: 'input',
-      hint: 'Name the offsite.yaml that has it: --config FILE.',
-    });
+    throw inputError(
+      'JUDGE_UNKNOWN',
+      `--ask-judges asks ${unknown}, which is no model of the configuration`,
+      { hint: 'Name the offsite.yaml that has it: --config FILE.' },
+    );
   const models = { ...(plan && recordedModels(plan, batch.id)), ...(askJudges && config.models) };
   const gateway = opened.use(await context.models.gateway(models));
   const certificates = await context.certificates();

@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError } from '../../base/offsite-error.ts';
 import { cellsOf, compareWithBaselines, readBaselines } from '../../comparison/baseline.ts';
 import { type ComparedBatches, compareBatches } from '../../comparison/comparison.ts';
 import { readReference } from '../../comparison/side.ts';
@@ -40,9 +40,7 @@ async function compare(
   options: CompareOptions,
 ): Promise<number> {
   if (options.baseline && b !== undefined) {
-    throw new OffsiteError('--baseline compares one batch, but two are named', {
-      code: 'OPTION_CONFLICT',
-      kind: 'input',
+    throw inputError('OPTION_CONFLICT', '--baseline compares one batch, but two are named', {
       hint: 'Name one batch, or remove --baseline.',
     });
   }
@@ -90,11 +88,11 @@ function lastFinished(context: CommandContext, other: string | undefined): Store
 function batchBefore(context: CommandContext, { key, id, suite }: StoredBatch): StoredBatch {
   const before = lastBatch(context.ledger().records, { ended: true, suite, except: key, asIn: [key] });
   if (before) return before;
-  throw new OffsiteError(`batch ${id} is the first of ${suite}, so there is none to compare it with`, {
-    code: 'BATCH_UNKNOWN',
-    kind: 'input',
-    hint: 'Compare its variants, as in `offsite compare :ONE :OTHER`, or name another batch.',
-  });
+  throw inputError(
+    'BATCH_UNKNOWN',
+    `batch ${id} is the first of ${suite}, so there is none to compare it with`,
+    { hint: 'Compare its variants, as in `offsite compare :ONE :OTHER`, or name another batch.' },
+  );
 }
 
 function comparedBatches(context: CommandContext, a: string, b: string | undefined): ComparedBatches {

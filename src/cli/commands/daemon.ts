@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { Command, Option } from '@commander-js/extra-typings';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError } from '../../base/offsite-error.ts';
 import { type Config, ConfigFile } from '../../suite/config-file.ts';
 import { loadConfig } from '../../suite/load-config.ts';
 import { ours, text } from '../../text/printable.ts';
@@ -99,9 +99,7 @@ export function uninstallCommand() {
 function requireUser(name: string): void {
   const { status } = spawnSync('id', ['-u', '--', name], { stdio: 'ignore' });
   if (status === 0 || status === null) return;
-  throw new OffsiteError(`this machine has no user ${name}`, {
-    code: 'USER_UNKNOWN',
-    kind: 'input',
+  throw inputError('USER_UNKNOWN', `this machine has no user ${name}`, {
     hint: 'Name another with --run-as, or make it first.',
   });
 }

@@ -2,7 +2,7 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Command, Option } from '@commander-js/extra-typings';
 import { makeFolder } from '../../base/byte-store.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, inputError, type OffsiteError } from '../../base/offsite-error.ts';
 import { otlpHeaders, receiverUrl, sendSpans, spanRequests } from '../../export/send-spans.ts';
 import {
   exportedTrials,
@@ -108,7 +108,7 @@ function targetsOf(options: ExportOptions): Record<string, string> {
 }
 
 function refused(code: string, message: string, hint: string): OffsiteError {
-  return new OffsiteError(message, { code, kind: 'input', hint });
+  return inputError(code, message, { hint });
 }
 
 interface Exporting {
@@ -250,9 +250,7 @@ async function exportSpans(target: string, { context, batch, options, signal }: 
     rejected += await sendSpans(request, { url, headers, clock, signal, random: Math.random });
   err.print(`${url.origin}${url.pathname} took the spans of ${batch.id}`);
   if (rejected === 0) return;
-  throw new OffsiteError(`the receiver did not take ${plural(rejected, 'span')}`, {
-    code: 'OTLP_REJECTED',
-    kind: 'infrastructure',
+  throw infrastructureError('OTLP_REJECTED', `the receiver did not take ${plural(rejected, 'span')}`, {
     hint: 'Its own log says why. Exporting again sends the same spans with the same ids.',
   });
 }

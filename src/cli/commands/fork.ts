@@ -3,7 +3,7 @@ import { openBatch } from '../../agent/batch-run.ts';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { ledgerCassette, type UnrecordedExchange } from '../../agent/ledger-cassette.ts';
 import { runSet } from '../../agent/run-set.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../../base/offsite-error.ts';
 import type { RecordedExchange } from '../../gateway/replay/cassette.ts';
 import { turnsInOrder } from '../../gateway/replay/turns-in-order.ts';
 import { findTarget, labelOf } from '../../ledger/find-target.ts';
@@ -160,7 +160,7 @@ function recordedUpTo(
 }
 
 function refused(code: string, message: string, hint: string): OffsiteError {
-  return new OffsiteError(message, { code, kind: 'input', hint });
+  return inputError(code, message, { hint });
 }
 
 interface Changed {
@@ -198,9 +198,7 @@ function variantWith(
     obstacles.push(message),
   );
   if (planned && obstacles.length === 0) return planned;
-  throw new OffsiteError(obstacles.join('; '), {
-    code: 'FORK_HARNESS',
-    kind: 'input',
+  throw inputError('FORK_HARNESS', obstacles.join('; '), {
     hint: 'Choose another --harness, or give it a --profile of offsite.yaml that it can use.',
   });
 }
@@ -219,11 +217,10 @@ function requireMapped(
   const [first] = [...missing, ...(obstacle ? [obstacle] : [])].toSorted((a, b) => a.number - b.number);
   if (!first) return;
   const most = first.number - 1;
-  throw new OffsiteError(
+  throw inputError(
+    'FORK_UNMAPPED',
     `another harness cannot be given the answer to request ${first.number} of ${shown}: ${first.what}`,
     {
-      code: 'FORK_UNMAPPED',
-      kind: 'input',
       hint:
         `The largest --at for another harness is ${most}; ` +
         `\`offsite show ${shown} --model\` lists the requests.`,

@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typin
 import { localOrganization } from '../../api/service-access.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isLoopback } from '../../base/foreign-traffic.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError } from '../../base/offsite-error.ts';
 import { createClient } from '../../client/client.ts';
 import { type Permission, permissions } from '../../contract/definition.ts';
 import { requireDataFolder } from '../../ledger/data-folder.ts';
@@ -94,9 +94,7 @@ type Use = keyof typeof uses;
 function permissionsFor(given: { for?: Use | undefined; permission?: Permission[] | undefined }) {
   if (given.permission) return given.permission;
   if (given.for) return uses[given.for];
-  throw new OffsiteError('what is the key for?', {
-    code: 'KEY_WITHOUT_USE',
-    kind: 'input',
+  throw inputError('KEY_WITHOUT_USE', 'what is the key for?', {
     hint: `Say --for ${Object.keys(uses).join(', --for ')}, or name each --permission.`,
   });
 }

@@ -5,7 +5,7 @@ import { queuedFiles } from '../../agent/daemon/ticket.ts';
 import { reconcile } from '../../agent/reconcile.ts';
 import { serviceName } from '../../api/service-access.ts';
 import { systemClock } from '../../base/clock.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { backUpLedger } from '../../ledger/back-up.ts';
 import { type CheckedLedger, checkLedger } from '../../ledger/check.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -145,7 +145,7 @@ async function compareOld(
 
 function notConfigured(): OffsiteError {
   const message = 'another one is configured here: name its configuration with --config, or set OFFSITE_URL';
-  return new OffsiteError(message, { code: 'SERVICE_NOT_CONFIGURED', kind: 'input' });
+  return inputError('SERVICE_NOT_CONFIGURED', message);
 }
 
 export function workspacesCommand() {

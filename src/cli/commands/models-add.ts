@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { Clock } from '../../base/clock.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError } from '../../base/offsite-error.ts';
 import {
   type Asking,
   checkAddress,
@@ -93,17 +93,14 @@ function addedText(file: string, name: string, model: NewModel, keyIsSet: boolea
 
 function refuseKnown(name: string, models: Readonly<Record<string, unknown>>): void {
   if (!Object.hasOwn(models, name)) return;
-  throw new OffsiteError(`there is already a model ${name} in the configuration`, {
-    code: 'MODEL_EXISTS',
-    kind: 'input',
+  throw inputError('MODEL_EXISTS', `there is already a model ${name} in the configuration`, {
     hint: 'Give another name, or replace it with --force.',
   });
 }
 
 /** Commander would repeat a refused argument, which may hold a key. */
 function refuse(option: string, problem: string | undefined): void {
-  if (problem !== undefined)
-    throw new OffsiteError(`${option}: ${problem}`, { code: 'OPTION_INVALID', kind: 'input' });
+  if (problem !== undefined) throw inputError('OPTION_INVALID', `${option}: ${problem}`);
 }
 
 function all(given: string, before: string[] | undefined): string[] {
@@ -143,9 +140,7 @@ function openAsking(out: Output): Asking | undefined {
   const lines = createInterface({ input: person.keys, output: person.screen });
   const stopped = new AbortController();
   lines.on('SIGINT', () => stopped.abort(new Interrupted('SIGINT')));
-  const noAnswer = new OffsiteError('the terminal was closed before all questions were answered', {
-    code: 'NO_ANSWER',
-    kind: 'input',
+  const noAnswer = inputError('NO_ANSWER', 'the terminal was closed before all questions were answered', {
     hint: 'Answer by options instead; --help shows them.',
   });
   lines.on('close', () => stopped.abort(noAnswer));

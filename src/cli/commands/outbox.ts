@@ -4,7 +4,7 @@ import { deliverLeftovers } from '../../agent/delivery.ts';
 import { reconcileEarlier } from '../../agent/reconcile.ts';
 import { platformSender } from '../../agent/sender.ts';
 import { serviceName } from '../../api/service-access.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, messageOf, type OffsiteError } from '../../base/offsite-error.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { embeddedService, platformService } from '../../ledger/platform.ts';
 import type { StoredTrial } from '../../ledger/trial-rows.ts';
@@ -73,11 +73,11 @@ function dropCommand() {
       withLedger(options, (ledger) => {
         const reports = known(ledger, ids);
         if (!options.yes) {
-          throw new OffsiteError(`${plural(reports.length, 'result')} would never be reported`, {
-            code: 'CONFIRMATION_MISSING',
-            kind: 'input',
-            hint: 'Add --yes to confirm; `offsite data outbox export` saves them first.',
-          });
+          throw inputError(
+            'CONFIRMATION_MISSING',
+            `${plural(reports.length, 'result')} would never be reported`,
+            { hint: 'Add --yes to confirm; `offsite data outbox export` saves them first.' },
+          );
         }
         for (const { key } of reports) ledger.outbox.drop(key);
         openTerminal().err.print(`dropped ${plural(reports.length, 'result')}`);
@@ -146,13 +146,10 @@ function isFor(name: string, { service }: StoredTrial): boolean {
 function forOthers(others: readonly StoredTrial[], name: string): OffsiteError {
   const services = [...new Set(others.map(({ service }) => service))].map(placeOf);
   const are = `${plural(others.length, 'result')} ${others.length === 1 ? 'is' : 'are'}`;
-  return new OffsiteError(
+  return inputError(
+    'RESULTS_FOR_ANOTHER_SERVICE',
     `${are} for ${services.join(' and ')}, and here ${placeOf(name)} is configured: not sent`,
-    {
-      code: 'RESULTS_FOR_ANOTHER_SERVICE',
-      kind: 'input',
-      hint: 'Name the configuration of that service with --config, or set OFFSITE_URL and OFFSITE_API_KEY.',
-    },
+    { hint: 'Name the configuration of that service with --config, or set OFFSITE_URL and OFFSITE_API_KEY.' },
   );
 }
 
@@ -199,9 +196,7 @@ function known(ledger: Ledger, ids: readonly number[]): StoredTrial[] {
   return ids.map((id) => {
     const report = pending.get(id);
     if (report) return report;
-    throw new OffsiteError(`no result ${id} waits to be reported`, {
-      code: 'REPORT_UNKNOWN',
-      kind: 'input',
+    throw inputError('REPORT_UNKNOWN', `no result ${id} waits to be reported`, {
       hint: '`offsite data outbox` lists the ids of those that do.',
     });
   });
@@ -217,9 +212,7 @@ function writeNew(file: string, text: string): void {
   try {
     writeFileSync(file, text, { flag: 'wx', mode: 0o600 });
   } catch (error) {
-    throw new OffsiteError(`cannot write ${file}: ${messageOf(error)}`, {
-      code: 'FILE_NOT_WRITTEN',
-      kind: 'input',
+    throw inputError('FILE_NOT_WRITTEN', `cannot write ${file}: ${messageOf(error)}`, {
       hint: 'Name a file that does not exist yet, in a folder that you can write to.',
       cause: error,
     });

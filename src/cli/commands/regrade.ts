@@ -10,7 +10,7 @@ import {
   regradeTrials,
 } from '../../agent/regrade-batch.ts';
 import { type PlanningOptions, plannedSuite } from '../../api/plan-suite.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError } from '../../base/offsite-error.ts';
 import { openBudget, spentFrom } from '../../gateway/budget.ts';
 import { listTrials } from '../../ledger/find.ts';
 import { findTarget, type Target } from '../../ledger/find-target.ts';
@@ -64,9 +64,7 @@ type RegradeOptions = OptionsOf<typeof regradeCommand>;
 async function regrade(what: string | undefined, options: RegradeOptions): Promise<number> {
   const { suite: suiteFile, planned } = options;
   if (suiteFile !== undefined && planned) {
-    throw new OffsiteError('--planned and a suite file cannot be used together', {
-      code: 'OPTION_CONFLICT',
-      kind: 'input',
+    throw inputError('OPTION_CONFLICT', '--planned and a suite file cannot be used together', {
       hint: 'Remove --suite or --planned.',
     });
   }
@@ -126,9 +124,7 @@ function chosenTrials(ledger: Ledger, target: Target, cases: string[] | undefine
   const unknown = cases?.find((id) => !all.some(({ caseId }) => caseId === id));
   if (unknown !== undefined) {
     const near = orNearest(unknown, [...new Set(all.map(({ caseId }) => caseId))]);
-    throw new OffsiteError(`${target.batch.id} has no finished trial of a case ${unknown}${near}`, {
-      code: 'CASE_UNKNOWN',
-      kind: 'input',
+    throw inputError('CASE_UNKNOWN', `${target.batch.id} has no finished trial of a case ${unknown}${near}`, {
       hint: '`offsite show BATCH` lists the cases.',
     });
   }

@@ -6,7 +6,7 @@ import { olderSide, refuseChanged } from '../../api/compare-to.ts';
 import type { Workshop } from '../../api/context.ts';
 import { leftOutText } from '../../api/plan-suite.ts';
 import { type FinishedRun, planRun, readyRun } from '../../api/run.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError } from '../../base/offsite-error.ts';
 import { unsoundText } from '../../check/kept-checks.ts';
 import { limits } from '../../contract/definition.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
@@ -84,9 +84,7 @@ function refuseLoneOptions(options: RunOptions): void {
   refuseBadResults(options);
   const beside = replay === undefined ? (dryRun ? '--dry-run' : undefined) : '--replay';
   if (trials === 'auto' && beside !== undefined)
-    throw new OffsiteError(`--trials auto cannot be used with ${beside}`, {
-      code: 'OPTIONS_CONFLICT',
-      kind: 'input',
+    throw inputError('OPTIONS_CONFLICT', `--trials auto cannot be used with ${beside}`, {
       hint: 'Leave one of them out, or name how many trials each run has: --trials 3.',
     });
   if (trials !== 'auto' && (precision !== undefined || maxTrials !== undefined))

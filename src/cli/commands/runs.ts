@@ -1,6 +1,6 @@
 import { Command } from '@commander-js/extra-typings';
 import { batchesNamed, type ServiceBatch, serviceBatches } from '../../api/service-batches.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../../base/offsite-error.ts';
 import type { Client } from '../../client/client.ts';
 import type { ListedRun } from '../../client/pages/page-reader.ts';
 import { NotFound } from '../../client/refusal.ts';
@@ -30,9 +30,7 @@ export function runsCommand() {
       const at = { context, client, service, signal, json: options.json === true };
       if (what !== undefined && (await printRuns({ caseId: what, page, variant }, at))) return;
       if (what === undefined && (page ?? variant) !== undefined)
-        throw new OffsiteError("--page and --variant are for a case's runs", {
-          code: 'CASE_NEEDED',
-          kind: 'input',
+        throw inputError('CASE_NEEDED', "--page and --variant are for a case's runs", {
           hint: 'Name the case: offsite service runs CASE',
         });
       await printBatches(what, at);
@@ -107,9 +105,7 @@ function unknown(what: string, cases: readonly CaseEntry[], fitting: readonly st
     fitting.length > 1
       ? `${fitting.length} batches of the service begin with ${what}: ${fitting.slice(0, 10).join(', ')}`
       : `the service has no case, suite or recent batch ${what}${meant}`;
-  return new OffsiteError(message, {
-    code: 'RUNS_UNKNOWN',
-    kind: 'input',
+  return inputError('RUNS_UNKNOWN', message, {
     hint:
       hintOfFile(what) ??
       (suites.length > 0 ? `It has the suites ${suites.slice(0, 10).join(', ')}. ` : '') +

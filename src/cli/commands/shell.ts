@@ -3,7 +3,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { Command } from '@commander-js/extra-typings';
 import { readPlan } from '../../agent/batch-run.ts';
 import { listenTo } from '../../base/foreign-traffic.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError } from '../../base/offsite-error.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
 import type { Container } from '../../engine/container.ts';
 import type { Engine } from '../../engine/engine.ts';
@@ -52,9 +52,7 @@ async function shell(reference: string, command: readonly string[], options: Com
   await using context = CommandContext.open(options);
   const person = personsTerminal();
   if (!person && command.length === 0) {
-    throw new OffsiteError('a shell needs a terminal, and this is none', {
-      code: 'NO_TERMINAL',
-      kind: 'input',
+    throw inputError('NO_TERMINAL', 'a shell needs a terminal, and this is none', {
       hint: 'Name a command: offsite trial shell TRIAL -- ls -la',
     });
   }
@@ -118,17 +116,13 @@ async function printed(
   if (result.ended === 'exited') return result.exitCode;
   if (result.ended === 'out-of-disk') return outOfDisk();
   const why = result.ended === 'not-started' ? result.message : result.ended;
-  throw new OffsiteError(`the command did not run: ${why}`, {
-    code: 'COMMAND_NOT_RUN',
-    kind: 'input',
+  throw inputError('COMMAND_NOT_RUN', `the command did not run: ${why}`, {
     hint: 'The sandbox has the programs of its image only.',
   });
 }
 
 function outOfDisk(): never {
-  throw new OffsiteError('the command wrote more than the sandbox may hold', {
-    code: 'OUT_OF_DISK',
-    kind: 'input',
+  throw inputError('OUT_OF_DISK', 'the command wrote more than the sandbox may hold', {
     hint: 'The limit is that of the trial: `disk` of its sandbox.',
   });
 }
@@ -309,18 +303,14 @@ async function imageOf(
 ): Promise<Image> {
   const { imageId } = record;
   if (imageId === undefined) {
-    throw new OffsiteError(`${words} has no sandbox to look into: the trial never had one`, {
-      code: 'IMAGE_GONE',
-      kind: 'input',
+    throw inputError('IMAGE_GONE', `${words} has no sandbox to look into: the trial never had one`, {
       hint: `\`offsite show ${words}\` says why.`,
     });
   }
   const image = await engine.findImage(imageId, signal);
   if (image) return image;
   const again = batch.file === undefined ? 'its suite' : `\`offsite run ${shellWord(batch.file)}\``;
-  throw new OffsiteError(`the engine no longer has ${imageId}, the image of ${words}`, {
-    code: 'IMAGE_GONE',
-    kind: 'input',
+  throw inputError('IMAGE_GONE', `the engine no longer has ${imageId}, the image of ${words}`, {
     hint: `Run ${again} again: that makes the image again, for the shells of its new trials.`,
   });
 }

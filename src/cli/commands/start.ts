@@ -3,7 +3,7 @@ import { suiteOptions } from '../../api/plan-suite.ts';
 import { type PlatformRun, type PlatformSummary, waitForBatch } from '../../api/resume.ts';
 import { checkedHere, chosenPlan, type Started, startHere, startThere } from '../../api/start.ts';
 import { ciRun } from '../../api/types.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError } from '../../base/offsite-error.ts';
 import type { StartResponse } from '../../contract/definition.ts';
 import { platformService } from '../../ledger/platform.ts';
 import { loadSuite } from '../../suite/load-suite.ts';
@@ -48,11 +48,11 @@ type StartOptions = OptionsOf<typeof startCommand>;
 
 async function start(file: string, options: StartOptions): Promise<number> {
   if (options.wait === false && options.failUnder !== undefined)
-    throw new OffsiteError('--fail-under needs the results, and --no-wait does not wait for them', {
-      code: 'OPTIONS_CONTRADICT',
-      kind: 'input',
-      hint: 'Remove one of the two.',
-    });
+    throw inputError(
+      'OPTIONS_CONTRADICT',
+      '--fail-under needs the results, and --no-wait does not wait for them',
+      { hint: 'Remove one of the two.' },
+    );
   await using context = CommandContext.open(options, { suite: file, creates: true });
   const { config, env, dataFolder, clock, redact } = context;
   const whole = loadSuite(file, config, context.runners, suiteOptions(options, context));

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { Command, Option } from '@commander-js/extra-typings';
 import { rowSetupOf, suiteOptions } from '../../api/plan-suite.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError } from '../../base/offsite-error.ts';
 import { Semaphore } from '../../base/semaphore.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import { printFileIssue } from '../../suite/file-issues.ts';
@@ -62,9 +62,7 @@ async function listTasksOf(path: string, options: TasksOptions): Promise<number>
   const { except = [], keys } = suiteOptions({}, context);
   const sandbox = sandboxOf(config, name);
   if (!sandbox)
-    throw new OffsiteError(`there is no sandbox ${name}`, {
-      code: 'TASKS_REFUSED',
-      kind: 'input',
+    throw inputError('TASKS_REFUSED', `there is no sandbox ${name}`, {
       hint: 'Name one of `sandboxes` in offsite.yaml.',
     });
   const list = listTasks(path, chosen, { except, keys, images: config.images, sandbox });

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { controlSocketOf, type SocketOwner } from '../../agent/daemon/control-socket-path.ts';
 import type { DaemonStatus } from '../../agent/daemon/status.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, inputError, messageOf, type OffsiteError } from '../../base/offsite-error.ts';
 import { parseForeignJson } from '../../base/parse-json.ts';
 
 const noneOf = { daemon: 'no daemon', 'fleet-worker': 'no worker of a fleet' };
@@ -25,10 +25,7 @@ export async function askDaemon(
   const answer = parseForeignJson(body);
   if (status === 200) return answer;
   const { message } = answer as { message?: unknown };
-  throw new OffsiteError(String(message ?? `the daemon answered ${status}`), {
-    code: 'DAEMON_REFUSED',
-    kind: 'input',
-  });
+  throw inputError('DAEMON_REFUSED', String(message ?? `the daemon answered ${status}`));
 }
 
 /** The mode of a data folder's daemon; `working` if it does not say. */
@@ -70,27 +67,30 @@ function isNotThere(error: unknown): boolean {
 function notAnswered(socketPath: string, owner: SocketOwner, error: unknown): OffsiteError {
   const { code = '' } = error as NodeJS.ErrnoException;
   if (isNotThere(error)) {
-    return new OffsiteError(`${noneOf[owner]} runs in this data folder: nothing listens on ${socketPath}`, {
-      code: 'DAEMON_NOT_RUNNING',
-      kind: 'input',
-      hint: `Start it with \`${commandOf[owner]}\`, or name its data folder: --data-folder or OFFSITE_HOME.`,
-      cause: error,
-    });
+    return inputError(
+      'DAEMON_NOT_RUNNING',
+      `${noneOf[owner]} runs in this data folder: nothing listens on ${socketPath}`,
+      {
+        hint: `Start it with \`${commandOf[owner]}\`, or name its data folder: --data-folder or OFFSITE_HOME.`,
+        cause: error,
+      },
+    );
   }
   if (code === 'EACCES' || code === 'EPERM') {
-    return new OffsiteError(`this user may not ask the daemon of this data folder: ${messageOf(error)}`, {
-      code: 'DAEMON_OF_ANOTHER_USER',
-      kind: 'input',
-      hint: 'Ask as the user whose data folder it is, or name another: --data-folder or OFFSITE_HOME.',
-      cause: error,
-    });
+    return inputError(
+      'DAEMON_OF_ANOTHER_USER',
+      `this user may not ask the daemon of this data folder: ${messageOf(error)}`,
+      {
+        hint: 'Ask as the user whose data folder it is, or name another: --data-folder or OFFSITE_HOME.',
+        cause: error,
+      },
+    );
   }
-  return new OffsiteError(`the daemon behind ${socketPath} does not answer: ${messageOf(error)}`, {
-    code: 'DAEMON_SILENT',
-    kind: 'infrastructure',
-    hint: 'Only its user may ask it. If it is stuck, kill it: no finished result is lost.',
-    cause: error,
-  });
+  return infrastructureError(
+    'DAEMON_SILENT',
+    `the daemon behind ${socketPath} does not answer: ${messageOf(error)}`,
+    { hint: 'Only its user may ask it. If it is stuck, kill it: no finished result is lost.', cause: error },
+  );
 }
 
 /** Milliseconds within which a daemon answers unless it is stuck. */

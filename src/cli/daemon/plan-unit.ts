@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { dataFolderOf } from '../../api/data-folder.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError } from '../../base/offsite-error.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { mark, type ServiceSpec, type ServiceUnit } from './unit-file.ts';
 
@@ -37,9 +37,7 @@ export function planUnit(options: PlanOptions, host: ServiceHost): { unit: Servi
     const folder = isSystem ? '/etc/systemd/system' : join(configHome, 'systemd', 'user');
     return { spec, unit: systemdUnit(spec, folder) };
   }
-  throw new OffsiteError(`Offsite knows no service manager for ${host.platform}`, {
-    code: 'SERVICE_MANAGER_UNKNOWN',
-    kind: 'input',
+  throw inputError('SERVICE_MANAGER_UNKNOWN', `Offsite knows no service manager for ${host.platform}`, {
     hint: 'Start `offsite daemon` by other means, or run it in a container: see compose.yaml.',
   });
 }

@@ -1,7 +1,7 @@
 import { lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeFolder } from '../../base/byte-store.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, messageOf, type OffsiteError } from '../../base/offsite-error.ts';
 
 /** What happened to a unit's file. */
 export type UnitFileFate = 'written' | 'replaced' | 'unchanged' | 'removed' | 'absent';
@@ -38,9 +38,7 @@ export function removeUnit(unit: ServiceUnit, { force }: { force: boolean }): Un
   if (before === undefined) return 'absent';
   requireOurs(file, before, force);
   if (!force && enabledBy !== undefined && lstatSync(enabledBy, { throwIfNoEntry: false })) {
-    throw new OffsiteError(`${name} is still enabled`, {
-      code: 'SERVICE_ENABLED',
-      kind: 'input',
+    throw inputError('SERVICE_ENABLED', `${name} is still enabled`, {
       hint: `Stop it first, which loses nothing: ${stop.join('; ')}. --force removes the file anyway.`,
     });
   }
@@ -63,17 +61,13 @@ function contentOf(file: string): string | undefined {
 
 function requireOurs(file: string, content: string | undefined, force: boolean): void {
   if (force || content === undefined || content.includes(mark)) return;
-  throw new OffsiteError(`Offsite did not write ${file}`, {
-    code: 'SERVICE_FILE_FOREIGN',
-    kind: 'input',
+  throw inputError('SERVICE_FILE_FOREIGN', `Offsite did not write ${file}`, {
     hint: 'Move the file away, or replace or remove it with --force.',
   });
 }
 
 function unusable(what: string, file: string, error: unknown): OffsiteError {
-  return new OffsiteError(`cannot ${what} ${file}: ${messageOf(error)}`, {
-    code: 'SERVICE_FILE_UNUSABLE',
-    kind: 'input',
+  return inputError('SERVICE_FILE_UNUSABLE', `cannot ${what} ${file}: ${messageOf(error)}`, {
     hint: 'Run the command as root, or with --user for a service of your own user.',
     cause: error,
   });

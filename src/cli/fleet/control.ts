@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError } from '../../base/offsite-error.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
 import { BatchHandle, PollHandle } from '../../fleet/batch-handle.ts';
 import { connectFleet, type FleetConnection } from '../../fleet/connect.ts';
@@ -62,9 +62,7 @@ export async function pollQueuedRuns(options: PollOptions): Promise<void> {
   }
   const { suites, cases, poll: every } = config.daemon;
   if (suites.length + cases.length === 0)
-    throw new OffsiteError('offsite.yaml names no suites or cases to poll', {
-      code: 'FLEET_NOTHING_TO_POLL',
-      kind: 'input',
+    throw inputError('FLEET_NOTHING_TO_POLL', 'offsite.yaml names no suites or cases to poll', {
       hint: 'Name them: daemon: {suites: [ID]} or daemon: {cases: [ID]}. The daemon polls the same.',
     });
   // Workers look at no more workflows of trials than this.
@@ -103,7 +101,7 @@ export function refuseNumbers(
         : slice > longest
           ? [`${slice} trials are too many for one workflow`, `Choose at most ${longest}.`]
           : [];
-  if (problem) throw new OffsiteError(problem, { code: 'OPTION_INVALID', kind: 'input', hint });
+  if (problem) throw inputError('OPTION_INVALID', problem, { hint });
 }
 
 /** Connects to the fleet's server. The context closes the connection. */
@@ -117,9 +115,7 @@ export async function openFleet(context: CommandContext, name?: string): Promise
 export function openStorage({ config }: CommandContext): FleetStorage {
   const { storage } = config.fleet;
   if (!storage)
-    throw new OffsiteError('the fleet has no storage for plans and records', {
-      code: 'FLEET_STORAGE_MISSING',
-      kind: 'input',
+    throw inputError('FLEET_STORAGE_MISSING', 'the fleet has no storage for plans and records', {
       hint: 'Name one in offsite.yaml: fleet: {storage: {folder: /mnt/offsite}}, or a bucket.',
     });
   return 'folder' in storage ? folderStorage(storage.folder) : s3Storage(storage.s3);
@@ -129,9 +125,9 @@ export function openStorage({ config }: CommandContext): FleetStorage {
 export async function requireService(context: CommandContext): Promise<void> {
   const { platform } = await context.service();
   if (!platform) return;
-  throw new OffsiteError('the machines of a fleet need one Eval Service, and none is configured', {
-    code: 'FLEET_SERVICE_MISSING',
-    kind: 'input',
-    hint: 'Set OFFSITE_URL or service.url of offsite.yaml, on all machines. `offsite serve` is one.',
-  });
+  throw inputError(
+    'FLEET_SERVICE_MISSING',
+    'the machines of a fleet need one Eval Service, and none is configured',
+    { hint: 'Set OFFSITE_URL or service.url of offsite.yaml, on all machines. `offsite serve` is one.' },
+  );
 }

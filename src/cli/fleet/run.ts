@@ -2,7 +2,7 @@ import { type OpenBatch, openBatch } from '../../agent/batch-run.ts';
 import { planParts } from '../../agent/run-set.ts';
 import { leftOutText, plannedSuite, type TaskOptions } from '../../api/plan-suite.ts';
 import { ciRun } from '../../api/types.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, OffsiteError } from '../../base/offsite-error.ts';
 import { fleetStorage } from '../../bounds/fleet.ts';
 import { BatchHandle } from '../../fleet/batch-handle.ts';
 import type { FleetConnection } from '../../fleet/connect.ts';
@@ -223,11 +223,11 @@ async function knownBatch(
   const content = await storage.get(String(memo.document), fleetStorage.bytes.document);
   const found = requirePlanned(readDocument(content, context.config));
   if (found.service !== service) {
-    throw new OffsiteError(`batch ${handle.id} belongs to the service ${found.service}, not to ${service}`, {
-      code: 'FLEET_OTHER_SERVICE',
-      kind: 'input',
-      hint: "Name the batch's service: OFFSITE_URL, or service in offsite.yaml.",
-    });
+    throw inputError(
+      'FLEET_OTHER_SERVICE',
+      `batch ${handle.id} belongs to the service ${found.service}, not to ${service}`,
+      { hint: "Name the batch's service: OFFSITE_URL, or service in offsite.yaml." },
+    );
   }
   return { stored: await joinBatch(found, ledger), document: found };
 }

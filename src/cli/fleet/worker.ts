@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { Hono } from 'hono';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { openControlSocket } from '../../agent/daemon/control-socket.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError } from '../../base/offsite-error.ts';
 import { versionOf } from '../../base/version.ts';
 import { memoryText } from '../../fleet/placement/needs.ts';
 import { FleetWorker } from '../../fleet/worker/fleet-worker.ts';
@@ -38,16 +38,12 @@ export async function runWorker(options: WorkerOptions): Promise<number> {
   await requireService(context);
   const lock = context.ledger().takeLock(fleetLock);
   if (!lock)
-    throw new OffsiteError(`another worker of the fleet works in ${dataFolder}`, {
-      code: 'FLEET_WORKER_RUNNING',
-      kind: 'input',
+    throw inputError('FLEET_WORKER_RUNNING', `another worker of the fleet works in ${dataFolder}`, {
       hint: 'A second worker on this machine needs another --data-folder.',
     });
   context.closeWith(lock);
   if ((config.engines?.length ?? 0) > 1)
-    throw new OffsiteError('a worker of the fleet uses one engine, and `engines` names several', {
-      code: 'FLEET_ENGINES',
-      kind: 'input',
+    throw inputError('FLEET_ENGINES', 'a worker of the fleet uses one engine, and `engines` names several', {
       hint: 'Start a worker for each engine, with a --config and a --data-folder of its own.',
     });
   const workshop = await openWorkshop(context);

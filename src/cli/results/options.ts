@@ -1,5 +1,5 @@
 import { type Command, Option, type OptionValues } from '@commander-js/extra-typings';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError } from '../../base/offsite-error.ts';
 import { rate } from '../options.ts';
 import type { RegressionGates } from '../regression.ts';
 import { refuseSharedFiles, requireWritable } from '../write-text.ts';
@@ -44,9 +44,7 @@ export interface ResultOptions extends RegressionGates {
 
 /** Throws an `input` error for an option that means something only together with another one. */
 export function throwMissingOption([option, needed]: readonly [option: string, needed: string]): never {
-  throw new OffsiteError(`${option} needs ${needed}`, {
-    code: 'OPTION_MISSING',
-    kind: 'input',
+  throw inputError('OPTION_MISSING', `${option} needs ${needed}`, {
     hint: `Add ${needed}, or remove ${option}.`,
   });
 }

@@ -1,7 +1,7 @@
 import { parse } from 'node:path';
 import type { NotCompared, OlderSide } from '../../api/compare-to.ts';
 import type { Workshop } from '../../api/context.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, OffsiteError } from '../../base/offsite-error.ts';
 import type { ComparedBatches } from '../../comparison/comparison.ts';
 import type { Reference } from '../../comparison/side.ts';
 import { fingerprintsOf } from '../../ledger/fingerprints.ts';
@@ -215,9 +215,7 @@ export function writeReports(
 /** A report that cannot be written after the trials have run is no bad input: the batch is there. */
 function afterRun(error: unknown): unknown {
   if (!(error instanceof OffsiteError && error.code === 'FILE_NOT_WRITTEN')) return error;
-  return new OffsiteError(error.message, {
-    code: error.code,
-    kind: 'infrastructure',
+  return infrastructureError(error.code, error.message, {
     cause: error,
     hint: 'The results are stored: `offsite show` has them, and `offsite export` writes them to a file.',
   });

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../../base/offsite-error.ts';
 import { auditOf } from '../../ledger/audits.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import { lastBatch, listRuns, listTrials, shortBatchIds } from '../../ledger/find.ts';
@@ -31,9 +31,7 @@ export function trialOf(ledger: Ledger, target: Target): ShownTrial {
 }
 
 export function trialNeeded({ kind }: Target, why: string): OffsiteError {
-  return new OffsiteError(`${why}, and the name is that of a ${kind}`, {
-    code: 'TRIAL_NEEDED',
-    kind: 'input',
+  return inputError('TRIAL_NEEDED', `${why}, and the name is that of a ${kind}`, {
     hint: 'Name a trial: case/variant#ordinal. `offsite show` lists them.',
   });
 }
@@ -46,9 +44,7 @@ export function shownTrial(
   const { result, state, ordinal } = trial;
   if (result === undefined) {
     const [older] = olderToo;
-    throw new OffsiteError(`${labelOf(run)}#${ordinal} has no result yet: it is ${state}`, {
-      code: 'TRIAL_UNFINISHED',
-      kind: 'input',
+    throw inputError('TRIAL_UNFINISHED', `${labelOf(run)}#${ordinal} has no result yet: it is ${state}`, {
       hint:
         older === undefined
           ? 'Look again when it is finished. `offsite resume` continues a batch that was stopped.'

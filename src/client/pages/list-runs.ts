@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, type OffsiteError } from '../../base/offsite-error.ts';
 import { serviceAnswers } from '../../bounds/service.ts';
 import type { RequestOf } from '../../contract/operations.ts';
 import { Conflict, DecodeRefusal, NotFound } from '../refusal.ts';
@@ -141,8 +141,8 @@ function hasMore({ page }: ReadPage<RunParts>, than: ReadPage<RunParts>): boolea
 }
 
 function endless(): OffsiteError {
-  return new OffsiteError(`the service lists more than ${serviceAnswers.count.runs} runs of one case`, {
-    code: 'CLIENT_LIST_ENDLESS',
-    kind: 'infrastructure',
-  });
+  return infrastructureError(
+    'CLIENT_LIST_ENDLESS',
+    `the service lists more than ${serviceAnswers.count.runs} runs of one case`,
+  );
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../base/clock.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, inputError, type OffsiteError } from '../../base/offsite-error.ts';
 import { baseImageName, baseImageRecipe } from '../../base-image/recipe.ts';
 import { conformanceChecks } from '../../engine/conformance/checks.ts';
 import { type Conformance, examineConformance } from '../../engine/conformance/testbed.ts';
@@ -99,11 +99,11 @@ export function hostileFolder(): string {
     .map((place) => fileURLToPath(new URL(place, import.meta.url)))
     .find((folder) => existsSync(join(folder, 'offsite.yaml')));
   if (found !== undefined) return found;
-  throw new OffsiteError('the hostile suites, examples/hostile, are missing from this installation', {
-    code: 'HOSTILE_SUITES_MISSING',
-    kind: 'infrastructure',
-    hint: 'Install the package offsite again; it contains them.',
-  });
+  throw infrastructureError(
+    'HOSTILE_SUITES_MISSING',
+    'the hostile suites, examples/hostile, are missing from this installation',
+    { hint: 'Install the package offsite again; it contains them.' },
+  );
 }
 
 export function attacksOf(suite: HostileSuite, folder = hostileFolder()): Attack[] {
@@ -126,8 +126,9 @@ export function attacksOf(suite: HostileSuite, folder = hostileFolder()): Attack
 }
 
 function badTags(suite: string, id: string): OffsiteError {
-  return new OffsiteError(
+  return inputError(
+    'HOSTILE_TAGS',
     `case ${id} of ${suite}.yaml needs one tag of ${kinds.join(', ')}, and expect:passed or expect:failed`,
-    { code: 'HOSTILE_TAGS', kind: 'input', hint: 'The tags say what the result of the case should be.' },
+    { hint: 'The tags say what the result of the case should be.' },
   );
 }

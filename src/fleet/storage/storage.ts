@@ -3,7 +3,7 @@ import { constants, existsSync } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, opendir, rename, rm } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { z } from 'zod';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, inputError, messageOf, type OffsiteError } from '../../base/offsite-error.ts';
 import { parseForeignJson } from '../../base/parse-json.ts';
 import { fleetStorage } from '../../bounds/fleet.ts';
 
@@ -110,17 +110,13 @@ export function hashOf(content: string | Uint8Array): string {
 }
 
 export function damaged(place: string, why: string): OffsiteError {
-  return new OffsiteError(`${place} is damaged: ${why}`, {
-    code: 'FLEET_CONTENT_DAMAGED',
-    kind: 'infrastructure',
+  return infrastructureError('FLEET_CONTENT_DAMAGED', `${place} is damaged: ${why}`, {
     hint: 'Remove it from the storage. Whoever wrote it can write it again.',
   });
 }
 
 export function missing(message: string, cause?: unknown): OffsiteError {
-  return new OffsiteError(message, {
-    code: 'FLEET_CONTENT_MISSING',
-    kind: 'infrastructure',
+  return infrastructureError('FLEET_CONTENT_MISSING', message, {
     hint: 'Check that the storage is mounted, and is the same for the whole fleet.',
     cause,
   });
@@ -134,9 +130,7 @@ export function missing(message: string, cause?: unknown): OffsiteError {
  */
 export function folderStorage(folder: string): FleetStorage {
   if (!existsSync(folder)) {
-    throw new OffsiteError(`the fleet's storage ${folder} does not exist`, {
-      code: 'FLEET_STORAGE_UNUSABLE',
-      kind: 'input',
+    throw inputError('FLEET_STORAGE_UNUSABLE', `the fleet's storage ${folder} does not exist`, {
       hint: 'Mount it on this machine, or correct fleet.storage of offsite.yaml.',
     });
   }
@@ -197,9 +191,7 @@ async function write(folder: string, path: string, content: Uint8Array): Promise
     await rename(partial, path);
   } catch (error) {
     await rm(partial, { force: true });
-    throw new OffsiteError(`cannot write ${path}: ${messageOf(error)}`, {
-      code: 'FLEET_STORAGE_UNUSABLE',
-      kind: 'infrastructure',
+    throw infrastructureError('FLEET_STORAGE_UNUSABLE', `cannot write ${path}: ${messageOf(error)}`, {
       hint: 'Check that the storage is mounted, has space left, and is the same for the whole fleet.',
       cause: error,
     });

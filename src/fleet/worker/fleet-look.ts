@@ -6,7 +6,7 @@ import type { PollTarget } from '../../agent/daemon/poll-targets.ts';
 import type { FoundRunDetails } from '../../agent/specify.ts';
 import type { Clock } from '../../base/clock.ts';
 import { startDeadline } from '../../base/deadline.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
 import { foundRuns } from '../../bounds/service.ts';
 import type { Client } from '../../client/client.ts';
@@ -177,10 +177,10 @@ export class FleetLook {
 }
 
 function tooSlow(ms: number): OffsiteError {
-  return new OffsiteError(`the service did not list all runs within ${ms / 60_000} minutes`, {
-    code: 'LOOK_TOO_SLOW',
-    kind: 'infrastructure',
-  });
+  return infrastructureError(
+    'LOOK_TOO_SLOW',
+    `the service did not list all runs within ${ms / 60_000} minutes`,
+  );
 }
 
 /** A trial, by the service's ids. */

@@ -6,7 +6,7 @@ import { type SenderParts, type Sent, ServiceSender } from '../../agent/sender.t
 import { openDelivery, openWork, watchedLoop } from '../../agent/work-loop.ts';
 import type { Worker } from '../../agent/worker/worker.ts';
 import type { WorkEvent, WorkerParts } from '../../agent/worker/worker-parts.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Client } from '../../client/client.ts';
 import type { TrialKey } from '../../ledger/batches.ts';
 import { type FleetTask, fleetLock } from '../../ledger/fleet-tasks.ts';
@@ -108,9 +108,7 @@ export class FleetWorker {
     this.drain();
     if (isFirst) return;
     log.warn('the worker gives its trials back');
-    this.#stopNow.abort(
-      new OffsiteError('the worker was stopped', { code: 'STOPPED', kind: 'infrastructure' }),
-    );
+    this.#stopNow.abort(infrastructureError('STOPPED', 'the worker was stopped'));
     void running?.tasks.giveBack({ isEnding: true });
   }
 
@@ -219,7 +217,7 @@ export class FleetWorker {
     try {
       await polls.ended();
     } finally {
-      worker.stop(new OffsiteError('the worker has ended', { code: 'STOPPED', kind: 'infrastructure' }));
+      worker.stop(infrastructureError('STOPPED', 'the worker has ended'));
       filling.abort();
       await filled;
       await following;
@@ -354,9 +352,9 @@ class TaskTaken extends OffsiteError {
 }
 
 function asOutage(error: unknown): never {
-  throw new OffsiteError(`the Temporal server did not take a result: ${messageOf(error)}`, {
-    code: 'FLEET_UNREACHABLE',
-    kind: 'infrastructure',
-    cause: error,
-  });
+  throw infrastructureError(
+    'FLEET_UNREACHABLE',
+    `the Temporal server did not take a result: ${messageOf(error)}`,
+    { cause: error },
+  );
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { storedPlan } from '../../agent/batch-run.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, inputError, type OffsiteError } from '../../base/offsite-error.ts';
 import { fleetMessages, fleetStorage } from '../../bounds/fleet.ts';
 import type { RunKey } from '../../ledger/batches.ts';
 import { type FleetTask, fleetLock } from '../../ledger/fleet-tasks.ts';
@@ -129,10 +129,10 @@ function enterWith(
 }
 
 function unknownTrial({ batch, run, ordinal }: Pick<TrialOrder, 'batch' | 'run' | 'ordinal'>): OffsiteError {
-  return new OffsiteError(`the batch ${batch} has no trial ${ordinal} of run ${run}`, {
-    code: 'FLEET_TRIAL_UNKNOWN',
-    kind: 'infrastructure',
-  });
+  return infrastructureError(
+    'FLEET_TRIAL_UNKNOWN',
+    `the batch ${batch} has no trial ${ordinal} of run ${run}`,
+  );
 }
 
 /**
@@ -188,16 +188,16 @@ function join(document: FleetDocument, plan: string, { batches, queue }: Ledger)
 }
 
 function otherPlan(batch: string, other: string): OffsiteError {
-  return new OffsiteError(`the run of batch ${batch} names the plan of batch ${other}`, {
-    code: 'FLEET_DOCUMENT_UNREADABLE',
-    kind: 'input',
-  });
+  return inputError(
+    'FLEET_DOCUMENT_UNREADABLE',
+    `the run of batch ${batch} names the plan of batch ${other}`,
+  );
 }
 
 function taken(run: string): OffsiteError {
-  return new OffsiteError(`run ${run} is in this data folder's queue for another process`, {
-    code: 'FLEET_RUN_TAKEN',
-    kind: 'infrastructure',
-    hint: 'Give the worker of the fleet a --data-folder of its own.',
-  });
+  return infrastructureError(
+    'FLEET_RUN_TAKEN',
+    `run ${run} is in this data folder's queue for another process`,
+    { hint: 'Give the worker of the fleet a --data-folder of its own.' },
+  );
 }

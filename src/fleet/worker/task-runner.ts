@@ -1,7 +1,7 @@
 import { ApplicationFailure, activityInfo, CompleteAsyncError } from '@temporalio/activity';
 import { NotClaimed } from '../../agent/claims.ts';
 import type { Clock } from '../../base/clock.ts';
-import { firstThrown, OffsiteError } from '../../base/offsite-error.ts';
+import { firstThrown, infrastructureError, OffsiteError } from '../../base/offsite-error.ts';
 import { trialOf } from '../../ledger/trial-rows.ts';
 import type { Contexts } from '../contexts.ts';
 import type { FleetDocument, TrialDocument } from '../document.ts';
@@ -187,9 +187,9 @@ function declined(message: string, nonRetryable: boolean, nextRetryDelay: number
 }
 
 function otherService(theirs: string, own: string): OffsiteError {
-  return new OffsiteError(`the batch belongs to the service ${theirs}, and this worker to ${own}`, {
-    code: 'FLEET_OTHER_SERVICE',
-    kind: 'infrastructure',
-    hint: 'All machines of a fleet need the same service in offsite.yaml.',
-  });
+  return infrastructureError(
+    'FLEET_OTHER_SERVICE',
+    `the batch belongs to the service ${theirs}, and this worker to ${own}`,
+    { hint: 'All machines of a fleet need the same service in offsite.yaml.' },
+  );
 }

@@ -1,5 +1,5 @@
 import { ByteStore } from '../../base/byte-store.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError } from '../../base/offsite-error.ts';
 import { chatAnswers } from '../../bounds/model.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import type { Upstream } from '../answer.ts';
@@ -125,10 +125,10 @@ async function whole(
   const store = new ByteStore();
   for await (const chunk of body) {
     if (store.size + chunk.length > chatAnswers.bytes.answer) {
-      throw new OffsiteError(`the model ${model} answered with more than ${chatAnswers.bytes.answer} bytes`, {
-        code: 'MODEL_ANSWER_UNREADABLE',
-        kind: 'infrastructure',
-      });
+      throw infrastructureError(
+        'MODEL_ANSWER_UNREADABLE',
+        `the model ${model} answered with more than ${chatAnswers.bytes.answer} bytes`,
+      );
     }
     store.add(chunk);
     onPiece?.(chunk);

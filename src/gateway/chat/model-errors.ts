@@ -1,4 +1,9 @@
-import { messageOf, OffsiteError, type OffsiteErrorOptions } from '../../base/offsite-error.ts';
+import {
+  infrastructureError,
+  messageOf,
+  OffsiteError,
+  type OffsiteErrorOptions,
+} from '../../base/offsite-error.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import type { UpstreamAnswer } from '../answer.ts';
 import { readErrorText } from '../wires/model-error.ts';
@@ -36,22 +41,18 @@ export function refusedBy({ model }: { model: string }, answer: UpstreamHead, bo
 /** The error if no answer came, or it broke off. An OffsiteError is returned unchanged, with its own hint. */
 export function unreachable(to: { model: string }, thrown: unknown): OffsiteError {
   if (thrown instanceof OffsiteError) return thrown;
-  return new OffsiteError(`the model ${to.model} could not be reached: ${messageOf(thrown)}`, {
-    code: 'MODEL_UNREACHABLE',
-    kind: 'infrastructure',
-    hint: 'Check its baseUrl, and that this machine can reach it.',
-    cause: thrown,
-  });
+  return infrastructureError(
+    'MODEL_UNREACHABLE',
+    `the model ${to.model} could not be reached: ${messageOf(thrown)}`,
+    { hint: 'Check its baseUrl, and that this machine can reach it.', cause: thrown },
+  );
 }
 
 export function unreadable(to: { wire: Wire; model: string }, problem: Error): OffsiteError {
-  return new OffsiteError(
+  return infrastructureError(
+    'MODEL_ANSWER_UNREADABLE',
     `the model ${to.model} gave an answer that is not valid in ${to.wire}: ${problem.message}`,
-    {
-      code: 'MODEL_ANSWER_UNREADABLE',
-      kind: 'infrastructure',
-      hint: 'Check that baseUrl and wire match.',
-    },
+    { hint: 'Check that baseUrl and wire match.' },
   );
 }
 

@@ -10,7 +10,7 @@ import type { Duplex, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Clock } from '../../base/clock.ts';
 import { abortable, startDeadline } from '../../base/deadline.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, messageOf } from '../../base/offsite-error.ts';
 import { hostConnections } from '../../bounds/sandbox.ts';
 import type { HostConnection } from '../../record/model-account.ts';
 import {
@@ -269,11 +269,7 @@ export const hostNetwork: Network = {
       return socket;
     } catch (cause) {
       socket.destroy();
-      throw new OffsiteError(`cannot connect to ${address} port ${port}`, {
-        code: 'HOST_UNREACHABLE',
-        kind: 'infrastructure',
-        cause,
-      });
+      throw infrastructureError('HOST_UNREACHABLE', `cannot connect to ${address} port ${port}`, { cause });
     } finally {
       socket.off('error', reject);
     }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, messageOf, type OffsiteError } from '../../base/offsite-error.ts';
 import { serverFacts } from '../../bounds/model.ts';
 import type { HttpModel, Wire } from '../../suite/model-config.ts';
 import { isEssential, type RequestOption } from './request-options.ts';
@@ -86,9 +86,7 @@ function memoryStore(): RefusedOptionsStore {
 }
 
 function cannotBeLeftOut(name: string, rule: string): OffsiteError {
-  return new OffsiteError(`the model ${name} has ${JSON.stringify(rule)} in without`, {
-    code: 'MODEL_WITHOUT_INVALID',
-    kind: 'input',
+  return inputError('MODEL_WITHOUT_INVALID', `the model ${name} has ${JSON.stringify(rule)} in without`, {
     hint: 'A request without it would ask for something else. Name only options, such as reasoning_effort.',
   });
 }

@@ -1,7 +1,7 @@
 import { ByteStore } from '../../base/byte-store.ts';
 import type { Clock } from '../../base/clock.ts';
 import { startDeadline } from '../../base/deadline.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, type OffsiteError } from '../../base/offsite-error.ts';
 import { serverFacts } from '../../bounds/model.ts';
 import type { Wire } from '../../suite/model-config.ts';
 import type { Upstream, UpstreamAnswer } from '../answer.ts';
@@ -70,9 +70,7 @@ function tooSlow(path: string, within: number): OffsiteError {
 }
 
 function unusable(message: string): OffsiteError {
-  return new OffsiteError(message, {
-    code: 'MODEL_SERVER_UNKNOWN',
-    kind: 'infrastructure',
+  return infrastructureError('MODEL_SERVER_UNKNOWN', message, {
     hint: 'Check that the address is that of a model API.',
   });
 }

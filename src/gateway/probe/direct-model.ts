@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, inputError } from '../../base/offsite-error.ts';
 import { chatAnswers } from '../../bounds/model.ts';
 import type { ModelConfig, Wire } from '../../suite/model-config.ts';
 import type { ChatAnswer, ChatRequest } from '../chat/chat.ts';
@@ -40,13 +40,10 @@ export function openDirectModel(asked: string, options: GatewayOptions): DirectM
 /** Throws an input error for a model that only repeats recorded answers. */
 export function refuseReplayed(name: string, config: ModelConfig): void {
   if (!('replay' in config)) return;
-  throw new OffsiteError(
+  throw inputError(
+    'MODEL_REPLAYED',
     `the model ${name} repeats recorded answers, so there is nothing to check or measure`,
-    {
-      code: 'MODEL_REPLAYED',
-      kind: 'input',
-      hint: 'Check the model whose answers were recorded.',
-    },
+    { hint: 'Check the model whose answers were recorded.' },
   );
 }
 
@@ -140,10 +137,10 @@ export async function askWithin<Answer>(
     return await ask(AbortSignal.any([signal, deadline]));
   } catch (error) {
     if (error !== deadline.reason) throw error;
-    throw new OffsiteError(`the model ${name} did not answer within ${within / 1000} s`, {
-      code: 'MODEL_TOO_SLOW',
-      kind: 'infrastructure',
-      hint: 'A server may be loading it: try again, or give it longer with --timeout.',
-    });
+    throw infrastructureError(
+      'MODEL_TOO_SLOW',
+      `the model ${name} did not answer within ${within / 1000} s`,
+      { hint: 'A server may be loading it: try again, or give it longer with --timeout.' },
+    );
   }
 }

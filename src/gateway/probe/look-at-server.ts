@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, messageOf, type OffsiteError } from '../../base/offsite-error.ts';
 import { serverFacts } from '../../bounds/model.ts';
 import { type HttpModel, ModelConfig, type Wire } from '../../suite/model-config.ts';
 import type { GatewayParts } from '../gateway-parts.ts';
@@ -163,9 +163,7 @@ function noServer(given: string, { status, text }: ServerAnswer): OffsiteError {
   const isPage = /^\s*<(!doctype|html)/i.test(text);
   const answered = isPage ? 'it answers with a web page' : `it answered ${status}: ${excerpt}`;
   const what = redirects ? `it redirects to another address (${status})` : answered;
-  return new OffsiteError(`no model API was found at ${given}: ${what}`, {
-    code: 'MODEL_SERVER_UNKNOWN',
-    kind: 'infrastructure',
+  return infrastructureError('MODEL_SERVER_UNKNOWN', `no model API was found at ${given}: ${what}`, {
     hint: redirects
       ? 'Redirects are not followed. Give the address of the API itself.'
       : 'Give the base URL of its API as in its documentation, such as http://127.0.0.1:8000/v1. ' +

@@ -9,7 +9,7 @@ import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream
 import { Socket, type Server as SocketServer } from 'node:net';
 import { Duplex } from 'node:stream';
 import { type EndTraffic, listenTo } from '../../base/foreign-traffic.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, messageOf, type OffsiteError } from '../../base/offsite-error.ts';
 import { relayTraffic } from '../../bounds/sandbox.ts';
 import type { RelayHandler } from './relay.ts';
 
@@ -137,12 +137,11 @@ function refusal({ rawHeaders }: IncomingMessage, inFlight: number): [number, st
 function defect(cause: unknown): OffsiteError {
   const place = cause instanceof Error ? /\n\s+(at .*)/.exec(cause.stack ?? '')?.[1] : undefined;
   const what = [messageOf(cause), place].filter(Boolean).join(', ');
-  return new OffsiteError(`a request of its sandbox triggered a defect in Offsite: ${what}`, {
-    code: 'RELAY_DEFECT',
-    kind: 'infrastructure',
-    hint: 'Please report this message.',
-    cause,
-  });
+  return infrastructureError(
+    'RELAY_DEFECT',
+    `a request of its sandbox triggered a defect in Offsite: ${what}`,
+    { hint: 'Please report this message.', cause },
+  );
 }
 
 /**

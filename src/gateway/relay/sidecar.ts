@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import { abortable, startDeadline } from '../../base/deadline.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { relayTraffic } from '../../bounds/sandbox.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Container } from '../../engine/container.ts';
@@ -180,9 +180,7 @@ async function inTime(
 }
 
 function notListening(why: string): OffsiteError {
-  return new OffsiteError(`A sandbox's relay did not start: ${why}`, {
-    code: 'RELAY_NOT_STARTED',
-    kind: 'infrastructure',
+  return infrastructureError('RELAY_NOT_STARTED', `A sandbox's relay did not start: ${why}`, {
     hint: 'Its image must contain Node 24 as `node`.',
   });
 }

@@ -1,5 +1,5 @@
 import { abortable } from '../../base/deadline.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, inputError, messageOf, type OffsiteError } from '../../base/offsite-error.ts';
 import { relayTraffic } from '../../bounds/sandbox.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Container } from '../../engine/container.ts';
@@ -92,11 +92,11 @@ async function requireReach(sandbox: Container, signal: AbortSignal): Promise<vo
     signal,
   });
   if (ended !== 'exited' || exitCode !== 1) return;
-  throw new OffsiteError('The runtime of the sandbox does not let it reach its relay, so it has no model', {
-    code: 'RELAY_OUT_OF_REACH',
-    kind: 'input',
-    hint: 'gVisor needs --network=host: add it to its runtimeArgs in daemon.json.',
-  });
+  throw inputError(
+    'RELAY_OUT_OF_REACH',
+    'The runtime of the sandbox does not let it reach its relay, so it has no model',
+    { hint: 'gVisor needs --network=host: add it to its runtimeArgs in daemon.json.' },
+  );
 }
 
 /** Whether another container holds the network, so that another relay can join it. */
@@ -106,12 +106,9 @@ function outlivesRelay(network: ContainerSpec['network']): boolean {
 
 function relayDied(deaths: readonly string[]): OffsiteError {
   const times = deaths.length === 1 ? 'once' : `${deaths.length} times`;
-  return new OffsiteError(
+  return infrastructureError(
+    'RELAY_LOST',
     `The sandbox's relay to its model died ${times}: ${[...new Set(deaths)].join('; ')}`,
-    {
-      code: 'RELAY_LOST',
-      kind: 'infrastructure',
-      hint: 'Check that the engine works (docker info) and has free memory.',
-    },
+    { hint: 'Check that the engine works (docker info) and has free memory.' },
   );
 }

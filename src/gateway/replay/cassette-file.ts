@@ -1,4 +1,4 @@
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, messageOf } from '../../base/offsite-error.ts';
 import { parseCheckedJson } from '../../base/parse-json.ts';
 import { cassettes } from '../../bounds/suite.ts';
 import { CassetteLine, type ExchangeLine } from '../../record/cassette-line.ts';
@@ -84,9 +84,7 @@ export function readCassette(file: string): Cassette {
   let lines = 0;
   let expanded = 0;
   const refuse = (why: string): never => {
-    throw new OffsiteError(`${file}:${lines}: ${why}`, {
-      code: 'CASSETTE_UNREADABLE',
-      kind: 'input',
+    throw inputError('CASSETTE_UNREADABLE', `${file}:${lines}: ${why}`, {
       hint: '`offsite export BATCH --cassette FILE` writes a cassette; docs/replay.md describes it.',
     });
   };

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError } from '../../base/offsite-error.ts';
 import type { ReplayedExchange } from '../../record/model-account.ts';
 import { ModelConfig } from '../../suite/model-config.ts';
 import { singleChunk, type UpstreamAnswer } from '../answer.ts';
@@ -86,9 +86,10 @@ function recordedName(name: string, file: string, { trials }: Cassette): string 
   const [only, other] = names;
   if (names.has(name)) return name;
   if (only !== undefined && other === undefined) return only;
-  throw new OffsiteError(
+  throw inputError(
+    'REPLAY_MODEL_UNKNOWN',
     `the model ${name} replays ${file}, which recorded ${[...names].join(', ') || 'no model'}`,
-    { code: 'REPLAY_MODEL_UNKNOWN', kind: 'input', hint: 'Give the model the name that was recorded.' },
+    { hint: 'Give the model the name that was recorded.' },
   );
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { untilAborted } from '../../base/deadline.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, messageOf } from '../../base/offsite-error.ts';
 import { parseForeignJson } from '../../base/parse-json.ts';
 import { modelRequests } from '../../bounds/sandbox.ts';
 import { ScriptFile, type ScriptTurn, type Trouble } from '../../suite/script-file.ts';
@@ -235,10 +235,7 @@ async function* cutShort(chunks: Bytes, { afterBytes, afterEvents, cleanly }: Cu
     eventsLeft -= 1;
   }
   if (cleanly) return;
-  throw new OffsiteError('the script cuts the connection here', {
-    code: 'SCRIPTED_CUT',
-    kind: 'infrastructure',
-  });
+  throw infrastructureError('SCRIPTED_CUT', 'the script cuts the connection here');
 }
 
 /** Endless text: the answer's beginning, then the same event repeatedly. */

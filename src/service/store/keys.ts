@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { sha256 } from '../../base/canonical-json.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../../base/offsite-error.ts';
 import type { Credential, Organization, Permission } from '../../contract/definition.ts';
 import type { Records } from '../../ledger/records.ts';
 import { newIdentifier } from '../identifiers.ts';
@@ -114,9 +114,7 @@ export function createKeyStore(records: Records) {
       records.run('UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', now, id);
       const found = records.get(`${entries} WHERE keys.id = ?`, id);
       if (found) return entryOf(found);
-      throw new OffsiteError(`there is no API key ${id}`, {
-        code: 'KEY_UNKNOWN',
-        kind: 'input',
+      throw inputError('KEY_UNKNOWN', `there is no API key ${id}`, {
         hint: 'See `offsite service keys list`.',
       });
     },
@@ -130,9 +128,7 @@ function startOf(secret: string): string | null {
 
 function checkSecret(secret: string): void {
   if (/^[\x21-\x7e]{8,1024}$/.test(secret)) return;
-  throw new OffsiteError('an API key must have 8 to 1024 visible ASCII characters and no spaces', {
-    code: 'KEY_UNUSABLE',
-    kind: 'input',
+  throw inputError('KEY_UNUSABLE', 'an API key must have 8 to 1024 visible ASCII characters and no spaces', {
     hint: 'It is sent in an HTTP header. Create one with `offsite service keys create`.',
   });
 }
@@ -143,20 +139,19 @@ function slugOf(name: string): string {
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-+|-+$/g, '');
   if (slug) return slug;
-  throw new OffsiteError(`an organization's name needs a letter or a digit: ${JSON.stringify(name)}`, {
-    code: 'ORGANIZATION_NAME',
-    kind: 'input',
-  });
+  throw inputError(
+    'ORGANIZATION_NAME',
+    `an organization's name needs a letter or a digit: ${JSON.stringify(name)}`,
+  );
 }
 
 /** Two names with one slug would share one organization, and its holders would see each other's data. */
 function sameSlug(name: string, existing: string, slug: string): OffsiteError {
-  return new OffsiteError(
+  return inputError(
+    'ORGANIZATION_NAME',
     `the organization ${JSON.stringify(name)} would have the slug ${slug}, which is that of ` +
       `${JSON.stringify(existing)}`,
     {
-      code: 'ORGANIZATION_NAME',
-      kind: 'input',
       hint: `For a key of ${JSON.stringify(existing)}, give that name or its slug. Otherwise choose another name.`,
     },
   );

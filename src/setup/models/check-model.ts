@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Context } from '../../api/context.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { ChatAnswer, ChatRequest } from '../../gateway/chat/chat.ts';
 import type { GatewaySession, ModelAccount, ModelExchange } from '../../gateway/gateway.ts';
 import { ownName } from '../../gateway/open-gateway.ts';
@@ -114,9 +114,7 @@ export async function checkModel(
 function onlyModel(names: readonly string[]): string {
   const [only] = names;
   if (only !== undefined && names.length === 1) return only;
-  throw new OffsiteError('name the model to check', {
-    code: 'ANSWER_MISSING',
-    kind: 'input',
+  throw inputError('ANSWER_MISSING', 'name the model to check', {
     hint:
       only === undefined
         ? 'No models are configured: `offsite models add` writes one into offsite.yaml.'
@@ -153,9 +151,7 @@ function checked(name: string, model: ModelConfig, wire: Wire | undefined): Mode
   if (!('baseUrl' in model) || !model.wire.includes(wire)) {
     const first =
       'baseUrl' in model ? `does not speak ${wire}` : 'answers from a file, over its first wire only';
-    throw new OffsiteError(`the model ${name} ${first}`, {
-      code: 'WIRE_NOT_SPOKEN',
-      kind: 'input',
+    throw inputError('WIRE_NOT_SPOKEN', `the model ${name} ${first}`, {
       hint: `Configured: ${wiresOf(model).join(', ')}.`,
     });
   }

@@ -1,4 +1,4 @@
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { serverFacts } from '../../bounds/model.ts';
 import { type LookOptions, lookAtServer, type ServerLook } from '../../gateway/probe/look-at-server.ts';
 import type { ServerModel } from '../../gateway/probe/server-models.ts';
@@ -288,7 +288,7 @@ function missing(what: string, option: string): OffsiteError {
 }
 
 function refused(message: string, hint: string, code = 'ANSWER_MISSING'): OffsiteError {
-  return new OffsiteError(message, { code, kind: 'input', hint });
+  return inputError(code, message, { hint });
 }
 
 /** A service that serves models to anyone with a key. */

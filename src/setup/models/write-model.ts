@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, messageOf } from '../../base/offsite-error.ts';
 import { withModel } from '../../suite/add-model.ts';
 import { ConfigFile } from '../../suite/config-file.ts';
 import { readText, yamlFileOf } from '../../suite/yaml-file.ts';
@@ -27,9 +27,7 @@ export async function writeModel(file: string, name: string, model: object): Pro
     await rename(partial, path);
   } catch (error) {
     await rm(partial, { force: true });
-    throw new OffsiteError(`cannot write ${file}: ${messageOf(error)}`, {
-      code: 'CONFIG_NOT_WRITTEN',
-      kind: 'input',
+    throw inputError('CONFIG_NOT_WRITTEN', `cannot write ${file}: ${messageOf(error)}`, {
       hint: 'Nothing was changed. Check that you may write to its folder, then try again.',
       cause: error,
     });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../../base/offsite-error.ts';
 import { gitSources } from '../../bounds/suite.ts';
 import { namedFiles } from '../answers.ts';
 import { repositoryAbove } from '../find-config.ts';
@@ -138,8 +138,5 @@ function rootCommit(commit: Buffer, tree: string): Buffer {
 }
 
 function matchesNothing(glob: string, commit: string): OffsiteError {
-  return new OffsiteError(`"${glob}" matches no file of commit ${commit}`, {
-    code: 'LEAVE_OUT_UNMATCHED',
-    kind: 'input',
-  });
+  return inputError('LEAVE_OUT_UNMATCHED', `"${glob}" matches no file of commit ${commit}`);
 }

@@ -1,6 +1,6 @@
 import { type ExecaError, execa } from 'execa';
 import { signalGroup } from '../../base/host-program.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, OffsiteError } from '../../base/offsite-error.ts';
 import { gitSources } from '../../bounds/suite.ts';
 import type { SuiteCommit } from '../../record/suite-commit.ts';
 import { repositoryAbove } from '../find-config.ts';
@@ -156,7 +156,7 @@ function gitFailure(result: Failed, timeoutMs: number): OffsiteError {
 const saidLines = 4;
 
 export function failed(message: string, code: GitFailure = 'GIT_FAILED'): OffsiteError {
-  return new OffsiteError(message, { code, kind: 'input' });
+  return inputError(code, message);
 }
 
 /** `GIT_REF_MISSING`: the repository answers, and does not have the ref that was asked for. */

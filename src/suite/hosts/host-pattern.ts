@@ -1,5 +1,5 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError } from '../../base/offsite-error.ts';
 
 /** The hosts that a sandbox may reach. */
 export interface AllowList {
@@ -75,11 +75,13 @@ function readPattern(pattern: string): HostPattern | undefined {
 function ruleOf(pattern: string): HostPattern {
   const read = readPattern(pattern);
   if (read) return read;
-  throw new OffsiteError(`${JSON.stringify(pattern)} is not a host pattern for the allow-list`, {
-    code: 'HOST_PATTERN_INVALID',
-    kind: 'input',
-    hint: 'Write registry.example, *.example:443, 192.0.2.7:8080, [::1]:443. For any host: network: open.',
-  });
+  throw inputError(
+    'HOST_PATTERN_INVALID',
+    `${JSON.stringify(pattern)} is not a host pattern for the allow-list`,
+    {
+      hint: 'Write registry.example, *.example:443, 192.0.2.7:8080, [::1]:443. For any host: network: open.',
+    },
+  );
 }
 
 /** A requested host and port, in canonical spelling. */

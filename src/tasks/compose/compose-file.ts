@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError } from '../../base/offsite-error.ts';
 import { yamlFiles } from '../../bounds/suite.ts';
 import { printPath } from '../../contract/errors.ts';
 import type { Path } from '../../suite/yaml-file.ts';
@@ -270,10 +270,7 @@ export function interpolated(value: unknown, { variables, onUnset }: Interpolati
       const text = inText(inner, variables, (name) => onUnset(name, path));
       characters += text.length;
       if (characters <= yamlFiles.bytes.expanded) return text;
-      throw new OffsiteError(`${printPath(path)}: its variables stand for too much text`, {
-        code: 'BAD_FILE',
-        kind: 'input',
-      });
+      throw inputError('BAD_FILE', `${printPath(path)}: its variables stand for too much text`);
     }
     if (Array.isArray(inner)) return inner.map((element, index) => each(element, [...path, index]));
     if (typeof inner !== 'object' || inner === null) return inner;

@@ -12,7 +12,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { Document, isMap, isSeq, Scalar, visit, type YAMLMap } from 'yaml';
 import { makeFolder } from '../../base/byte-store.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../../base/offsite-error.ts';
 import { yamlFiles } from '../../bounds/suite.ts';
 import { limits } from '../../contract/definition.ts';
 import { contextEntries } from '../../suite/build-context.ts';
@@ -140,9 +140,7 @@ function noneImported(leftOut: readonly LeftOut[]): OffsiteError {
   const reasons = leftOut.slice(0, shown).map(({ id, reasons: [first] }) => {
     return `${id}: ${first ? printFileIssue(first) : 'unknown'}`;
   });
-  return new OffsiteError(['none of these tasks can be imported:', ...reasons].join('\n'), {
-    code: 'NO_TASKS',
-    kind: 'input',
+  return inputError('NO_TASKS', ['none of these tasks can be imported:', ...reasons].join('\n'), {
     hint: 'Run tasks without a suite: offsite run --tasks PATH',
   });
 }
@@ -330,5 +328,5 @@ function copyContext(from: string, to: string): void {
 }
 
 function refused(message: string, hint: string): OffsiteError {
-  return new OffsiteError(message, { code: 'IMPORT_REFUSED', kind: 'input', hint });
+  return inputError('IMPORT_REFUSED', message, { hint });
 }

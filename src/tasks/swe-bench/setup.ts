@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError } from '../../base/offsite-error.ts';
 import type { RowTest, TasksSource } from '../../suite/tasks-source.ts';
 import type { ContainerSource } from '../task.ts';
 
@@ -110,9 +110,7 @@ function filled(text: string, values: Readonly<Record<string, string>>, key: str
   return text.replace(/\{(\w*)\}/g, (whole, name: string) => {
     const value = Object.hasOwn(values, name) ? values[name] : undefined;
     if (value !== undefined) return value;
-    throw new OffsiteError(`tasks.${key}: ${whole} is not known`, {
-      code: 'TASKS_REFUSED',
-      kind: 'input',
+    throw inputError('TASKS_REFUSED', `tasks.${key}: ${whole} is not known`, {
       hint: `Known names: ${Object.keys(values)
         .map((each) => `{${each}}`)
         .join(', ')}.`,

@@ -3,7 +3,7 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createZstdDecompress } from 'node:zlib';
 import { steadyClock } from '../../base/clock.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, messageOf, type OffsiteError } from '../../base/offsite-error.ts';
 import { commandOutput, keptWorkspaces } from '../../bounds/sandbox.ts';
 import type { NewEntry } from '../../engine/archive/entries.ts';
 import type { Container } from '../../engine/container.ts';
@@ -242,11 +242,7 @@ function exactly(byteSize: number): Transform {
 }
 
 function damaged(why: string, cause?: unknown): OffsiteError {
-  return new OffsiteError(`the archive of the workspace is damaged: ${why}`, {
-    code: 'ARCHIVE_DAMAGED',
-    kind: 'infrastructure',
-    cause,
-  });
+  return infrastructureError('ARCHIVE_DAMAGED', `the archive of the workspace is damaged: ${why}`, { cause });
 }
 
 /** A path whose state after the trial is not known well enough to restore it. */
@@ -348,9 +344,9 @@ async function run(
   });
   signal.throwIfAborted();
   if (isSuccess(result)) return result.stdout.text;
-  throw new OffsiteError(`the workspace cannot be restored: ${result.stderr.text.trim() || result.ended}`, {
-    code: 'WORKSPACE_NOT_RESTORED',
-    kind: 'infrastructure',
-    hint: 'The image of the trial needs bash, id, chmod and rm.',
-  });
+  throw infrastructureError(
+    'WORKSPACE_NOT_RESTORED',
+    `the workspace cannot be restored: ${result.stderr.text.trim() || result.ended}`,
+    { hint: 'The image of the trial needs bash, id, chmod and rm.' },
+  );
 }

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../../base/offsite-error.ts';
 import { printPath } from '../../contract/errors.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Container } from '../../engine/container.ts';
@@ -249,20 +249,17 @@ export function refuseKeys(given: unknown, { keys }: HostEnvironment): void {
   const held = keys.findIn(given);
   if (!held) return;
   const { path, name, line, column } = held;
-  throw new OffsiteError(
+  throw inputError(
+    'KEY_IN_SANDBOX',
     `${printPath(path)} holds the key in ${name} (line ${line}, column ${column}), which no sandbox may see`,
-    {
-      code: 'KEY_IN_SANDBOX',
-      kind: 'input',
-      hint: 'Remove it. Models are reached through the gateway, which adds the key.',
-    },
+    { hint: 'Remove it. Models are reached through the gateway, which adds the key.' },
   );
 }
 
 function refused(sandbox: string, name: string, why: string): OffsiteError {
-  return new OffsiteError(`the sandbox "${sandbox}" asks for the variable ${name} of the host: ${why}`, {
-    code: 'PASS_ENV_REFUSED',
-    kind: 'input',
-    hint: 'Remove it from passEnv. Models are reached through the gateway, which adds the key.',
-  });
+  return inputError(
+    'PASS_ENV_REFUSED',
+    `the sandbox "${sandbox}" asks for the variable ${name} of the host: ${why}`,
+    { hint: 'Remove it from passEnv. Models are reached through the gateway, which adds the key.' },
+  );
 }

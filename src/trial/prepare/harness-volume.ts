@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError } from '../../base/offsite-error.ts';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Container } from '../../engine/container.ts';
 import { type ExecResult, isSuccess } from '../../engine/exec/exec-request.ts';
@@ -125,11 +125,10 @@ function installImage(work: ImageWork, sandbox: Sandbox): Promise<Image> {
       if (harnessImage === relayImage) work.known.set(relayImage, obtained.image.id);
       return obtained.image;
     }
-    throw new OffsiteError(
+    throw infrastructureError(
+      'IMAGE_MISSING',
       `the engine has no ${what}, in which the sandbox "${name}" installs harnesses${whyMissing(obtained)}`,
       {
-        code: 'IMAGE_MISSING',
-        kind: 'infrastructure',
         hint:
           harnessImage === relayImage
             ? 'Build it: offsite engine base-image'

@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError } from '../../base/offsite-error.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { GatewaySession } from '../../gateway/gateway.ts';
 import type { Relay, RelayHandler } from '../../gateway/relay/relay.ts';
@@ -42,9 +42,7 @@ export function needsPort(
 export async function relayImageOf(engine: Engine, signal: AbortSignal): Promise<string> {
   const image = await engine.findImage(relayImage, signal);
   if (image) return image.id;
-  throw new OffsiteError(`the engine has no image ${relayImage}, which relays run in`, {
-    code: 'IMAGE_MISSING',
-    kind: 'infrastructure',
+  throw infrastructureError('IMAGE_MISSING', `the engine has no image ${relayImage}, which relays run in`, {
     hint: 'Build it: offsite engine base-image',
   });
 }

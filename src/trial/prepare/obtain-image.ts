@@ -1,4 +1,4 @@
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, OffsiteError } from '../../base/offsite-error.ts';
 import { withinReserve } from '../../engine/container/disk-space.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Image, PullProgress } from '../../engine/port/images.ts';
@@ -82,10 +82,7 @@ function howFar({ bytes, total }: PullProgress): string {
 export async function imageOfBuild(engine: Engine, id: string, signal: AbortSignal): Promise<Image> {
   const found = await engine.findImage(id, signal);
   if (found) return found;
-  throw new OffsiteError(`the image ${id} was removed meanwhile`, {
-    code: 'ENGINE_NOT_FOUND',
-    kind: 'infrastructure',
-  });
+  throw infrastructureError('ENGINE_NOT_FOUND', `the image ${id} was removed meanwhile`);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, type OffsiteError } from '../../base/offsite-error.ts';
 import type { Manifest } from '../../engine/archive/stored-file.ts';
 import type { Container } from '../../engine/container.ts';
 import type { Engine, KeepRequest } from '../../engine/engine.ts';
@@ -199,9 +199,7 @@ function gradersOf({ verify, verifyPlace, validator, tests, testsIn }: TrialSpec
 }
 
 function keptIsGone(): OffsiteError {
-  return new OffsiteError('the engine no longer has the image of its sandbox', {
-    code: 'IMAGE_GONE',
-    kind: 'infrastructure',
+  return infrastructureError('IMAGE_GONE', 'the engine no longer has the image of its sandbox', {
     hint: 'Such images are removed when snapshots exceed their budget: `advanced.snapshots` in offsite.yaml.',
   });
 }

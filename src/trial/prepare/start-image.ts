@@ -1,4 +1,4 @@
-import { messageOf, OffsiteError, type OffsiteErrorOptions } from '../../base/offsite-error.ts';
+import { inputError, messageOf, OffsiteError, type OffsiteErrorOptions } from '../../base/offsite-error.ts';
 import { baseImageRecipe, baseImageRecipes } from '../../base-image/recipe.ts';
 import { suiteFiles } from '../../bounds/suite.ts';
 import { assertEnforceable } from '../../engine/capabilities.ts';
@@ -349,9 +349,7 @@ export function needsOf({ local: { environment, tests, steps } }: CheckedPlan['c
 function requireLabels(needs: readonly string[], { labels, capabilities }: Engine): void {
   const missing = missingLabel(needs, { labels, arch: capabilities.arch });
   if (missing === undefined) return;
-  throw new OffsiteError(`a sandbox needs ${missing}, which this machine does not have`, {
-    code: 'LABEL_MISSING',
-    kind: 'input',
+  throw inputError('LABEL_MISSING', `a sandbox needs ${missing}, which this machine does not have`, {
     hint: 'If the machine has it, name it under labels in offsite.yaml. Otherwise run the suite on another one.',
   });
 }

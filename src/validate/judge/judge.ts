@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Clock } from '../../base/clock.ts';
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { inputError, messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { printedText } from '../../bounds/anyone.ts';
 import { validatorRecords } from '../../bounds/grading.ts';
 import type { Judgment } from '../../contract/validation.ts';
@@ -259,10 +259,7 @@ export function readAsk<Schema extends z.ZodType>(schema: Schema, request: unkno
   const issues = read.error.issues.map(
     ({ path, message }) => `${path.join('.') || 'the request'}: ${message}`,
   );
-  throw new OffsiteError(`the request is invalid: ${issues.join('; ')}`, {
-    code: 'ASK_MALFORMED',
-    kind: 'input',
-  });
+  throw inputError('ASK_MALFORMED', `the request is invalid: ${issues.join('; ')}`);
 }
 
 /** Texts of unknown origin, each between two marks that none of the texts can contain. */

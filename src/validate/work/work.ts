@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
-import { OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError } from '../../base/offsite-error.ts';
 import { workForValidator } from '../../bounds/grading.ts';
 import type { Container } from '../../engine/container.ts';
 import { isSuccess } from '../../engine/exec/exec-request.ts';
@@ -88,10 +88,10 @@ export class Work {
     signal.throwIfAborted();
     if (isSuccess(result)) return;
     const said = result.stderr.text.trim();
-    throw new OffsiteError(`the workspace could not be given to the work's user: ${said}`, {
-      code: 'GRADING_WORKSPACE',
-      kind: 'infrastructure',
-    });
+    throw infrastructureError(
+      'GRADING_WORKSPACE',
+      `the workspace could not be given to the work's user: ${said}`,
+    );
   }
 
   /** Rejects with a plain `Error` if the program or folder does not exist. */
