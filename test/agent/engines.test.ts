@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Admission } from '../../src/agent/admission.ts';
-import { Engines, Moved, type Seat } from '../../src/agent/engines/engines.ts';
+import { Engines, Moved, type Permit, type Seat } from '../../src/agent/engines/engines.ts';
 import { MachineCheck } from '../../src/agent/specify.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { specOf } from '../trial/trial-bench.ts';
-import { handClock } from './test-clock.ts';
+import { handClock, settled } from './test-clock.ts';
 
 const never = new AbortController().signal;
 let one: Engine;
@@ -21,7 +21,15 @@ afterAll(async () => {
   await other?.[Symbol.asyncDispose]();
 });
 
-function place({ clock = systemClock, all = [one, other] }: { clock?: Clock; all?: Engine[] } = {}) {
+function place({
+  clock = systemClock,
+  all = [one, other],
+  concurrency = 9,
+}: {
+  clock?: Clock;
+  all?: Engine[];
+  concurrency?: number;
+} = {}) {
   const engines = new Engines({
     engines: all,
     areSeveral: true,
@@ -34,7 +42,7 @@ function place({ clock = systemClock, all = [one, other] }: { clock?: Clock; all
   const noLimit = { cpus: Number.POSITIVE_INFINITY, memory: Number.POSITIVE_INFINITY };
   const admission = new Admission({
     clock,
-    concurrency: 9,
+    concurrency,
     room: noLimit,
     requireRoom: async () => undefined,
   });
@@ -95,4 +103,48 @@ test('a trial that waits stays where it is if the engine that came back cannot r
   expect([nameOf(second), engines.pool.some((engine) => engine.isDown)]).toEqual(['other', false]);
   stop.abort(new Error('enough'));
   await expect(waits).rejects.toThrow('enough');
+});
+
+test('a trial that waited while all engines were down begins only where it has room', async () => {
+  let isDown = false;
+  const findImage: Engine['findImage'] = async () => {
+    if (isDown) throw new Error('nobody there');
+    return undefined;
+  };
+  const clock = handClock();
+  const all = [one, other].map((engine) => ({ ...engine, findImage }));
+  const { engines, enter } = place({ clock, all, concurrency: 2 });
+  using _engines = engines;
+  using seats = new DisposableStack();
+  const begun: Seat[] = [];
+  const begin = async () => {
+    const seat = seats.use(await engines.seat(specOf(''), never));
+    const entering = async (): Promise<Permit> => {
+      try {
+        const permit = await enter(seat);
+        begun.push(seat);
+        return permit;
+      } catch (error) {
+        if (error instanceof Moved) return entering();
+        throw error;
+      }
+    };
+    return { seat, permit: entering() };
+  };
+  const trials = [await begin(), await begin()];
+  await clock.pass(60_000);
+  await clock.pass(60_000);
+  expect(begun.map(nameOf)).toEqual(['one', 'other']);
+  trials.push(await begin(), await begin());
+  isDown = true;
+  await engines.suspect('a trial broke', never);
+  await settled();
+  isDown = false;
+  await clock.pass(60_000);
+  expect([begun.length, engines.areAllDown]).toEqual([2, false]);
+  const ended = trials[0];
+  (await ended?.permit)?.[Symbol.dispose]();
+  ended?.seat[Symbol.dispose]();
+  for (let wait = 0; wait < 3; wait++) await clock.pass(60_000);
+  expect(begun.slice(2).map(nameOf)).toEqual(['one']);
 });

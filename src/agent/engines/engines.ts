@@ -241,8 +241,10 @@ export class Engines implements Disposable {
       const passage = taken.use(await this.#model(spec.model).pass(signal));
       (await this.#ask(seat, 'engine', signal))[Symbol.dispose]();
       taken.use(await admission.enter({ spec, ...model, size, engineRoom }, signal));
-      // The engine may have failed while this trial waited for its permit.
-      if (!seat.pooled.isDown) return permitOf(passage, seat.pooled, taken.move());
+      // The engine may have failed while this trial waited for its permit. If it works again, the room there
+      // may be another trial's by now.
+      if (!seat.pooled.isDown && seat.state === 'has room')
+        return permitOf(passage, seat.pooled, taken.move());
     }
   }
 
