@@ -85,11 +85,12 @@ export class Circuit {
       signal.throwIfAborted();
       const outage = this.#outage;
       if (!outage) return this.#passage(() => undefined);
-      if (this.gaveUp) throw this.gaveUp;
-      if (this.#parts.probe || outage.isTried) {
+      // The last try may succeed: nobody gives up while it runs.
+      if (this.#parts.probe ? !this.gaveUp : outage.isTried) {
         await abortable(this.#change.promise, signal);
         continue;
       }
+      if (this.gaveUp) throw this.gaveUp;
       const release = () => {
         outage.isTried = false;
         this.#changed();

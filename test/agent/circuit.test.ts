@@ -118,4 +118,28 @@ describe('a model that is down', () => {
     await clock.pass(120_000);
     expect(through()).toBe(3);
   });
+
+  test('is not given up while the last try of it runs', async () => {
+    const { clock, circuit, pass, through } = open(undefined, 1_000);
+    (await pass()).failed('503');
+    const last = pass();
+    await clock.pass(60_000);
+    const newcomer = pass().then(
+      () => 'passed',
+      ({ code }) => code,
+    );
+    await settled();
+    (await last).worked();
+    expect(await newcomer).toBe('passed');
+    expect(through()).toBe(3);
+    (await pass()).failed('503');
+    const failing = pass();
+    await clock.pass(60_000);
+    const others = [pass(), pass()].map((one) => one.catch(({ code }) => code));
+    const passage = await failing;
+    passage.failed('503');
+    passage[Symbol.dispose]();
+    expect(await Promise.all(others)).toEqual(['CIRCUIT_OPEN', 'CIRCUIT_OPEN']);
+    expect(circuit.gaveUp).toBeDefined();
+  });
 });
