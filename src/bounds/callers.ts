@@ -35,7 +35,7 @@ export const serviceRequests = channel({
     step: milliseconds(5, 'building an answer; then others are served before its next part'),
     start: milliseconds(3_600_000, 'writing the runs of a start; then what is there of it is removed'),
     close: milliseconds(5_000, 'for requests in flight when the service ends'),
-    // Ten times as long as daemons wait between two polls.
+    // Ten times as long as idle daemons wait between two polls, by default.
     restored: milliseconds(
       10 * 60_000,
       'after a backup took its place, without new claims of what is in it: results are reported again first',

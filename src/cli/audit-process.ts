@@ -76,10 +76,10 @@ export function auditorHere(
 function evidenceOf({ whole, trials }: AuditDocument): AuditedEvidence {
   return {
     contradiction: whole.state === 'contradicted' ? `the batch: ${firstOf([whole])}` : undefined,
-    trials: trials.map(({ runId, ordinal, standing, levels, committed }) => {
+    trials: trials.map(({ runId, ordinal, standing, levels, committed: { record, report, setup } }) => {
       const level = standing === 'consistent' || standing === 'regraded' ? standing : undefined;
       const reason = firstOf(levels.filter(({ state }) => state !== 'held'));
-      return { runId, ordinal, level, ...committed, reason };
+      return { runId, ordinal, level, record, report, setup, reason };
     }),
   };
 }

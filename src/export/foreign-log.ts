@@ -114,8 +114,9 @@ export function foreignTranscript() {
     /** A call of a shell is a command, with the exit code that Offsite's own export writes as its error. */
     call({ name, input, output: whole, at, finishedAt, error }: ForeignCall): void {
       const output = cutText(whole);
-      const { command, cmd = command } = (input ?? {}) as { command?: unknown; cmd?: unknown };
-      if (name !== 'bash' || typeof cmd !== 'string') {
+      const { command, cmd } = (input ?? {}) as { command?: unknown; cmd?: unknown };
+      const line = command ?? cmd;
+      if (name !== 'bash' || typeof line !== 'string') {
         const ended = { ...(finishedAt !== undefined && { finishedAt }), ...(error !== undefined && failed) };
         events.push({ kind: 'tool', at, name, input, output, ...ended });
         return;
@@ -123,7 +124,7 @@ export function foreignTranscript() {
       const exitCode = error === undefined ? 0 : Number(/^exited (\d+)$/.exec(error)?.[1]);
       trajectory.push({
         _tag: 'command',
-        command: cutText(cmd),
+        command: cutText(line),
         output,
         startedAtMillis: at,
         ...(finishedAt !== undefined && { finishedAtMillis: finishedAt }),

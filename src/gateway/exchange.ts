@@ -206,7 +206,7 @@ export function openExchange(
     const usage = reading?.usage ?? {};
     const { prices } = model.config;
     if (exchange.replayed) {
-      // The answer was paid for when it was exchange.
+      // The answer was paid for when it was recorded.
       exchange.usage = { ...usage, costUsd: 0 };
       return;
     }

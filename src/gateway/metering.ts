@@ -93,9 +93,10 @@ export function meterOf(
       ahead.delete(bytes);
       size += bytes.length;
       if (kind === 'error' || kind === 'foreign')
-        store.add(bytes.subarray(0, modelAnswers.bytes.judgedError - store.size));
-      else if (size <= modelAnswers.bytes.metered) store.add(bytes);
+        store.add(bytes.subarray(0, Math.max(0, modelAnswers.bytes.judgedError - store.size)));
+      else if (kind === undefined || size <= modelAnswers.bytes.metered) store.add(bytes);
       else store.clear();
+      // A first piece may be larger than what is metered: a recorded stream comes as one.
       if (kind === undefined) decide(false);
     },
     held: () => store.size + (feed ? (stream?.held() ?? 0) : 0),

@@ -29,14 +29,15 @@ export interface BackedUp {
  * archives of workspaces are not copied. The folder gets its name when it is complete. Throws
  * `BACKUP_EXISTS` and `BACKUP_FAILED`.
  *
- * @param beside names of further databases of the data folder; those that do not exist are left out
+ * @param beside further databases of the data folder, with what notes in a copy that it is one; those that do
+ *   not exist are left out
  * @param queue lists files of the data folder's queue
  */
 export async function backUpLedger(
   { dataFolder, records, blobs }: Ledger,
   target: string,
   signal: AbortSignal,
-  beside: readonly string[] = [],
+  beside: readonly { name: string; noteCopy(file: string): void }[] = [],
   queue: () => Promise<readonly string[]> = async () => [],
 ): Promise<BackedUp> {
   const folder = resolve(target);
@@ -53,9 +54,12 @@ export async function backUpLedger(
     records.run('VACUUM INTO ?', join(partial, 'ledger.db'));
     await chmod(join(partial, 'ledger.db'), 0o600);
     noteNoWorkspaces(join(partial, 'ledger.db'), records.now());
-    const others = beside.filter((name) => existsSync(join(dataFolder, name)));
-    for (const name of others) copyDatabase(join(dataFolder, name), join(partial, name));
-    const databases = ['ledger.db', ...others];
+    const others = beside.filter(({ name }) => existsSync(join(dataFolder, name)));
+    for (const { name, noteCopy } of others) {
+      copyDatabase(join(dataFolder, name), join(partial, name));
+      noteCopy(join(partial, name));
+    }
+    const databases = ['ledger.db', ...others.map(({ name }) => name)];
     let byteSize = 0;
     for (const name of databases) byteSize += (await stat(join(partial, name))).size;
     const copies = new BlobStore(join(partial, 'blobs'));

@@ -192,10 +192,11 @@ function pythonProject(files: ProjectFiles): FoundTools | undefined {
 
 /** From the root, unittest looks only into packages, and what it does not find passes. */
 function unittest({ pythonTests, packages }: ProjectFiles): string {
-  const folders = new Set([...pythonTests.keys()].map((path) => posix.dirname(path)));
-  const outside = [...folders].filter((folder) => folder !== '.' && !packages.has(folder));
+  const folders = [...new Set([...pythonTests.keys()].map((path) => posix.dirname(path)))];
+  const outside = folders.filter((folder) => folder !== '.' && !packages.has(folder));
   const commands = outside.map((folder) => `python3 -m unittest discover ${shellWord(folder)}`);
-  return commands.length > 0 ? commands.join(' && ') : 'python3 -m unittest';
+  const fromRoot = outside.length < folders.length || folders.length === 0 ? ['python3 -m unittest'] : [];
+  return [...fromRoot, ...commands].join(' && ');
 }
 
 /** Marks a test for pytest: unittest finds no functions outside of classes, and exits with 0. */

@@ -65,7 +65,7 @@ export async function runTrial(
     try {
       await runSteps(spec, place, found, {
         timer,
-        keep(grown) {
+        onFound(grown) {
           found = grown;
         },
       });
@@ -118,7 +118,7 @@ function disagreements({ harnessCounts, trajectory }: Partial<TrialRecord>, acco
 interface StepsRun {
   timer: PhaseTimer;
   /** Called with all that was found so far, each time something is added. */
-  keep(found: OpenRecord): void;
+  onFound(found: OpenRecord): void;
 }
 
 /**
@@ -130,7 +130,7 @@ async function runSteps(
   trial: TrialSpec,
   place: Omit<TrialSandbox, 'users' | 'whole' | 'step' | 'isLastStep' | 'reach' | 'solve'>,
   base: OpenRecord,
-  { timer, keep }: StepsRun,
+  { timer, onFound }: StepsRun,
 ): Promise<void> {
   const { container, parts, services, signal } = place;
   const { clock, blobs } = parts;
@@ -165,7 +165,7 @@ async function runSteps(
     const add = (found: OpenRecord) => {
       here.found = { ...here.found, ...found };
       here.finishedAt = clock.now();
-      keep({ ...base, ...combinedSteps(trial, ran) });
+      onFound({ ...base, ...combinedSteps(trial, ran) });
     };
     const before = { ...sandbox, ...reaching(until.slice(0, -1)) };
     if (step) add(await run(beginStep(step), spec, before, {}));
@@ -178,7 +178,7 @@ async function runSteps(
   if (!trial.steps) return;
   const { artifacts = [], trajectory = [], ...found } = combinedSteps(trial, ran);
   const all = [...artifacts, await trajectoryArtifact(trajectory, blobs)];
-  keep({ ...base, ...found, trajectory, artifacts: all });
+  onFound({ ...base, ...found, trajectory, artifacts: all });
 }
 
 /**

@@ -86,7 +86,11 @@ test('tests of unittest in a folder that is no package are found there', async (
   });
   repository.commit({ 'sum.py': 'def add(a, b):\n    return a + b\n', 'tests/test_sum.py': tests(2) });
   expect(await bare('init', '--yes', '--model-ports', '9')).toMatchObject({ exitCode: 0 });
-  const added = await bare('case', 'add', '--id', 'adds');
+  const both = { 'test_root.py': tests(5), 'tests/test_sum.py': tests(7) };
+  repository.commit({ 'sum.py': 'def add(a, b):\n    return b + a\n', ...both });
+  const inBoth = await bare('case', 'add', '--id', 'both');
+  expect(inBoth.stdout).toContain('graded by `python3 -m unittest && python3 -m unittest discover tests`');
+  const added = await bare('case', 'add', '--id', 'adds', '--commit', 'HEAD~1');
   expect(added.exitCode, added.stderr).toBe(0);
   expect(added.stdout).toContain('graded by `python3 -m unittest discover tests`');
   const checked = await offsite(place, ['check', 'evals/suite.yaml', '--include', 'adds']);

@@ -171,17 +171,20 @@ describe('offsite run', () => {
   // Other tests run these commands in their own process, which goes on.
   test.each([
     [['show']],
-    [['compare', 'last', 'last']],
+    [['compare', 'last', 'last'], 2],
     [['data', 'batches']],
     [['data', 'check']],
     [['data', 'outbox']],
     [['service', 'runs', 'good']],
     [['service', 'keys']],
     [['export', '--csv', '-']],
+    [['models', 'list']],
+    [['daemon', 'status'], 2],
+    [['data', 'prune', '--older-than', '1h']],
     [['audit', 'last']],
-  ])('a process of its own ends after %j', async (args) => {
-    const { exitCode, signal } = await start(place, args).ended;
-    expect([typeof exitCode, signal]).toEqual(['number', undefined]);
+  ])('a process of its own ends after %j', async (args, expected = 0) => {
+    const { exitCode, signal, stderr } = await start(place, args).ended;
+    expect({ exitCode, signal }, stderr).toEqual({ exitCode: expected, signal: undefined });
   });
 
   test('reports trials whose prepare failed as void and not as failed', () => {

@@ -14,7 +14,7 @@ import {
   utimesSync,
   writeSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { backUpLedger } from '../../src/ledger/back-up.ts';
@@ -151,8 +151,13 @@ describe('a backup', () => {
     const target = join(folder, 'copy');
     using service = openDatabase(join(folder, 'service.db'), ['CREATE TABLE runs (id TEXT)']);
     service.exec("INSERT INTO runs VALUES ('run_1')");
-    const backedUp = await backUpLedger(ledger, target, never, ['service.db', 'none.db']);
+    const noted: string[] = [];
+    const noteCopy = (file: string) => noted.push(relative(folder, file));
+    const beside = ['service.db', 'none.db'].map((name) => ({ name, noteCopy }));
+    const backedUp = await backUpLedger(ledger, target, never, beside);
     expect(backedUp).toMatchObject({ folder: target, blobs: 3, damaged: [] });
+    // Before the copy has its name: one without the note would be served as the original.
+    expect(noted).toEqual(['copy.partial/service.db']);
     using copied = openDatabase(join(target, 'service.db'), ['']);
     expect(copied.prepare('SELECT id FROM runs').all()).toEqual([{ id: 'run_1' }]);
     using copy = new Ledger(target, systemClock);

@@ -18,7 +18,7 @@ import { lines, present, stack, text } from '../../text/printable.ts';
 import { plural, size } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { age, byteSize, withConfigAndData } from '../options.ts';
+import { age, byteSize, insecureHttp, withConfigAndData } from '../options.ts';
 import type { Terminal } from '../terminal.ts';
 
 export function checkLedgerCommand() {
@@ -44,9 +44,9 @@ export function backUpCommand() {
     .action((folder, options) =>
       withLedger(options, async ({ ledger, signal, out, err }) => {
         const queue = () => queuedFiles(ledger.dataFolder);
-        const backedUp = await backUpLedger(ledger, folder, signal, [serviceDatabase], queue);
+        const beside = [{ name: serviceDatabase, noteCopy }];
+        const backedUp = await backUpLedger(ledger, folder, signal, beside, queue);
         const hasService = backedUp.databases.includes(serviceDatabase);
-        if (hasService) noteCopy(join(backedUp.folder, serviceDatabase));
         const ofService = hasService ? ", the service's data with its keys" : '';
         const { waiting } = backedUp;
         const ofQueue = waiting > 0 ? `, ${plural(waiting, 'suite')} that no daemon has started` : '';
@@ -73,9 +73,10 @@ export function pruneCommand() {
         'the others stay, and so does what a service of this folder has',
     )
     .requiredOption('--older-than <time>', 'how long ago the batches ended: 30d, 12h', age)
-    .option('--dry-run', 'only count what would be removed')
+    .option('--dry-run', 'only count what would be removed; what the service has lost is queued all the same')
     .option('--unreported', 'without asking the service, if it no longer answers')
     .option('--json', 'print one JSON document on stdout')
+    .addOption(insecureHttp())
     .action((options) =>
       withLedger(options, async ({ context, ledger, signal, out, err }) => {
         const now = systemClock.now();
@@ -173,12 +174,18 @@ export function workspacesCommand() {
     );
 }
 
+interface LedgerOptions {
+  config?: string | undefined;
+  dataFolder?: string | undefined;
+  insecureHttp?: true | undefined;
+}
+
 async function withLedger(
-  { config, dataFolder }: { config?: string | undefined; dataFolder?: string | undefined },
+  { config, dataFolder, insecureHttp }: LedgerOptions,
   work: (parts: Terminal & { context: CommandContext; ledger: Ledger; signal: AbortSignal }) => Promise<void>,
 ): Promise<void> {
   // Not `--dry-run`, which means a folder of its own to `offsite run`, and here what the folder holds.
-  await using context = CommandContext.open({ config, dataFolder });
+  await using context = CommandContext.open({ config, dataFolder, insecureHttp });
   const { out, err } = context;
   const { signal } = context.interruption();
   await work({ context, ledger: context.ledger(), signal, out, err });

@@ -168,7 +168,9 @@ function fileLines(
   room: { lines: number },
   whole: boolean,
 ): Printable {
-  const counts = present([added > 0 && `+${added}`, removed > 0 && `−${removed}`, note]).join(' ');
+  const counts = present([added > 0 && `+${added}`, removed > 0 && `−${removed}`, note !== '' && note]).join(
+    ' ',
+  );
   const head = text`${ours(signs[kind])} ${styled('bold', path)}  ${dim(counts)}`;
   const lines = hunks.flatMap((hunk) => [headOf(hunk), ...hunk.lines]);
   const shown = lines.slice(0, room.lines);

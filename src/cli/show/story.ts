@@ -136,7 +136,9 @@ function triedSection({ batch, run, record }: ShownTrial): Printable {
     text`case     ${run.caseId}${run.caseName === run.caseId ? '' : text`, ${run.caseName}`}`,
     text`variant  ${run.variant}${joined(harness, ', ')}`,
     subject && text`sandbox  ${subject.image}${image}, network ${subject.network}${within}`,
-    ...images.map(({ name, digest }) => digest && text`         ${name}@${digest}`),
+    ...images.map(
+      ({ name, digest }) => digest !== undefined && digest !== '' && text`         ${name}@${digest}`,
+    ),
     ...mappedImages.map(({ name, usedInstead }) => text`         ${usedInstead} in place of ${name}`),
     record.engine !== undefined && text`engine   ${record.engine}`,
     source &&

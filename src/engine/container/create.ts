@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { remembered } from '../../base/deadline.ts';
+import { abortable, remembered } from '../../base/deadline.ts';
 import { infrastructureError } from '../../base/offsite-error.ts';
 import { diskMeasure } from '../../bounds/sandbox.ts';
 import type { OwnFiles } from '../own-files/volume.ts';
@@ -86,7 +86,9 @@ export function createWithin(
   return async (request: ContainerRequest, diskBytes: number | undefined, signal?: AbortSignal) => {
     const plain = async () => ({ ...(await port.containers.create(request, signal)), hasQuota: false });
     if (isRefused || diskBytes === undefined) return plain();
-    const ofImage = countsImage.includes(storageDriver) ? await bytesOf(request.imageId) : 0;
+    const ofImage = countsImage.includes(storageDriver)
+      ? await abortable(bytesOf(request.imageId), signal)
+      : 0;
     const quotaBytes = ofImage + diskBytes + diskMeasure.bytes.margin;
     try {
       return { ...(await port.containers.create({ ...request, quotaBytes }, signal)), hasQuota: true };

@@ -1,5 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { remembered } from '../../base/deadline.ts';
+import { abortable, remembered } from '../../base/deadline.ts';
 import { putEntries } from '../archive/write-archive.ts';
 import type { EnginePort } from '../port/engine-port.ts';
 import { type ContainerSpec, isRoot } from './container-spec.ts';
@@ -38,7 +38,7 @@ export function fillHosts(port: EnginePort): FillHosts {
     // With a network the engine writes the file; Offsite's own programs resolve no names.
     if (network === 'open' || program !== undefined) return;
     const named = Object.entries(hosts).map(([name, address]) => `${address} ${name}`);
-    if (named.length === 0 && isRoot(user ?? (await userOf(imageId)))) return;
+    if (named.length === 0 && isRoot(user ?? (await abortable(userOf(imageId), signal)))) return;
     const content = [...lines, ...named].map((line) => `${line}\n`).join('');
     await putEntries({ port, id }, [{ path: 'etc/hosts', content }], '/', signal);
   };

@@ -110,11 +110,9 @@ async function isAlone(container: RunningContainer): Promise<boolean> {
 async function isAloneByList(container: RunningContainer): Promise<boolean> {
   const { port, id, pids, memoryBytes } = container;
   await port.containers.limitProcesses(id, { pids: 1, memoryBytes });
-  try {
-    return (await processesByEngine(container))?.length === 0;
-  } finally {
-    await port.containers.limitProcesses(id, { pids, memoryBytes });
-  }
+  await using lifted = new AsyncDisposableStack();
+  lifted.defer(() => port.containers.limitProcesses(id, { pids, memoryBytes }));
+  return (await processesByEngine(container))?.length === 0;
 }
 
 async function restart(container: RunningContainer): Promise<void> {

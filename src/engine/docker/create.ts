@@ -7,7 +7,6 @@ export async function createContainer(
   signal?: AbortSignal,
 ): Promise<{ id: string; warnings: string[] }> {
   const { name, network, hostName, stdin } = request;
-  // dockerode's own method drops the warnings and puts plain options in the URL.
   const created = await client.ask<{ Id: string; Warnings?: string[] | null }>(
     'creating a container',
     `POST /containers/create?${name === undefined ? '' : `name=${name}`}`,

@@ -44,7 +44,7 @@ export async function execute(container: RunningContainer, request: ExecRequest)
     printed: () => (output.stdout.result().text || output.stderr.result().text).trim(),
     notStarted,
     killed: (oomKilled) => ({ ended: 'exited', exitCode: killedExitCode, ...facts(oomKilled) }),
-    stopped: (ended, oomKilled) => ({ ended, ...facts(oomKilled) }),
+    stopped: async (ended, oomKilled) => ({ ended, ...facts(await oomKilled) }),
     async ended(end, exec) {
       const exitCode = knownExitCode(end);
       await assertContainerOutlived(container, exitCode);
@@ -69,7 +69,7 @@ interface WatchedCommand<Result, Over extends object> extends CommandLimits {
   /** The container has ended meanwhile, and the command with it. */
   killed(oomKilled: boolean): Result;
   /** Offsite has ended it. */
-  stopped(why: 'timed-out' | 'canceled' | 'out-of-disk', oomKilled: boolean): Result;
+  stopped(why: 'timed-out' | 'canceled' | 'out-of-disk', oomKilled: Promise<boolean>): Promise<Result>;
   /** It ended by itself. */
   ended(end: ExecState | Over, exec: WatchedExec): Promise<Result>;
 }
@@ -120,7 +120,7 @@ export async function watchedCommand<Result, Over extends object = never>(
     ]);
     if (typeof end === 'string') {
       await endRest();
-      return watched.stopped(end, await oomKilledSinceLastAsked(container, exec.id));
+      return await watched.stopped(end, oomKilledSinceLastAsked(container, exec.id));
     }
     if (isState(end) && end.neverStarted) {
       const message = watched.printed();

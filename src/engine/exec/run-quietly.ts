@@ -40,6 +40,8 @@ interface PrintedCommand extends Pick<ExecCommand, 'argv' | 'env' | 'user' | 'si
   timeoutMs: number;
   /** The error of a command that prints more. Default: the container is unusable. */
   flooded?: () => Error;
+  /** What is thrown if it takes too long. */
+  late?: () => Error;
 }
 
 /**
@@ -49,7 +51,7 @@ interface PrintedCommand extends Pick<ExecCommand, 'argv' | 'env' | 'user' | 'si
 export async function readPrinted(
   { clock, containers }: EnginePort,
   id: string,
-  { maxBytes, timeoutMs, flooded = printsOn, ...command }: PrintedCommand,
+  { maxBytes, timeoutMs, flooded = printsOn, late = runsOn, ...command }: PrintedCommand,
 ): Promise<Pick<OpenExec, 'inspect'> & { bytes: Buffer }> {
   const store = new ByteStore();
   const { promise: tooMuch, reject } = Promise.withResolvers<never>();
@@ -67,10 +69,14 @@ export async function readPrinted(
     throw containerDamaged(`The container cannot run ${command.argv[0]}: ${opened.message}`);
   using exec = opened.exec;
   using deadline = startDeadline(clock, timeoutMs, command.signal);
-  const late = await Promise.race([exec.streamEnded, deadline.reached, tooMuch]);
+  const isLate = await Promise.race([exec.streamEnded, deadline.reached, tooMuch]);
   command.signal?.throwIfAborted();
-  if (late !== undefined) throw containerDamaged('A short command in the container did not end in time.');
+  if (isLate !== undefined) throw late();
   return { bytes: store.take(), inspect: () => exec.inspect() };
+}
+
+function runsOn(): Error {
+  return containerDamaged('A short command in the container did not end in time.');
 }
 
 function printsOn(): Error {

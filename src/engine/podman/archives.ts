@@ -9,7 +9,7 @@ import { dockerImages, type EngineHealthcheck, healthcheckOf } from '../docker/i
 import { readPrinted } from '../exec/run-quietly.ts';
 import type { ContainerPort } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';
-import { isEngineFailure } from '../port/failure.ts';
+import { containerDamaged, isEngineFailure } from '../port/failure.ts';
 import type { ImagePort, ImportRequest, ListedImage } from '../port/images.ts';
 import { imageId, imageName } from './create.ts';
 import { listedAgain } from './tried-again.ts';
@@ -74,6 +74,7 @@ async function attributesAt(
       signal,
       maxBytes: longestPathList(),
       flooded: tooManyPaths,
+      late: () => containerDamaged('The owners and times of files were not listed in time.'),
       timeoutMs: pathLists.time.listing,
     });
     readAttributes(bytes, path, known);

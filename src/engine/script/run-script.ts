@@ -82,10 +82,11 @@ export async function runScript(container: RunningContainer, request: ScriptRequ
     printed: () => firstOutput.trim(),
     notStarted,
     killed,
-    stopped(ended, oomKilled) {
+    async stopped(ended, oomKilled) {
       takeHeld();
+      // Before the engine has answered: the step has ended now.
       recorder.end({ ended });
-      return { ended, steps, oomKilled };
+      return { ended, steps, oomKilled: await oomKilled };
     },
     async ended(end, exec) {
       if ('oomKills' in end) {

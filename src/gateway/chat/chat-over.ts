@@ -41,15 +41,16 @@ interface Streamed {
   onPiece?(piece: Uint8Array): void;
 }
 
-/** The same in the neutral form. Throws as {@link chatOver} does. */
+/** The same in the neutral form. Throws as {@link chatOver} does. `name` is what errors call the model. */
 export async function answerOver(
   send: Upstream['send'],
-  to: { wire: Wire; model: string },
+  { name, ...to }: { wire: Wire; model: string; name?: string },
   request: ChatRequest,
   signal: AbortSignal,
   stream?: Streamed,
 ): Promise<NeutralAnswer> {
   const wire = wireTable[to.wire];
+  const named = { ...to, model: name ?? to.model };
   const streamed = stream !== undefined;
   const body = stream?.body ?? writeChat(wire, to.model, request, { streamed });
   const sent = {
@@ -66,17 +67,17 @@ export async function answerOver(
     const { body: pieces, ...head } = await send(sent, signal);
     answer = { ...head, body: await whole(pieces, to, stream?.onPiece) };
   } catch (thrown) {
-    throw signal.aborted ? signal.reason : unreachable(to, thrown);
+    throw signal.aborted ? signal.reason : unreachable(named, thrown);
   }
-  if (answer.status < 200 || answer.status > 299) throw refusedBy(to, answer, answer.body);
+  if (answer.status < 200 || answer.status > 299) throw refusedBy(named, answer, answer.body);
   const text = answer.body.toString('utf8');
   try {
     const read = wholeAnswer(wire, text, callIds(idsOf(request.messages)), new Losses('lenient', to.model));
     if (!streamed || isEvents(text)) return read;
     throw new UnreadableAnswer(`it is no stream, but ${answer.headers['content-type'] ?? 'no type'}`);
   } catch (error) {
-    if (error instanceof ModelFailed) throw refusedBy(to, answer, answer.body);
-    if (error instanceof UnreadableAnswer) throw unreadable(to, error);
+    if (error instanceof ModelFailed && !streamed) throw refusedBy(named, answer, answer.body);
+    if (error instanceof ModelFailed || error instanceof UnreadableAnswer) throw unreadable(named, error);
     throw error;
   }
 }

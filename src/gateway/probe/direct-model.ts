@@ -49,7 +49,7 @@ export function refuseReplayed(name: string, config: ModelConfig): void {
 
 /** Asks for one answer over a wire. Throws as {@link chatOver} does. */
 export async function askDirectly(
-  { upstream, upstreamName: name, used }: DirectModel,
+  { upstream, upstreamName, name, used }: DirectModel,
   wire: Wire,
   request: ChatRequest,
   signal: AbortSignal,
@@ -58,7 +58,13 @@ export async function askDirectly(
   const over = new AbortController();
   try {
     const asking = AbortSignal.any([signal, over.signal]);
-    const answer = await chatOver(upstream.send, { wire, model: name }, request, asking, stream);
+    const answer = await chatOver(
+      upstream.send,
+      { wire, model: upstreamName, name },
+      request,
+      asking,
+      stream,
+    );
     const { inputTokens, outputTokens } = answer.usage;
     used.requests += 1;
     used.inputTokens += inputTokens ?? 0;

@@ -1,3 +1,4 @@
+import type { Clock } from '../../base/clock.ts';
 import { startDeadline } from '../../base/deadline.ts';
 import { OffsiteError } from '../../base/offsite-error.ts';
 import { printedText } from '../../bounds/anyone.ts';
@@ -34,7 +35,7 @@ async function run(spec: TrialSpec, sandbox: TrialSandbox, found: OpenRecord): P
   const ms = workspaceFiles.time.reading;
   // For a later grading, these commands ran before the state was kept.
   const commands = sandbox.restored ? [] : (spec.tests?.collect ?? []);
-  const notes = await runCollectCommands(sandbox.container, commands, signal);
+  const notes = await runCollectCommands(sandbox.container, commands, parts.clock, signal);
   using deadline = startDeadline(parts.clock, ms, signal);
   const { filesChanged, changes, collection, carry, packed, protectedChanged, paths } = await read(
     spec,
@@ -43,12 +44,13 @@ async function run(spec: TrialSpec, sandbox: TrialSandbox, found: OpenRecord): P
     deadline.signal,
   );
   signal.throwIfAborted();
-  const newNotes = [
-    ...notes,
+  const at = parts.clock.now();
+  const texts = [
     ...cacheNote(spec, filesChanged),
     ...(await unmatchedNote(spec, sandbox)),
     ...deepNote(sandbox, paths ?? filesChanged),
-  ].map((text) => ({ kind: 'note' as const, at: parts.clock.now(), text }));
+  ];
+  const newNotes = [...notes, ...texts.map((text) => ({ kind: 'note' as const, at, text }))];
   const trajectory = await trajectoryArtifact(found.trajectory ?? [], parts.blobs);
   return {
     ...(newNotes.length > 0 && { events: [...(found.events ?? []), ...newNotes] }),
@@ -228,9 +230,10 @@ export async function protectedBefore(
 async function runCollectCommands(
   container: Container,
   commands: readonly CollectCommand[],
+  clock: Clock,
   signal: AbortSignal,
-): Promise<string[]> {
-  const notes: string[] = [];
+): Promise<{ kind: 'note'; at: number; text: string }[]> {
+  const notes: { kind: 'note'; at: number; text: string }[] = [];
   for (const { command, timeoutMs, user } of commands) {
     const result = await container.exec({
       argv: ['bash', '-c', `{ ${command}\n} 2>&1`],
@@ -243,7 +246,8 @@ async function runCollectCommands(
     if (isSuccess(result)) continue;
     const how = howItEnded(result, timeoutMs);
     const output = result.stdout.text.slice(0, printedText.bytes.line);
-    notes.push(`the collect command ${how}: ${command}\n${output}`);
+    const text = `the collect command ${how}: ${command}\n${output}`;
+    notes.push({ kind: 'note', at: clock.now(), text });
   }
   if (commands.length > 0) await container.killAll(signal);
   return notes;

@@ -203,7 +203,7 @@ export async function bringArtifacts(
       return { kind: 'refused', why: `the artifact ${path} cannot be read: ${above.path} is not a folder` };
     if (above.kind === 'nothing') continue;
     try {
-      const keeps = keeping(artifact, sealed);
+      const keeps = filterOf(artifact, sealed);
       const limits = { maxBytes: left.bytes, maxEntries: left.entries, signal };
       const carried = await from.carryTo(to, path, { keeps, links: 'inside', ...limits });
       left.bytes -= carried.bytes;
@@ -237,7 +237,7 @@ async function aboveOf(
 }
 
 /** Whether something below an artifact is brought. */
-function keeping({ path, exclude }: CarriedArtifact, sealed: readonly string[]) {
+function filterOf({ path, exclude }: CarriedArtifact, sealed: readonly string[]) {
   const isBelow = (inner: string, folder: string) => inner === folder || inner.startsWith(`${folder}/`);
   const closed = sealed.filter((folder) => !isBelow(path, folder));
   const isExcluded = globMatcher(

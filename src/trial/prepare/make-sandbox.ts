@@ -80,6 +80,9 @@ interface OpenRequest {
   prepare?: ((container: Container) => Promise<EnvironmentStep[]>) | undefined;
 }
 
+/** What is known of services that were healthy once. */
+const worked = 'worked';
+
 /**
  * Makes the images of sandboxes, starts their containers, and reads what is in them. What is the same in all
  * sandboxes of an image is read once.
@@ -129,7 +132,7 @@ export class SandboxMaker {
       const isGone = error instanceof OffsiteError && error.code === 'ENGINE_NOT_FOUND';
       if (!isGone || signal.aborted) throw error;
       // Somebody removed an image after this batch last checked.
-      this.#parts.known.clear();
+      this.#forgetImages();
       return this.#make(spec, signal, given);
     });
     const { container } = made;
@@ -291,6 +294,11 @@ export class SandboxMaker {
     return startServices(request, signal);
   }
 
+  /** Forgets all but which services have worked. */
+  #forgetImages(): void {
+    for (const [key, value] of this.#parts.known) if (value !== worked) this.#parts.known.delete(key);
+  }
+
   /**
    * Waits for a trial's services. If they fail the first time, they are not started again for the next trial
    * of their case. Services that worked once may fail for a reason that does not last.
@@ -299,7 +307,7 @@ export class SandboxMaker {
     const attempted = servicesOf(spec, 'health');
     try {
       await services.ready;
-      this.#parts.known.set(attempted.key, true);
+      this.#parts.known.set(attempted.key, worked);
     } catch (error) {
       if (!this.#parts.known.has(attempted.key)) noteFailure(this.#parts, attempted, error);
       throw error;

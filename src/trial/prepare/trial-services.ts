@@ -187,9 +187,9 @@ class RunningService implements AsyncDisposable {
     const places = program.includes('/')
       ? [posix.resolve(container.workingDir ?? '/', program)]
       : path.map((folder) => posix.join(folder, program));
-    const kinds = await Promise.all(places.map((each) => service.kindOf(each, signal)));
-    if (!kinds.includes('other'))
-      throw unusable(`${place}: the service ${name} has no program ${JSON.stringify(program)}`);
+    let isThere = false;
+    for (const each of places) isThere ||= (await service.kindOf(each, signal)) === 'other';
+    if (!isThere) throw unusable(`${place}: the service ${name} has no program ${JSON.stringify(program)}`);
     const { user = '' } = container;
     if (!(await hasUser(service, user, signal)))
       throw unusable(`${place}: the image of the service ${name} has no user ${user}`);
