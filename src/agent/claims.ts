@@ -4,6 +4,7 @@ import { claimAnswers, serviceDescription } from '../bounds/service.ts';
 import type { Client } from '../client/client.ts';
 import type { Offer } from '../client/offer.ts';
 import { Conflict, NotFound } from '../client/refusal.ts';
+import { restoredTag } from '../contract/errors.ts';
 import type { StoredTrial } from '../ledger/trial-rows.ts';
 import { Loop } from './loop.ts';
 
@@ -69,8 +70,9 @@ function keptLease({ clock, leaseMs, first, renew, release, isDown }: LeaseParts
       isFailing = false;
     } catch (error) {
       if (signal.aborted) return;
-      // Only the service's word ends a lease. While it cannot be asked, nobody else gets the trial either.
-      if (error instanceof Conflict) lost.abort(notClaimed(error));
+      // Only the service's word ends a lease. While it cannot be asked, or was just restored, nobody else
+      // gets the trial either.
+      if (error instanceof Conflict && error.tag !== restoredTag) lost.abort(notClaimed(error));
       isFailing = true;
     }
   };

@@ -27,6 +27,9 @@ export const DecodeErrorBody = z.strictObject({
 });
 export type DecodeErrorBody = z.infer<typeof DecodeErrorBody>;
 
+/** The `_tag` of a 409 of `evals.claimTrial` for some time after a backup took the service's place. */
+export const restoredTag = 'Restored';
+
 /**
  * The `_tag` of the error body for each status. 400 has {@link DecodeErrorBody}; the others have `{_tag,
  * message}`.
@@ -42,7 +45,7 @@ export const errorTags = {
 export type ErrorStatus = keyof typeof errorTags;
 
 export const ErrorBody = z.strictObject({
-  _tag: z.enum(['Unauthorized', 'Forbidden', 'NotFound', 'Conflict', 'InternalError']),
+  _tag: z.enum(['Unauthorized', 'Forbidden', 'NotFound', 'Conflict', restoredTag, 'InternalError']),
   message: z.string(),
 });
 export type ErrorBody = z.infer<typeof ErrorBody>;

@@ -1,5 +1,5 @@
 import { OffsiteError } from '../base/offsite-error.ts';
-import { type DecodeErrorBody, type Issue, printPath } from '../contract/errors.ts';
+import { type DecodeErrorBody, type Issue, printPath, type restoredTag } from '../contract/errors.ts';
 
 /** Text, its bytes in UTF-8, or a place at which others may be served before the next piece is made. */
 export type Piece = string | Uint8Array | undefined;
@@ -112,7 +112,8 @@ const tags = {
 } as const;
 
 type ErrorStatus = 400 | keyof typeof tags;
-type ErrorBody = DecodeErrorBody | { _tag: (typeof tags)[keyof typeof tags]; message: string };
+type Tag = (typeof tags)[keyof typeof tags] | typeof restoredTag;
+type ErrorBody = DecodeErrorBody | { _tag: Tag; message: string };
 
 /** A request gets an error status because of what it asks for, not because the service failed. */
 export class ApiError extends OffsiteError {
@@ -133,8 +134,9 @@ export function refuse(
   status: keyof typeof tags,
   message: string,
   headers: Record<string, string> = {},
+  _tag: Tag = tags[status],
 ): ApiError {
-  return new ApiError(status, { _tag: tags[status], message }, headers);
+  return new ApiError(status, { _tag, message }, headers);
 }
 
 /** A 400. The message names the first few issues, for people; programs read `issues`. */

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { abandonCanceled } from '../../src/agent/abandon-batch.ts';
 import { type ClaimedTrial, NotClaimed, ServiceClaims } from '../../src/agent/claims.ts';
@@ -6,6 +7,7 @@ import { claimAnswers, serviceDescription } from '../../src/bounds/service.ts';
 import type { Client } from '../../src/client/client.ts';
 import type { StartResponse } from '../../src/contract/definition.ts';
 import type { ClaimResponse } from '../../src/contract/operations.ts';
+import { noteCopy } from '../../src/service/store/stores.ts';
 import { type FlakyService, openFlakyService } from '../cli/flaky-service.ts';
 import { openPlace, type Place } from '../cli/place.ts';
 import { clientOf } from '../client/client-of.ts';
@@ -186,6 +188,33 @@ test('a planned trial that began without the service is lost if another agent ha
   service.down.clear();
   await clock.pass(5_000);
   await expect.poll(() => lease.lost.aborted).toBe(true);
+});
+
+test('what runs goes on while a restored service gives no new leases', async () => {
+  const copy = join(place.folder, 'copy.db');
+  const claims = claimsOf('a');
+  using leased = await claims.acquire(found(1), signal);
+  service.backUp(copy);
+  noteCopy(copy);
+  // The backup does not have the second lease.
+  const request = { id: run, ordinal: 1, agent: 'a', seconds: leaseMs / 1000 };
+  await service.ask('evals.claimTrial', request);
+  await clock.pass(leaseMs / 3);
+  await expect.poll(() => leased.number).toBe(3);
+  service.down.add('evals.claimTrial');
+  using unleased = await claims.acquire(planned(), signal);
+  await service.restore(copy);
+  service.down.clear();
+  const before = claimed();
+  await clock.pass(leaseMs / 3);
+  await expect.poll(claimed).toBeGreaterThan(before + 1);
+  await settled();
+  await unleased.confirm(signal);
+  expect([unleased.number, unleased.lost.aborted]).toEqual([undefined, false]);
+  await expect.poll(() => leased.number).toBe(2);
+  expect(leased.lost.aborted).toBe(false);
+  // Nothing begins, because others may have ended it after the backup.
+  expect((await reasonOf(claimsOf('b').acquire(planned(), signal))).why.kind).toBe('held');
 });
 
 test('nothing answers at all: found trials wait, planned ones run', async () => {

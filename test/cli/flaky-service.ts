@@ -28,7 +28,7 @@ export interface FlakyService extends AsyncDisposable {
   ask(operation: string, body: unknown): Promise<unknown>;
   /** Copies the service's database to a file. */
   backUp(file: string): void;
-  /** Continues with such a copy, as after a restore. */
+  /** Continues with such a copy, as after a restore, and serves it. */
   restore(file: string): Promise<void>;
 }
 
@@ -88,6 +88,7 @@ export async function openFlakyService(place: Place): Promise<FlakyService> {
       mkdirSync(dataFolder, { mode: 0o700 });
       copyFileSync(file, join(dataFolder, serviceDatabase));
       service = open();
+      await service.listen();
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();

@@ -211,7 +211,10 @@ test('after a restore, nobody gets a trial of the backup until its agents had th
   await restored.service.listen();
   expect(restored.logged.join('')).toContain('restored from a backup');
   const refused = await ask('b');
-  expect(refused).toMatchObject({ status: 409, body: { message: expect.stringContaining('report again') } });
+  expect(refused).toMatchObject({
+    status: 409,
+    body: { _tag: 'Restored', message: expect.stringContaining('report again') },
+  });
   expect(refused.headers.get('retry-after')).toBe('600');
   expect((await ask('a', { ordinal: 0 })).status).toBe(409);
   // What runs goes on.

@@ -13,6 +13,7 @@ import {
   type WritePromptRequest,
 } from '../../contract/catalog.ts';
 import { limits } from '../../contract/definition.ts';
+import { restoredTag } from '../../contract/errors.ts';
 import type {
   ClaimRequest,
   ClaimResponse,
@@ -109,8 +110,8 @@ export const handlers: { readonly [Name in OperationName]: Handler<Name> } = {
 
 /**
  * Grants an agent a lease on a trial, or renews it. While a lease holds, only its agent gets another one.
- * Times are by the service's clock. A 409 with `Retry-After` means that the trial is claimed now; without it,
- * the trial can never be claimed again.
+ * Times are by the service's clock. A 409 with `Retry-After` means that the trial cannot be claimed now;
+ * without it, the trial can never be claimed again.
  */
 export function claimTrial(
   { stores, principal, now }: Call,
@@ -121,12 +122,13 @@ export function claimTrial(
   requireLocalTrial(run, ordinal);
   if (stores.trials.summaries(run.key).has(ordinal)) throw refuse(409, `Trial ${ordinal} has ended.`);
   const newest = stores.leases.read(run.key, ordinal);
-  const isOwn = newest?.agent === agent && (attempt === undefined || attempt === newest.attempt);
+  // A later number than the newest here was granted after the backup that took the service's place.
+  const isOwn = newest?.agent === agent && (attempt === undefined || attempt >= newest.attempt);
   if (newest && !isOwn) refuseClaimed(newest, attempt, now);
   if (attempt === undefined) refuseRestored(stores.copies.servedAt(run.key), now);
   const lease: Lease = {
     agent,
-    attempt: isOwn && attempt !== undefined ? attempt : (newest?.attempt ?? 0) + 1,
+    attempt: newest && attempt === newest.attempt ? attempt : (newest?.attempt ?? 0) + 1,
     expiresAt: now + seconds * 1000,
   };
   stores.leases.put(run.key, ordinal, lease);
@@ -148,7 +150,8 @@ function refuseClaimed({ agent, expiresAt, attempt }: Lease, renewed: number | u
 
 /**
  * Throws for some time after a backup took the service's place. What it lacks may have ended at agents that
- * report it again: if others claimed it first, it would run twice. Their renewals pass.
+ * report it again: if others claimed it first, it would run twice. Their renewals pass, and the tag tells
+ * agents that nobody else gets the trial: what they run without a lease goes on.
  */
 function refuseRestored(servedAt: number | undefined, now: number): void {
   if (servedAt === undefined || servedAt > now) return;
@@ -157,11 +160,11 @@ function refuseRestored(servedAt: number | undefined, now: number): void {
   const message =
     'The service was restored from a backup: until ' +
     `${new Date(until).toISOString()}, agents report again what it has lost of this run.`;
-  throw refusal(message, until - now);
+  throw refusal(message, until - now, restoredTag);
 }
 
-function refusal(message: string, waitMs: number): ApiError {
-  return refuse(409, message, { 'retry-after': String(Math.ceil(waitMs / 1000)) });
+function refusal(message: string, waitMs: number, tag?: typeof restoredTag): ApiError {
+  return refuse(409, message, { 'retry-after': String(Math.ceil(waitMs / 1000)) }, tag);
 }
 
 function listCases({ stores, principal }: Call, { suite }: CasesRequest): JsonPieces {
