@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ClaimResponse } from '../../src/contract/operations.ts';
@@ -7,6 +8,7 @@ import { serviceDatabase } from '../../src/service/service.ts';
 import { noteCopy } from '../../src/service/store/stores.ts';
 import { runs } from '../short-tests.ts';
 import {
+  folderForTest,
   openTestService,
   report,
   startRequest,
@@ -229,4 +231,12 @@ test('after a restore, nobody gets a trial of the backup until its agents had th
   expect((await ask('b', { ordinal: 0 })).status).toBe(409);
   restored.clock.advance(1);
   expect((await ask('b', { ordinal: 0 })).status).toBe(200);
+});
+
+test('a service is served while another process writes to its database', async () => {
+  using folder = folderForTest();
+  await using opened = openTestService(folder.path);
+  using other = new DatabaseSync(join(folder.path, serviceDatabase));
+  other.exec('BEGIN IMMEDIATE');
+  await expect(opened.service.listen()).resolves.toMatchObject({ port: expect.any(Number) });
 });

@@ -39,7 +39,10 @@ function createCopyStore(records: Records) {
   return {
     /** Call it when the service begins to listen. Returns whether this is the first time for a copy. */
     serve(): boolean {
-      const query = 'UPDATE copies SET served_at = ? WHERE served_at IS NULL RETURNING served_at';
+      const unserved = 'WHERE served_at IS NULL';
+      // A write waits for other processes that write. Only a copy needs it.
+      if (!records.get(`SELECT 1 FROM copies ${unserved}`)) return false;
+      const query = `UPDATE copies SET served_at = ? ${unserved} RETURNING served_at`;
       return records.get(query, records.now()) !== undefined;
     },
     /** When a copy that has this run was first served, in epoch milliseconds; undefined for any other run. */
