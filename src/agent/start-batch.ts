@@ -229,22 +229,23 @@ export async function missingSetups(
   signal: AbortSignal,
 ): Promise<PulledRun[]> {
   const unknown = batch.runs.filter(({ setup }) => setup === undefined);
-  const records = new Map(await Array.fromAsync(recordsOf(unknown, 'setup', client, signal)));
+  const records = new Map<Run, ListedRun<'setup'>>();
+  for await (const [run, record] of recordsOf(unknown, 'setup', client, signal)) {
+    if (!record) throw notListed(run);
+    records.set(run, record);
+  }
   const pulled: PulledRun[] = [];
   for (const run of unknown) {
     const record = records.get(run);
-    if (!record) throw notListed(unknown.filter((one) => !records.get(one)));
-    pulled.push(await pulledRun(run, record, batch.plan.trials, ledger));
+    if (record) pulled.push(await pulledRun(run, record, batch.plan.trials, ledger));
   }
   return pulled;
 }
 
-function notListed(runs: readonly Run[]): OffsiteError {
-  const ids = runs.map(({ id }) => id).join(', ');
-  const cases = [...new Set(runs.map(({ caseId }) => caseId))].join(', ');
+function notListed({ id, caseId }: Run): OffsiteError {
   return infrastructureError(
     'RUN_NOT_LISTED',
-    `the service started run ${ids} but does not list it for case ${cases}`,
+    `the service started run ${id} but does not list it for case ${caseId}`,
     { hint: 'Check that the key may read runs (evals:read) and belongs to the right organization.' },
   );
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readPlan } from '../../src/agent/batch-run.ts';
-import { startBatch } from '../../src/agent/start-batch.ts';
+import { missingSetups, startBatch } from '../../src/agent/start-batch.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { createClient } from '../../src/client/client.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
@@ -123,6 +123,19 @@ test('a batch that the service refuses leaves nothing to resume', async () => {
   front.fate = (operation) => (operation === 'evals.start' ? 403 : 'pass');
   await expect(start(ledger)).rejects.toMatchObject({ status: 403 });
   expect(ledger.starts.open()).toEqual([]);
+});
+
+test('of runs that the service does not list, the first one is named, and no other case is asked for', async () => {
+  using ledger = new Ledger(folder, systemClock);
+  const batch = await start(ledger);
+  front.fate = (operation) => (operation === 'evals.runs.list' ? 404 : 'pass');
+  const asked = front.asked.length;
+  await using client = createClient({ url: front.url, apiKey: front.key, clock: hasty });
+  await expect(missingSetups(batch, { client, ledger }, signal)).rejects.toMatchObject({
+    code: 'RUN_NOT_LISTED',
+    message: `the service started run ${batch.runs[0]?.id} but does not list it for case one`,
+  });
+  expect(front.asked.slice(asked)).toEqual(['evals.runs.list']);
 });
 
 test('a batch keeps what resuming needs: files of profiles byte for byte, and a lock that others see', async () => {
