@@ -6,6 +6,7 @@ import { connectEngine } from '../../src/engine/connect.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { ModelAccount } from '../../src/gateway/gateway.ts';
 import { specOf } from '../trial/trial-bench.ts';
+import { handClock } from './test-clock.ts';
 
 const never = new AbortController().signal;
 let engine: Engine;
@@ -50,4 +51,33 @@ async function secondTrial(modelFailure: string | undefined) {
 test('trials wait for a model that the gateway saw fail, and not for one that only a harness says is down', async () => {
   await expect(secondTrial('big: answered 529')).rejects.toMatchObject({ code: 'CIRCUIT_OPEN' });
   expect(await secondTrial(undefined)).toBeDefined();
+});
+
+test('a single engine that works again is not asked what it can run, because all trials stay there', async () => {
+  let isDown = true;
+  const findImage: Engine['findImage'] = async () => {
+    if (isDown) throw new Error('nobody there');
+    return undefined;
+  };
+  let asked = 0;
+  const fits = async () => {
+    asked++;
+    return true;
+  };
+  const clock = handClock();
+  using engines = new Engines({
+    engines: [{ ...engine, findImage }],
+    areSeveral: false,
+    check: { fits },
+    clock,
+    random: () => 0,
+    patienceMs: 600_000,
+    observe: () => undefined,
+  });
+  using _seat = await engines.seat(specOf(''), never);
+  await engines.suspect('a trial broke', never);
+  expect(engines.areAllDown).toBe(true);
+  isDown = false;
+  await clock.pass(60_000);
+  expect([engines.areAllDown, asked]).toEqual([false, 0]);
 });

@@ -166,7 +166,8 @@ export class Engines implements Disposable {
       observe: (event) => {
         observe(event);
         // Whether trials can run here could not be found out while it was down.
-        if (event.kind === 'resumed') for (const seat of this.#seats) void this.#offer(pooled, seat);
+        if (areSeveral && event.kind === 'resumed')
+          for (const seat of this.#seats) void this.#offer(pooled, seat);
       },
       changed: () => this.#serve(),
       ended: this.#disposed.signal,
