@@ -190,6 +190,15 @@ test('names that JavaScript knows are names like others', () => {
   expect(passedOver).toEqual([]);
 });
 
+test('a run whose id has no text of its own is passed over like others that cannot be read', () => {
+  const { ids, passedOver } = readWith(',{"id":{"toString":1}},{"id":[{"toString":1}]}');
+  expect(ids).not.toContain(undefined);
+  expect(passedOver).toEqual([
+    expect.stringContaining('run {"toString":1} in a form that cannot be read'),
+    expect.stringContaining('run [{"toString":1}] in a form that cannot be read'),
+  ]);
+});
+
 test('a run with 150,000 trials is read without them, so they count as not known', () => {
   const { runs, passedOver } = readWith(`,{"id":"x","trials":[{}${`,${trialJson}`.repeat(150_000)}]}`);
   expect(runs).toEqual([{ id: 'first' }, { id: 'x' }, { id: 'last' }]);

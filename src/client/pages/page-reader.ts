@@ -105,7 +105,9 @@ function readRun(
     if (all.length <= serviceAnswers.count.issues)
       all.push(...one.issues.map((issue) => ({ ...issue, path: ['trials', index, ...issue.path] })));
   }
-  const run = Object.hasOwn(given, 'id') ? `run ${quote(String(given.id), 100)}` : 'a run';
+  // `String` throws for an object whose `toString` is no function.
+  const id = typeof given.id === 'object' ? JSON.stringify(given.id) : String(given.id);
+  const run = Object.hasOwn(given, 'id') ? `run ${quote(id, 100)}` : 'a run';
   if (all.length > 0) {
     const where = printIssues(all, quote);
     note(`${record ? `parts of ${run}` : run} in a form that cannot be read; left out:${where}`);
