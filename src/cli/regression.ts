@@ -1,5 +1,6 @@
 import type { OlderSide } from '../api/compare-to.ts';
 import type { ComparedBatches, Comparison } from '../comparison/comparison.ts';
+import { variantChangesText } from '../record/fingerprint.ts';
 import { joined, ours, type Printable, stack, text } from '../text/printable.ts';
 import { firstNames, percent, plural } from '../text/quantities.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -68,6 +69,7 @@ export function regressionLines(
     ...(failOnCaseRegression ? [caseRegressionLine(compared, before)] : []),
     ...(unseen ? [unseen] : []),
     ratesLine(compared, before),
+    ...changedVariantLines(compared, before),
   ];
 }
 
@@ -84,6 +86,15 @@ function ratesLine({ comparisons }: ComparedBatches, before: string): Printable 
       text`${b.variant} ${ours(percent(b.passRate?.rate))}, ${a.variant} in ${before} ${ours(percent(a.passRate?.rate))}`,
   );
   return text`pass rates: ${joined(rates, '; ')}`;
+}
+
+/** What else may explain a difference, or hide one. */
+function changedVariantLines({ comparisons }: ComparedBatches, before: string): Printable[] {
+  return comparisons.flatMap(({ b, variantChanges = [] }) =>
+    variantChanges.length === 0
+      ? []
+      : [text`${b.variant} also has another ${variantChangesText(variantChanges)} than in ${before}`],
+  );
 }
 
 function regressionLine(compared: ComparedBatches, before: string, hasCaseGate: boolean): Printable {

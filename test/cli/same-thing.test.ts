@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { ComparedBatches } from '../../src/comparison/comparison.ts';
 import { place, sharedPlace } from './each-place.ts';
@@ -81,6 +82,24 @@ describe('two batches of one suite', () => {
     expect(comparison?.variantChanges?.map(({ part }) => part)).toEqual(['profile']);
     const shown = await offsite(place, ['compare', loosened, changed]);
     expect(shown.stdout).toContain('B also has another profile.\n');
+  });
+
+  test('another profile is named beside a gate, where a job looks', async () => {
+    const step = place.write('step.md', '');
+    const { stderr } = await offsite(
+      place,
+      [
+        'run',
+        suite(loose, 'true; true\neval "$act"'),
+        '--json',
+        '--compare-to',
+        loosened,
+        '--fail-on-case-regression',
+      ],
+      { env: { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: step } },
+    );
+    expect(stderr).toContain(`worker also has another profile than in ${loosened}\n`);
+    expect(readFileSync(step, 'utf8')).toContain('also has another profile than in');
   });
 
   test('what was graded again says so wherever the batch is shown', async () => {

@@ -79,14 +79,17 @@ export async function printResults(
       const see = seeWhy(batches, options.dataFolder);
       if (see) progress.note(see);
     }
-  for (const { batches } of all)
-    for (const { key } of referenceTo(batches, workshop).batches)
-      for (const line of mixedTexts(fingerprintsOf(workshop.ledger.records, key)))
-        progress.note(text`${line}`);
   const summaries = all.map(({ summary }) => summary);
   writeReports(summaries, options, context);
   await writePages(summaries, options, context, signal);
-  const concluded = all.map((results, index) => conclusionOf(results, compared[index], options));
+  const mixedIn = ({ batches }: BatchResults) =>
+    referenceTo(batches, workshop).batches.flatMap(({ key }) =>
+      mixedTexts(fingerprintsOf(workshop.ledger.records, key)).map((line) => text`${line}`),
+    );
+  const concluded = all.map((results, index) => {
+    const { code, lines } = conclusionOf(results, compared[index], options);
+    return { code, lines: [...lines, ...mixedIn(results)] };
+  });
   writeGithubStep(
     summaries,
     context,
