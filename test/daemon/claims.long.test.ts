@@ -74,7 +74,7 @@ test('a daemon that was away for too long leaves its trial to the one that has i
     .poll(status, soon)
     // It is counted once.
     .toMatch(
-      /^(?!.*queued run:).*1 trial claimed by other agents:\n {2}frozen · \S+ #0 {2}asked for again in \d/s,
+      /^(?!.*queued run:).*1 trial that cannot be claimed now:\n {2}frozen · \S+ #0 {2}asked for again in \d.*: The agent .* has claimed the trial until /s,
     );
   await letGo(run);
   await expect.poll(() => trialStatus(at, 'frozen'), soon).toBe('reported');

@@ -2,7 +2,7 @@ import type { QueuedRun } from '../../ledger/queue.ts';
 import type { PhaseName } from '../../record/cause.ts';
 import type { OpenBuildState } from '../../trial/prepare/obtain-image.ts';
 import type { EngineStatus } from '../engines/engines.ts';
-import type { WaitingRun } from '../worker/waiting-runs.ts';
+import type { TrialElsewhere, WaitingRun } from '../worker/waiting-runs.ts';
 import type { RefusedTicket } from './ticket.ts';
 
 /**
@@ -30,15 +30,6 @@ export interface RunningTrial {
   forMs: number;
 }
 
-/** A queued trial that another agent has claimed. */
-export interface ClaimedElsewhere {
-  run: string;
-  case: string;
-  ordinal: number;
-  /** Milliseconds until its claim ends, unless the other agent renews it. */
-  askedAgainInMs: number;
-}
-
 /** An install or a prepare. */
 export interface RunningBuild {
   what: string;
@@ -53,7 +44,7 @@ export interface WorkStatus {
   building: RunningBuild[];
   waiting: WaitingRun[];
   parked: WaitingRun[];
-  claimedElsewhere: ClaimedElsewhere[];
+  claimedElsewhere: TrialElsewhere[];
 }
 
 export interface DaemonStatus extends WorkStatus {

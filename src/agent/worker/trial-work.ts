@@ -219,7 +219,7 @@ export class TrialWork {
     let isNews = true;
     try {
       if (why.kind === 'ended') ledger.queue.withdraw([trial.key], 'elsewhere');
-      else if (why.kind === 'held') elsewhere.add(trial, why.waitMs);
+      else if (why.kind === 'held') elsewhere.add(trial, reason, why.waitMs);
       else {
         const waiter = { kind: 'waiting', run: runId, case: caseId, reason } as const;
         isNews = waiting.add(run, waiter, why.waitMs ?? retryMs);

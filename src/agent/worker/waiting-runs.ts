@@ -91,20 +91,29 @@ export class WaitingRuns extends LeftAlone<WaitingRun> {
   }
 }
 
+/** A trial that cannot be claimed now, and why, in the service's words. */
+export interface TrialElsewhere {
+  run: string;
+  case: string;
+  ordinal: number;
+  reason: string;
+  /** Milliseconds until it is asked for again: its claim may end, unless the other agent renews it. */
+  askedAgainInMs: number;
+}
+
 /** The queued trials that other agents have claimed, until each may be free. */
-export class TrialsElsewhere extends LeftAlone<Pick<StoredTrial, 'runId' | 'caseId' | 'ordinal'>> {
+export class TrialsElsewhere extends LeftAlone<Omit<TrialElsewhere, 'askedAgainInMs'>> {
   add(
-    { key, runId, caseId, ordinal }: Pick<StoredTrial, 'key' | 'runId' | 'caseId' | 'ordinal'>,
+    { key, runId: run, caseId, ordinal }: Pick<StoredTrial, 'key' | 'runId' | 'caseId' | 'ordinal'>,
+    reason: string,
     ms: number,
   ) {
-    this.put(key, { runId, caseId, ordinal }, ms);
+    this.put(key, { run, case: caseId, ordinal, reason }, ms);
   }
 
   /** Those of some trials, by their keys, for people. */
-  shown(keys: ReadonlySet<number>): { run: string; case: string; ordinal: number; askedAgainInMs: number }[] {
+  shown(keys: ReadonlySet<number>): TrialElsewhere[] {
     const wanted = this.current.filter(({ key }) => keys.has(key));
-    return wanted.map(({ value: { runId, caseId, ordinal }, inMs }) => {
-      return { run: runId, case: caseId, ordinal, askedAgainInMs: Math.round(inMs) };
-    });
+    return wanted.map(({ value, inMs }) => ({ ...value, askedAgainInMs: Math.round(inMs) }));
   }
 }

@@ -83,7 +83,7 @@ function statusText(status: DaemonStatus): Printable {
     status.comparedMs === undefined ? '' : `; compared with the service ${duration(status.comparedMs)} ago`;
   const ended = finished.passed + finished.failed + finished.void;
   const elsewhere = status.claimedElsewhere.length;
-  const others = elsewhere > 0 ? `, ${elsewhere} claimed by others` : '';
+  const others = elsewhere > 0 ? `, ${elsewhere} that cannot be claimed now` : '';
   const atATime = `${running.length} of ${status.concurrency}`;
   return stack([
     text`${status.mode}, process ${status.pid}, up ${duration(status.upMs)}, ${memory} MiB`,
@@ -120,10 +120,10 @@ function statusText(status: DaemonStatus): Printable {
       ({ file, reason }) => text`${file}: ${lines(reason)}`,
     ),
     ...section(
-      `${plural(status.claimedElsewhere.length, 'trial')} claimed by other agents`,
+      `${plural(status.claimedElsewhere.length, 'trial')} that cannot be claimed now`,
       status.claimedElsewhere,
       (trial) =>
-        text`${trial.case} · ${trial.run} #${trial.ordinal}  asked for again in ${duration(trial.askedAgainInMs)}`,
+        text`${trial.case} · ${trial.run} #${trial.ordinal}  asked for again in ${duration(trial.askedAgainInMs)}: ${lines(trial.reason)}`,
     ),
     ...section(
       'what brings no runs',

@@ -69,7 +69,7 @@ export function backUpCommand() {
 export function pruneCommand() {
   return withConfigAndData(new Command('prune'))
     .description(
-      'remove old batches that are completely reported, once their service shows their results; ' +
+      'remove old batches that are completely reported, or whose other results were dropped, once their service shows the rest; ' +
         'the others stay, and so does what a service of this folder has',
     )
     .requiredOption('--older-than <time>', 'how long ago the batches ended: 30d, 12h', age)

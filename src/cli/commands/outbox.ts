@@ -66,7 +66,9 @@ function retryCommand() {
 
 function dropCommand() {
   return withConfigAndData(new Command('drop'))
-    .description('drop results: they are never reported. What the trials found stays in the ledger')
+    .description(
+      'drop results: they are never reported. What the trials found stays in the ledger, until a prune removes it',
+    )
     .argument('<id...>', 'ids, as `offsite data outbox` shows them', reportIds)
     .option('--yes', 'confirm')
     .action((ids, options) =>
