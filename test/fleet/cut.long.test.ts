@@ -79,8 +79,11 @@ test('a worker that is cut off ends its sandbox before another worker starts the
   // The server gives it away ten seconds after the last heartbeat.
   expect(first.last.monotonic - cutAt).toBeLessThan(10_000);
   proxy.restore();
-  await letGo(run);
-  const status = async () => (await fleet.runs('cut'))[0]?.trials?.[0]?.status;
+  // Again and again: on a busy machine, the trial may move to one more sandbox.
+  const status = async () => {
+    await letGo(run);
+    return (await fleet.runs('cut'))[0]?.trials?.[0]?.status;
+  };
   await expect.poll(status, soon).toBe('reported');
   for (const worker of [cutOff, other]) worker.kill('SIGTERM');
   await Promise.all([cutOff.ended, other.ended]);
