@@ -8,7 +8,7 @@ import { openApiDocument } from '../contract/openapi.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import { newIdentifier } from './identifiers.ts';
 import { ApiError, bodyOf, type Piece, pieceSizes, refuse, refuseBody } from './json-response.ts';
-import type { Change, Steps } from './operations/call.ts';
+import type { Reply, Steps } from './operations/call.ts';
 import { type TakeEvidence, takesEvidence } from './operations/evidence.ts';
 import { handlers } from './operations/handlers.ts';
 import type { Auditor, Platform, PlatformRequest } from './platform.ts';
@@ -37,6 +37,8 @@ interface ApplicationParts extends ApplicationOptions {
   /** The identifiers of the platform's trials that run in this process. */
   inProgress: ReadonlySet<string>;
 }
+
+const noPause = () => Promise.resolve();
 
 /** The schemas of the requests that were asked so far. */
 const requests = new Map<OperationName, z.ZodType>();
@@ -124,42 +126,35 @@ async function answer(
   }
   const isOptional = 'bodyOptional' in operation;
   const body = await readBody(request, { limit: most, isOptional, hold });
-  const handler = handlers[name];
   const isLarge = body.length > serviceRequests.bytes.step;
   const turn = () => shares.turn(principal.keyId, body.length);
   // Others are served between the steps of a large request.
-  const pause = isLarge ? turn : () => Promise.resolve();
+  const pause = isLarge ? turn : noPause;
   const room = isLarge ? share.use(await shares.room(principal.keyId)) : undefined;
   await turn();
   const given = body.length === 0 && isOptional ? {} : await paced(parseJson(body), pause);
   await pause();
-  const decoded = isLarge
-    ? await boundedLists<z.ZodType>(operation.request, turn).safeParseAsync(given)
-    : schemaOf(name).safeParse(given);
+  const schema = isLarge ? boundedLists<z.ZodType>(operation.request, turn) : schemaOf(name);
+  const decoded = await schema.safeParseAsync(given);
   if (!decoded.success) throw refuseBody(issuesOf(decoded.error, given));
 
   const call = { stores, principal, inProgress, integrations, now: clock.now() };
   // The table pairs each name with its own request; TypeScript cannot follow a name that it does not know.
-  const data = decoded.data as never;
-  if (!handler.writes) {
-    const response: object = handler.answer(call, data);
-    if (!('pieces' in response)) return JSON.stringify(response);
+  const reply: Reply<object> = handlers[name](call, decoded.data as never);
+  const made = 'next' in reply ? await paced(reply, pause) : reply;
+  if ('response' in made) return JSON.stringify(made.response);
+  if ('pieces' in made) {
     room?.[Symbol.dispose]();
-    const held = share.move();
     let began = clock.now();
     const nextPiece = async () => {
       if (clock.now() - began < serviceRequests.time.step) return;
       await shares.turn(principal.keyId, Number.POSITIVE_INFINITY);
       began = clock.now();
     };
-    return await bodyOf(response.pieces as Iterable<Piece>, nextPiece, {
-      // If nobody reads it, it holds one piece.
-      streams: () => hold(pieceSizes.record),
-      ended: () => held.dispose(),
-    });
+    // If nobody reads it, it holds one piece.
+    return await bodyOf(holding(share.move(), made.pieces), nextPiece, () => hold(pieceSizes.record));
   }
-  const steps: Steps<Change<object>> = handler.prepare(call, data);
-  const { batch, before, change } = await paced(steps, pause);
+  const { batch, before, change } = made;
   // The engine may take long to answer.
   if (batch) room?.[Symbol.dispose]();
   const accepted = batch && (await acceptedBy(platform, batch));
@@ -174,6 +169,12 @@ async function answer(
   const response = await (isLarge || before ? writeAlone(change) : writer.write(change));
   accepted?.queued();
   return JSON.stringify(response);
+}
+
+/** The pieces, with the share of their request until the last one. */
+function* holding(share: Disposable, pieces: Iterable<Piece>): Generator<Piece> {
+  using _ = share;
+  yield* pieces;
 }
 
 /** Takes the steps, and waits for `pause` between them. */
@@ -204,7 +205,7 @@ function isOperation(name: string): name is OperationName {
 }
 
 function schemaOf(name: OperationName): z.ZodType {
-  const schema = requests.get(name) ?? boundedLists<z.ZodType>(operations[name].request);
+  const schema = requests.get(name) ?? boundedLists<z.ZodType>(operations[name].request, noPause);
   requests.set(name, schema);
   return schema;
 }

@@ -23,78 +23,61 @@ export const pieceSizes = {
  * The body of an answer that is given as pieces of one JSON text. A piece is taken once its reader wants it,
  * and `pause` is waited for between two chunks and where the pieces have a place for it. If the reader goes
  * away, the pieces end.
+ *
+ * @param streams is called for an answer that is sent while it is built; may refuse it
  */
 export async function bodyOf(
   pieces: Iterable<Piece>,
   pause: () => Promise<void>,
-  { streams = () => undefined, ended = () => undefined }: BodyParts = {},
+  streams: () => void = () => undefined,
 ): Promise<Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>> {
-  const iterator = pieces[Symbol.iterator]();
-  const taken = async (most: number) => {
-    let isEnd = true;
-    try {
-      const next = await take(iterator, most, pause);
-      ({ isEnd } = next);
-      return next;
-    } finally {
-      if (isEnd) ended();
-    }
-  };
-  const start = await taken(joinedAtMost);
-  if (start.isEnd) return start.bytes;
+  const chunks = chunksOf(pieces, pause);
+  let next: ReturnType<typeof chunks.next> | undefined = chunks.next();
+  const { value: first } = await next;
+  if (first && first.length <= joinedAtMost) return first;
   try {
     streams();
   } catch (error) {
-    iterator.return?.();
-    ended();
+    await chunks.return(undefined);
     throw error;
   }
-  let next: Taken | undefined = start;
   return new ReadableStream(
     {
       async pull(controller) {
-        next ??= await taken(chunkAtLeast);
-        controller.enqueue(next.bytes);
-        if (next.isEnd) controller.close();
+        const { done, value } = await (next ?? chunks.next());
         next = undefined;
-        await pause();
+        if (done) controller.close();
+        else controller.enqueue(value);
       },
-      cancel() {
-        iterator.return?.();
-        ended();
+      async cancel() {
+        await chunks.return(undefined);
       },
     },
     { highWaterMark: 0 },
   );
 }
 
-interface BodyParts {
-  /** Called for an answer that is sent while it is built; may refuse it. */
-  streams?: () => void;
-  /** Called when no more pieces are taken, maybe twice. */
-  ended?: () => void;
-}
-
-interface Taken {
-  bytes: Uint8Array<ArrayBuffer>;
-  isEnd: boolean;
-}
-
-/** The next pieces, until they have more than `most` bytes. */
-async function take(iterator: Iterator<Piece>, most: number, pause: () => Promise<void>): Promise<Taken> {
-  const taken: Uint8Array[] = [];
-  for (let size = 0; size <= most; ) {
-    const { done, value } = iterator.next();
-    if (done) return { bytes: Buffer.concat(taken), isEnd: true };
-    if (value === undefined) {
-      await pause();
-      continue;
+/** The first chunk has at most `joinedAtMost` bytes only if it is the last one, too. */
+async function* chunksOf(
+  pieces: Iterable<Piece>,
+  pause: () => Promise<void>,
+): AsyncGenerator<Uint8Array<ArrayBuffer>, undefined> {
+  let taken: Uint8Array[] = [];
+  let size = 0;
+  let most = joinedAtMost;
+  for (const piece of pieces) {
+    if (piece !== undefined) {
+      const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece;
+      taken.push(bytes);
+      size += bytes.length;
+      if (size <= most) continue;
+      yield Buffer.concat(taken);
+      [taken, size, most] = [[], 0, chunkAtLeast];
     }
-    const bytes = typeof value === 'string' ? Buffer.from(value) : value;
-    taken.push(bytes);
-    size += bytes.length;
+    await pause();
   }
-  return { bytes: Buffer.concat(taken), isEnd: false };
+  yield Buffer.concat(taken);
+  return undefined;
 }
 
 /**

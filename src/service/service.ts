@@ -14,8 +14,8 @@ import { type StoredTrial, storedTrial, withJudgments } from './record/stored-tr
 import type { ServiceAnswer, ServiceRequest } from './request/read-body.ts';
 import type { KeyEntry, KeyPurpose } from './store/keys.ts';
 import { migrations } from './store/migrations.ts';
-import type { CompletedFacts } from './store/platform-runs.ts';
 import { createStores, createWriter, type Stores, type Writer } from './store/stores.ts';
+import type { CompletedFacts } from './store/trials.ts';
 
 export interface ServiceOptions extends ApplicationOptions {
   /** The folder of service.db, which is created if it is missing. Several processes may open it at once. */
@@ -54,7 +54,7 @@ export function openService(options: ServiceOptions): Service {
   // In KiB. With SQLite's default of 2 MiB, a large database reads its indexes from the file again and again.
   database.exec('PRAGMA cache_size = -65536');
   const stores = createStores(database, () => clock.now(), countsAudited);
-  stores.batches.removeUnlisted(clock.now() - serviceRequests.time.start);
+  stores.runs.removeUnlisted(clock.now() - serviceRequests.time.start);
   const writer = createWriter(database);
   const inProgress = new Set<string>();
   const answer = createApplication({ ...options, stores, writer, inProgress });
@@ -102,28 +102,29 @@ export function openService(options: ServiceOptions): Service {
 
 /** @param inProgress gets the identifiers of the trials that run */
 function createPlatformTrials(
-  stores: Pick<Stores, 'platform' | 'trials'>,
+  { runs, openRuns, trials }: Stores,
   writer: Writer,
   clock: Clock,
   inProgress: Set<string>,
 ): PlatformTrials {
-  const { platform, trials } = stores;
   return {
-    openRuns: (known = new Set()) => platform.openRuns(known),
+    openRuns: (known = new Set()) => openRuns.all(known),
     complete: (runId, ordinal, result) =>
       writer.write(() => {
-        const run = platform.find(runId);
+        const run = runs.findPlatformRun(runId);
         if (!run || !Number.isInteger(ordinal) || ordinal < 0 || ordinal >= run.trials) {
           throw inputError('RUN_UNKNOWN', `there is no trial ${ordinal} of a platform run ${runId}`);
         }
         if (trials.read(run.key, ordinal)) return 'already';
         const id = trialIdentifier(runId, ordinal);
-        const { facts, summary, ...kept } = completedTrial(id, result, { ...run, ordinal }, clock.now());
+        const { taskIndex, variant } = run;
+        const subject = { caseName: run.case.name, taskIndex, ordinal, model: variant.model };
+        const { facts, summary, ...kept } = completedTrial(id, result, subject, clock.now());
         const [record, leftovers] = [JSON.stringify(kept.record), JSON.stringify(kept.leftovers)];
-        trials.add({ run: run.key, ordinal, summary, record, leftovers });
-        platform.complete(run.key, ordinal, facts);
+        trials.add(run.key, ordinal, summary, { record, leftovers });
+        trials.complete(run.key, ordinal, facts);
         inProgress.delete(id);
-        if (trials.count(run.key) === run.trials) platform.close(run.key);
+        if (trials.summaries(run.key).size === run.trials) openRuns.close(run.key);
         return 'recorded';
       }),
     show(runId, ordinal, status) {

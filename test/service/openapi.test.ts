@@ -29,7 +29,7 @@ test('every operation is in the document, and additions are marked', () => {
 });
 
 const breakKeys = (database: DatabaseSync) => database.exec('ALTER TABLE keys RENAME TO lost');
-const breakCell = (database: DatabaseSync) => database.exec('UPDATE batches SET local = 0');
+const breakCell = (database: DatabaseSync) => database.exec('UPDATE runs SET local = 0');
 
 const claim = (id: string, ordinal: number) => ({ id, ordinal, agent: 'a', seconds: 60 });
 

@@ -18,6 +18,13 @@ export interface Call {
 /** Work with places at which others may be served before it continues. */
 export type Steps<Result> = Generator<void, Result>;
 
+/** How an operation is answered: at once, in pieces, or after a change, which may take steps to prepare. */
+export type Reply<Response> =
+  | { response: Response }
+  | JsonPieces
+  | Change<Response>
+  | Steps<Change<Response>>;
+
 /** A request that writes, checked and ready to be written. */
 export interface Change<Response> {
   /** The batch that the platform itself is to run, if the request is for one. It is asked about it first. */

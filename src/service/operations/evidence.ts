@@ -2,18 +2,19 @@ import { createWriteStream } from 'node:fs';
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { ReadableStream } from 'node:stream/web';
 import { sentEvidence } from '../../bounds/callers.ts';
+import type { Trial } from '../../contract/record.ts';
 import type { AuditedTrial, EvidenceRequest, EvidenceResponse } from '../../contract/report.ts';
 import { cut } from '../../text/printable.ts';
-import { ApiError, refuse, refuseBody } from '../json-response.ts';
+import { recordPath } from '../../trial/collect/artifacts.ts';
+import { refuse, refuseBody } from '../json-response.ts';
 import type { AuditedEvidence, Auditor } from '../platform.ts';
 import { isoTime } from '../record/run-record.ts';
 import { setupOf } from '../record/setup.ts';
-import { digestOfSetup } from '../record/stored-trial.ts';
-import type { ServiceRequest } from '../request/read-body.ts';
+import { digestOfKept, digestOfSetup, type StoredTrial } from '../record/stored-trial.ts';
+import { bodyPieces, endedEarly, type ServiceRequest } from '../request/read-body.ts';
+import type { Run } from '../store/runs.ts';
 import type { Stores, Writer } from '../store/stores.ts';
 import type { Call } from './call.ts';
 
@@ -25,7 +26,7 @@ export function readMarks(
   const run = stores.runs.find(principal.organizationKey, id);
   if (!run) throw refuse(404, `There is no run ${id}.`);
   return {
-    trials: [...stores.audits.marks(run.key)].map(([ordinal, { level, auditedAt }]) => {
+    trials: [...stores.trials.marks(run.key)].map(([ordinal, { level, auditedAt }]) => {
       return { id, ordinal, level, auditedAt: isoTime(auditedAt) };
     }),
   };
@@ -54,7 +55,10 @@ export function takesEvidence(auditor: Auditor | undefined, writer: Writer): Tak
     try {
       await using folder = await mkdtempDisposable(join(tmpdir(), 'offsite-evidence-'));
       const file = join(folder.path, 'evidence.tar.zst');
-      await save(request, file);
+      const pieces = bodyPieces(request, sentEvidence.bytes.file, 'evidence');
+      const written = createWriteStream(file, { mode: 0o600, flags: 'wx' });
+      await pipeline(pieces, written);
+      if (written.bytesWritten === 0) throw endedEarly('evidence');
       const ended = AbortSignal.timeout(sentEvidence.time.audit);
       const found = await auditor
         .audit(file, AbortSignal.any([request.signal, ended]))
@@ -66,36 +70,6 @@ export function takesEvidence(auditor: Auditor | undefined, writer: Writer): Tak
   };
 }
 
-/** Writes the body to a file, piece by piece. */
-async function save({ headers, body }: ServiceRequest, file: string): Promise<void> {
-  const most = sentEvidence.bytes.file;
-  const tooLarge = () => refuse(413, `The evidence has more than ${most} bytes.`, { connection: 'close' });
-  const announced = headers.get('content-length');
-  if (announced !== null && Number(announced) > most) throw tooLarge();
-  let size = 0;
-  async function* pieces(source: Readable): AsyncGenerator<Buffer> {
-    try {
-      for await (const piece of source) {
-        size += piece.length;
-        if (size > most) throw tooLarge();
-        yield piece;
-      }
-    } catch (error) {
-      if (error instanceof ApiError) throw error;
-      throw endedEarly();
-    }
-  }
-  if (body) {
-    const source = Readable.fromWeb(body as ReadableStream<Uint8Array>);
-    await pipeline(source, pieces, createWriteStream(file, { mode: 0o600, flags: 'wx' }));
-  }
-  if (size === 0 || (announced !== null && size < Number(announced))) throw endedEarly();
-}
-
-function endedEarly() {
-  return refuseBody([{ _tag: 'Type', path: [], message: 'the evidence ended before its announced length' }]);
-}
-
 function tooSlow() {
   const message = `its audit takes longer than ${sentEvidence.time.audit / 1_000} s`;
   return refuseBody([{ _tag: 'Refinement', path: [], message }]);
@@ -103,42 +77,42 @@ function tooSlow() {
 
 /** Marks the trials whose evidence is about what the service has, and says why the others are not. */
 async function marked(
-  { contradiction, trials }: AuditedEvidence,
-  { runs, audits }: Stores,
+  { contradiction, trials: found }: AuditedEvidence,
+  { runs, trials }: Stores,
   { organization, now, writer }: { organization: number; now: number; writer: Writer },
 ): Promise<EvidenceResponse> {
+  const { suite, case: caseOf } = runs.definitions;
   const setups = new Map<number, string>();
-  const setupIn = (key: number) => {
-    const known = setups.get(key);
-    if (known !== undefined) return known;
-    const { batch, batchCase } = runs.read(key);
-    const { definitions } = runs;
-    const setup = digestOfSetup(setupOf(definitions.suite(batch), definitions.case(batchCase)));
+  const setupOfRun = ({ key, batch, batchCase }: Run) => {
+    const setup = setups.get(key) ?? digestOfSetup(setupOf(suite(batch), caseOf(batchCase)));
     setups.set(key, setup);
     return setup;
   };
   const marks: (() => void)[] = [];
-  const reasonAgainst = ({ runId, ordinal, ...found }: AuditedEvidence['trials'][number]) => {
+  const reasonAgainst = ({ runId, ordinal, ...of }: AuditedEvidence['trials'][number]) => {
     const run = runs.find(organization, runId);
     if (!run) return 'the service has no such run';
     if (!run.local) return 'the service ran it itself';
-    const committed = ordinal < run.trials ? audits.committed(run.key, ordinal) : undefined;
-    if (!committed) return 'it was not reported';
-    if (committed.record === undefined) return 'its report names no record: an older Offsite made it';
-    if (committed.record !== found.record)
-      return `the report that the service has names another record, ${committed.record}`;
-    if (committed.report !== found.report)
+    const texts = ordinal < run.trials ? trials.read(run.key, ordinal) : undefined;
+    if (!texts) return 'it was not reported';
+    const { artifacts = [] }: Pick<Trial, 'artifacts'> = JSON.parse(texts.record);
+    const record = artifacts.find(({ path }) => path === recordPath)?.sha256;
+    if (record === undefined) return 'its report names no record: an older Offsite made it';
+    if (record !== of.record) return `the report that the service has names another record, ${record}`;
+    if (digestOfKept(texts) !== of.report)
       return 'the report that the service has is not the one in the evidence';
-    if (found.setup !== setupIn(run.key)) return 'what it was to do is not what the service asked for';
-    const { asked, reported } = committed.model;
+    if (of.setup !== setupOfRun(run)) return 'what it was to do is not what the service asked for';
+    const { events }: StoredTrial['leftovers'] = JSON.parse(texts.leftovers);
+    const [reported] = events.flatMap((event) => ('model' in event ? String(event.model) : []));
+    const asked = run.variant.model;
     if (reported !== asked) return `the report names the model ${reported}, and the run is for ${asked}`;
     if (contradiction !== undefined) return contradiction;
-    const { level, reason = 'it was not audited' } = found;
+    const { level, reason = 'it was not audited' } = of;
     if (level === undefined) return reason;
-    marks.push(() => audits.mark(run.key, ordinal, { level, auditedAt: now }));
+    marks.push(() => trials.mark(run.key, ordinal, { level, auditedAt: now }));
     return undefined;
   };
-  const answered = trials.map((trial): AuditedTrial => {
+  const answered = found.map((trial): AuditedTrial => {
     const { runId: id, ordinal, level } = trial;
     const against = reasonAgainst(trial);
     const reason = against ?? trial.reason;

@@ -26,30 +26,53 @@ import { usualConfidence, wilsonInterval } from '../../stats/pass-rate.ts';
 import { type ApiError, refuse } from '../json-response.ts';
 import { distributionOf } from '../record/costs.ts';
 import { isoTime, runRecordPieces, versionsOf } from '../record/run-record.ts';
-import type { ListedCase } from '../store/batches.ts';
-import type { BaselineCell, BaselineRunRow } from '../store/platform-runs.ts';
-import { holds, type Lease, lastRead } from '../store/runs.ts';
-import type { Call, Change, JsonPieces, Steps } from './call.ts';
+import type { BaselineCell } from '../store/platform-runs.ts';
+import { lastRead, type Run } from '../store/runs.ts';
+import type { ListedCase } from '../store/stores.ts';
+import { holds, type Lease } from '../store/trials.ts';
+import type { Call, JsonPieces, Reply } from './call.ts';
 import { readMarks } from './evidence.ts';
 import { reportTrial, requireLocalTrial } from './report-trial.ts';
 import { rerunCell, startBatch } from './start.ts';
+
+type Request<Name extends OperationName> = z.output<(typeof operations)[Name]['request']>;
+
+type Handlers = {
+  readonly [Name in OperationName]: (call: Call, request: Request<Name>) => Reply<ResponseOf<Name>>;
+};
+
+/** Answers each operation of the contract; throws an `ApiError` to refuse. */
+export const handlers: Handlers = {
+  'auth.whoami': ({ principal: { credential, organization, permissions } }) => ({
+    response: { credential, organization, permissions: [...permissions] },
+  }),
+  'evals.start': startBatch,
+  'evals.runs.list': listRuns,
+  'evals.rerunCell': rerunCell,
+  'evals.reportTrial': reportTrial,
+  'evals.claimTrial': (call, request) => ({ change: () => claimTrial(call, request) }),
+  'evals.evidence': (call, request) => ({ response: readMarks(call, request) }),
+  'evals.cases.list': listCases,
+  'evals.baseline': readBaselines,
+  'connectors.integrations': ({ integrations }) => ({ response: [...integrations] }),
+  'prompts.get': (call, request) => ({ response: getPrompt(call, request) }),
+  'prompts.promote': (call, request) => ({ change: () => promotePrompt(call, request) }),
+  'prompts.write': (call, request) => ({ change: () => writePrompt(call, request) }),
+};
 
 /** A page of a case's runs, newest first. It is empty if nothing was started for the case. */
 export function listRuns(
   { stores, principal, now, inProgress }: Call,
   { caseId, variant, ...request }: RunsRequest,
 ): JsonPieces {
+  const { runs, trials } = stores;
   const page = Math.max(1, request.page ?? 1);
-  const pageSize = limits.runsPerPage;
-  const { total, keys } = stores.runs.page(principal.organizationKey, {
-    caseId,
-    variant,
-    offset: (page - 1) * pageSize,
-    limit: pageSize,
-  });
-  const head: Omit<RunsResponse, 'runs'> = { page, pageSize, total };
+  const limit = limits.runsPerPage;
+  const list = { caseId, variant, offset: (page - 1) * limit, limit };
+  const { total, keys } = runs.page(principal.organizationKey, list);
+  const head: Omit<RunsResponse, 'runs'> = { page, pageSize: limit, total };
   // The runs of a page are often of one batch.
-  const { suite, case: definition } = stores.runs.definitions;
+  const { suite, case: definition } = runs.definitions;
   const definitions = { suite: lastRead(suite), case: lastRead(definition) };
   return { pieces: pieces() };
 
@@ -57,56 +80,11 @@ export function listRuns(
     yield `${JSON.stringify(head).slice(0, -1)},"runs":[`;
     for (const [position, key] of keys.entries()) {
       if (position > 0) yield ',';
-      yield* runRecordPieces(stores.runs.read(key), { stores, definitions, now, inProgress });
+      yield* runRecordPieces(runs.read(key), { trials, definitions, now, inProgress });
     }
     yield ']}';
   }
 }
-
-type Request<Name extends OperationName> = z.output<(typeof operations)[Name]['request']>;
-
-type Handler<Name extends OperationName> =
-  | { writes: false; answer: (call: Call, request: Request<Name>) => ResponseOf<Name> | JsonPieces }
-  | {
-      writes: true;
-      /** Does everything that needs no transaction, so that the transaction is short. */
-      prepare: (call: Call, request: Request<Name>) => Steps<Change<ResponseOf<Name>>>;
-    };
-
-const reads = <Name extends OperationName>(
-  answer: (call: Call, request: Request<Name>) => ResponseOf<Name> | JsonPieces,
-): Handler<Name> => ({ writes: false, answer });
-
-/** For a change that takes no time to prepare. */
-const writes = <Name extends OperationName>(
-  write: (call: Call, request: Request<Name>) => ResponseOf<Name>,
-): Handler<Name> => ({
-  writes: true,
-  *prepare(call, request) {
-    return { change: () => write(call, request) };
-  },
-});
-
-/** Answers each operation of the contract; throws an `ApiError` to refuse. */
-export const handlers: { readonly [Name in OperationName]: Handler<Name> } = {
-  'auth.whoami': reads(({ principal: { credential, organization, permissions } }) => ({
-    credential,
-    organization,
-    permissions: [...permissions],
-  })),
-  'evals.start': { writes: true, prepare: startBatch },
-  'evals.runs.list': reads(listRuns),
-  'evals.rerunCell': { writes: true, prepare: rerunCell },
-  'evals.reportTrial': { writes: true, prepare: reportTrial },
-  'evals.claimTrial': writes(claimTrial),
-  'evals.evidence': reads(readMarks),
-  'evals.cases.list': reads(listCases),
-  'evals.baseline': reads(readBaselines),
-  'connectors.integrations': reads(({ integrations }) => [...integrations]),
-  'prompts.get': reads(getPrompt),
-  'prompts.promote': writes(promotePrompt),
-  'prompts.write': writes(writePrompt),
-};
 
 /**
  * Grants an agent a lease on a trial, or renews it. While a lease holds, only its agent gets another one.
@@ -121,7 +99,7 @@ export function claimTrial(
   if (!run) throw refuse(404, `There is no run ${id}.`);
   requireLocalTrial(run, ordinal);
   if (stores.trials.summaries(run.key).has(ordinal)) throw refuse(409, `Trial ${ordinal} has ended.`);
-  const newest = stores.leases.read(run.key, ordinal);
+  const newest = stores.trials.lease(run.key, ordinal);
   // A later number than the newest here was granted after the backup that took the service's place.
   const isOwn = newest?.agent === agent && (attempt === undefined || attempt >= newest.attempt);
   if (newest && !isOwn) refuseClaimed(newest, attempt, now);
@@ -131,7 +109,7 @@ export function claimTrial(
     attempt: newest && attempt === newest.attempt ? attempt : (newest?.attempt ?? 0) + 1,
     expiresAt: now + seconds * 1000,
   };
-  stores.leases.put(run.key, ordinal, lease);
+  stores.trials.putLease(run.key, ordinal, lease);
   return { attempt: lease.attempt, expiresAt: new Date(lease.expiresAt).toISOString() };
 }
 
@@ -255,12 +233,12 @@ function readBaselines(call: Call, { caseId, suite, variant }: z.output<typeof B
 }
 
 function baselineOf({ stores, principal }: Call, { newest, ...cell }: BaselineCell): Baseline {
-  const { baselines, platform } = stores;
+  const { baselines, trials } = stores;
   const organization = principal.organizationKey;
   const newestRuns = baselines.runs(organization, { newest, ...cell }, baselineLimits.runs);
-  const runs = ofOneProfile(newestRuns.map((run) => ({ ...run, ...versionsOf(platform.facts(run.key)) })));
+  const runs = ofOneProfile(newestRuns.map((run) => ({ ...run, ...versionsOf(trials.facts(run.key)) })));
   const counts = baselines.counts(organization, { newest, ...cell });
-  const ended = runs.map((run) => countedOf(run, stores));
+  const ended = runs.map((run) => countedOf(run, trials));
   const planned = runs.reduce((sum, run, at) => sum + (run.local ? (ended[at]?.length ?? 0) : run.trials), 0);
   const distribution = distributionOf(planned, ended.flat());
   const { passed, scored } = distribution;
@@ -280,14 +258,14 @@ function baselineOf({ stores, principal }: Call, { newest, ...cell }: BaselineCe
 }
 
 /** The ended trials of a run that count: of a reported one, those whose evidence was graded again here. */
-function countedOf({ key, local }: BaselineRunRow, { trials, audits }: Call['stores']) {
+function countedOf({ key, local }: Run, trials: Call['stores']['trials']) {
   const summaries = trials.summaries(key);
   if (!local) return [...summaries.values()];
-  const marks = audits.marks(key);
+  const marks = trials.marks(key);
   return [...summaries].flatMap(([ordinal, one]) => (marks.get(ordinal)?.level === 'regraded' ? [one] : []));
 }
 
-type VersionedRun = BaselineRunRow & Pick<Baseline['runs'][number], 'harnessVersion' | 'profileVersion'>;
+type VersionedRun = Run & Pick<Baseline['runs'][number], 'harnessVersion' | 'profileVersion'>;
 
 /** The runs with the newest known profile, and those whose trials ended before they named a profile. */
 function ofOneProfile(runs: readonly VersionedRun[]): VersionedRun[] {

@@ -7,7 +7,7 @@ import { cut } from '../../text/printable.ts';
 import { trialIdentifier } from '../identifiers.ts';
 import { refuse, refuseBody } from '../json-response.ts';
 import { storedTrial } from '../record/stored-trial.ts';
-import type { ReportedRun } from '../store/runs.ts';
+import type { Run } from '../store/runs.ts';
 import type { Call, Change, Steps } from './call.ts';
 
 /**
@@ -42,22 +42,22 @@ export function* reportTrial(
       if (recorded.record === texts.record && recorded.leftovers === texts.leftovers) return {};
       throw refuse(409, `Trial ${ordinal} of the run was already reported with different content.`);
     }
-    const lease = stores.leases.read(run.key, ordinal);
+    const lease = stores.trials.lease(run.key, ordinal);
     if (attempt !== undefined && lease && lease.attempt > attempt) {
       const newer = `lease ${lease.attempt} was granted since, to the agent ${JSON.stringify(lease.agent)}`;
       throw refuse(409, `The report comes from lease ${attempt} of the trial: ${newer}.`);
     }
-    stores.leases.remove(run.key, ordinal);
-    stores.trials.add({ run: run.key, ordinal, summary: stored.summary, ...texts });
+    stores.trials.removeLease(run.key, ordinal);
+    stores.trials.add(run.key, ordinal, stored.summary, texts);
     return {};
   };
   return { change };
 }
 
 /** The run of a report. Throws an `ApiError` if there is none, or if it has no such trial to report. */
-function reportedRun({ stores, principal }: Call, { id, trial }: ReportRequest): ReportedRun {
+function reportedRun({ stores, principal }: Call, { id, trial }: ReportRequest): Run {
   const { caseName, ordinal, taskIndex } = trial;
-  const run = stores.runs.findReported(principal.organizationKey, id, taskIndex);
+  const run = stores.runs.find(principal.organizationKey, id, taskIndex);
   if (!run) throw refuse(404, `There is no run or batch ${id}, or the batch has no run ${taskIndex}.`);
   if (caseName !== run.case.name && caseName !== run.case.id) {
     const [own, given] = [run.case.name, caseName].map((name) =>
@@ -70,7 +70,7 @@ function reportedRun({ stores, principal }: Call, { id, trial }: ReportRequest):
 }
 
 /** Throws an `ApiError` unless the trial is one that somebody else runs and reports. */
-export function requireLocalTrial({ local, trials }: ReportedRun, ordinal: number): void {
+export function requireLocalTrial({ local, trials }: Run, ordinal: number): void {
   if (!local) throw refuse(409, 'The run was not started for local execution.');
   if (ordinal >= trials)
     throw refuse(404, `The run has no trial ${ordinal}: it has ${trials}, counted from 0.`);

@@ -3,14 +3,8 @@ import { serviceRequests } from '../../bounds/callers.ts';
 import type { RerunRequest, RerunResponse } from '../../contract/catalog.ts';
 import type { Case, StartRequest, StartResponse } from '../../contract/definition.ts';
 import { refuse, refuseBody } from '../json-response.ts';
-import {
-  type DefinitionHash,
-  definitionHashInSteps,
-  oversizedSetups,
-  requestedVariant,
-  runVariants,
-} from '../record/setup.ts';
-import type { AddedRun, Cell } from '../store/batches.ts';
+import { definitionHashInSteps, oversizedSetups, requestedVariant, runVariants } from '../record/setup.ts';
+import type { CellName, NewBatch, Run } from '../store/runs.ts';
 import type { Call, Change, Steps } from './call.ts';
 
 /**
@@ -21,6 +15,8 @@ export function* startBatch(call: Call, request: StartRequest): Steps<Change<Sta
   checkCaseIds(request.cases);
   const oversized = yield* oversizedSetups(request);
   if (oversized.length > 0) throw refuseBody(oversized);
+  const { stores, principal, now } = call;
+  const { variants } = request;
   const cases: HashedCase[] = [];
   for (const started of request.cases) {
     yield;
@@ -28,27 +24,26 @@ export function* startBatch(call: Call, request: StartRequest): Steps<Change<Sta
     // Each hash reads the whole prompt.
     yield;
     const hash = yield* definitionHashInSteps(request.suite.prompt, started);
-    cases.push({ started, definition, hash });
+    cases.push({ case: started, definition, hash: (variantIndex) => hash(variants[variantIndex]) });
   }
-  const batch = addBatch(call, request);
-  const parts = inParts(cases, request.variants.length).map((part) => () => batch.add(part));
+  const batch = stores.runs.begin(principal.organizationKey, request, runVariants(variants), now);
+  const parts = inParts(cases, variants.length).map((part) => () => batch.add(part));
   const isLong = parts.length > 1;
   return {
     batch: request.local ? undefined : request,
     ...(isLong && { before: parts }),
     change() {
       if (!isLong) for (const add of parts) add();
-      return batch.list();
+      const { id, runs } = batch.list();
+      return {
+        id,
+        runs: runs.map(({ id, case: of, variantIndex }) => ({ id, caseId: of.id, variantIndex })),
+      };
     },
   };
 }
 
-interface HashedCase {
-  started: Case;
-  /** JSON. */
-  definition: string;
-  hash: DefinitionHash;
-}
+type HashedCase = Parameters<NewBatch['add']>[0][number];
 
 /** Cases that are written in one step. */
 function inParts(cases: readonly HashedCase[], variants: number): HashedCase[][] {
@@ -65,46 +60,6 @@ function inParts(cases: readonly HashedCase[], variants: number): HashedCase[][]
     parts.at(-1)?.push(one);
   }
   return parts;
-}
-
-/** Writes a batch: its cases with their runs, and at last the lists from which they are read. */
-function addBatch({ stores, principal, now }: Call, request: StartRequest) {
-  const { suite, trials, local = false, trigger } = request;
-  const variants = runVariants(request.variants);
-  const organization = principal.organizationKey;
-  let batch: { key: number; id: string } | undefined;
-  const added: (AddedRun & { variantIndex: number })[] = [];
-  return {
-    add(cases: readonly HashedCase[]): void {
-      batch ??= stores.batches.addBatch({ organization, suite, trials, local, trigger, now });
-      for (const { started, definition, hash } of cases) {
-        const batchCase = stores.batches.addCase(batch, started, definition);
-        for (const [variantIndex, variant] of variants.entries()) {
-          const run = stores.batches.addRun({
-            organization,
-            batch,
-            batchCase,
-            taskIndex: added.length,
-            suiteId: suite.id,
-            caseId: started.id,
-            variant,
-            definitionHash: hash(request.variants[variantIndex]),
-            local,
-            trials,
-            now,
-          });
-          added.push({ ...run, variantIndex });
-        }
-      }
-    },
-    list(): StartResponse {
-      for (const started of request.cases) stores.batches.listCase(organization, suite, started);
-      for (const run of added) stores.batches.listRun(run);
-      if (batch) stores.batches.listBatch(batch);
-      const runs = added.map(({ id, caseId, variantIndex }) => ({ id, caseId, variantIndex }));
-      return { id: batch?.id ?? '', runs };
-    },
-  };
 }
 
 function checkCaseIds(cases: Case[]): void {
@@ -130,53 +85,34 @@ type Request = z.output<typeof RerunRequest>;
  * `trials`, it has as many as the batch was started with.
  */
 export function* rerunCell(call: Call, request: Request): Steps<Change<z.output<typeof RerunResponse>>> {
-  const cell = cellOf(call, request);
-  const change = () => addRun(call, request);
-  if (cell.local) return { batch: undefined, change };
-  yield;
-  const batch = {
-    suite: cell.suite,
-    cases: [cell.case],
-    variants: [requestedVariant(cell.variant)],
-    trials: request.trials ?? cell.trials,
-    rerunOf: request.id,
-  };
-  return { batch, change };
-}
-
-function addRun(call: Call, request: Request): z.output<typeof RerunResponse> {
   const { stores, principal, now } = call;
-  const cell = cellOf(call, request);
-  const { batch, batchCase, suiteId, variant, definitionHash, local } = cell;
-  const run = stores.batches.addRun({
-    batch,
-    batchCase,
-    suiteId,
-    variant,
-    definitionHash,
-    local,
-    now,
-    organization: principal.organizationKey,
-    caseId: caseOf(request),
-    taskIndex: cell.nextTaskIndex,
-    trials: request.trials ?? cell.trials,
-  });
-  stores.batches.listRun(run);
-  return { id: run.id };
+  const { runs } = stores;
+  const { batch, batchCase, variant, local } = cellOf(call, request);
+  const trials = request.trials ?? runs.trialsOf(batch);
+  const change = () => {
+    const { id } = runs.rerun(principal.organizationKey, cellOf(call, request), trials, now);
+    return { id };
+  };
+  if (local) return { change };
+  yield;
+  const [suite, started] = [runs.definitions.suite(batch), runs.definitions.case(batchCase)];
+  const variants = [requestedVariant(variant)];
+  return { batch: { suite, cases: [started], variants, trials, rerunOf: request.id }, change };
 }
 
-function cellOf({ stores, principal }: Call, { id, cellKey }: Request): Cell {
-  const caseId = caseOf({ cellKey });
-  const names = { batchId: id, caseId, variantId: cellKey.slice(caseId.length + 1) };
-  const cell = caseId === '' ? undefined : stores.batches.findCell(principal.organizationKey, names);
-  if (cell) return cell;
-  throw refuse(404, whyNoCell(stores.batches.cells(principal.organizationKey, id), names));
+function cellOf({ stores, principal }: Call, { id, cellKey }: Request): Run {
+  // A variant's id has no colon; a case's may.
+  const caseId = cellKey.slice(0, Math.max(0, cellKey.lastIndexOf(':')));
+  const name = { batchId: id, caseId, variantId: cellKey.slice(caseId.length + 1) };
+  const run = caseId === '' ? undefined : stores.runs.ofCell(principal.organizationKey, name);
+  if (run) return run;
+  throw refuse(404, whyNoCell(stores.runs.cells(principal.organizationKey, id), name));
 }
 
 /** Which part of a cell's name is wrong, and what it could be. */
 function whyNoCell(
-  cells: readonly { caseId: string; variantId: string }[],
-  { batchId, caseId, variantId }: { batchId: string; caseId: string; variantId: string },
+  cells: readonly Omit<CellName, 'batchId'>[],
+  { batchId, caseId, variantId }: CellName,
 ): string {
   if (cells.length === 0) return `There is no batch ${batchId}.`;
   if (caseId === '') return 'The cell has no case: write <caseId>:<variantId>.';
@@ -190,9 +126,4 @@ function someOf(ids: readonly string[]): string {
   const distinct = [...new Set(ids)];
   const rest = distinct.length - namedIds;
   return `${distinct.slice(0, namedIds).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
-}
-
-/** A variant's id has no colon; a case's may. */
-function caseOf({ cellKey }: Pick<Request, 'cellKey'>): string {
-  return cellKey.slice(0, Math.max(0, cellKey.lastIndexOf(':')));
 }

@@ -1,9 +1,9 @@
 import type { RunRecord, Trial } from '../../contract/record.ts';
 import { trialIdentifier } from '../identifiers.ts';
 import { type Piece, pieceSizes } from '../json-response.ts';
-import type { CompletedFacts } from '../store/platform-runs.ts';
-import type { Definitions, RunRow } from '../store/runs.ts';
+import type { Run, RunStore } from '../store/runs.ts';
 import type { Stores } from '../store/stores.ts';
+import type { CompletedFacts } from '../store/trials.ts';
 import { distributionOf, reportedCosts, sumOfCosts } from './costs.ts';
 import { setupPieces } from './setup.ts';
 
@@ -14,12 +14,11 @@ import { setupPieces } from './setup.ts';
  * identifier.
  */
 export function* runRecordPieces(
-  run: RunRow,
-  { stores, definitions, now, inProgress }: RecordParts,
+  { key, batch, batchCase, taskIndex: _, ...run }: Run,
+  { trials, definitions, now, inProgress }: RecordParts,
 ): Generator<Piece> {
-  const { trials, platform, leases } = stores;
-  const claimed = leases.held(run.key, now);
-  const summaries = trials.summaries(run.key);
+  const claimed = trials.claimed(key, now);
+  const summaries = trials.summaries(key);
   const ended = [...summaries.values()];
   const isFinished = ended.length === run.trials;
   const notEnded = Array.from({ length: run.trials }, (_, ordinal): Trial => {
@@ -28,30 +27,23 @@ export function* runRecordPieces(
     return { id, ordinal, status: isRunning ? 'running' : 'queued' };
   });
   const hasBegun = ended.length > 0 || notEnded.some(({ status }) => status === 'running');
+  const facts = run.local ? [] : trials.facts(key);
   const fields: RunRecord = {
-    id: run.id,
-    batchId: run.batchId,
+    ...run,
     status: isFinished ? 'completed' : hasBegun ? 'running' : 'queued',
-    local: run.local,
     startedAt: isoTime(run.startedAt),
     finishedAt: isFinished ? isoTime(Math.max(...ended.map(({ endedAt }) => endedAt))) : undefined,
-    definitionHash: run.definitionHash,
-    ...(run.local ? { costs: reportedCosts(ended) } : platformFields(platform.facts(run.key))),
+    ...versionsOf(facts),
+    costs: run.local ? reportedCosts(ended) : sumOfCosts(facts.map(({ costs }) => costs)),
     distribution: distributionOf(run.trials, ended),
-  };
-  const texts = {
-    case: run.caseJson,
-    suite: run.suiteJson,
-    variant: run.variantJson,
-    ...(run.triggerJson && { trigger: run.triggerJson }),
+    trials: undefined,
   };
   yield JSON.stringify(fields).slice(0, -1);
-  for (const [name, text] of Object.entries(texts)) yield `,"${name}":${text}`;
   // A definition is read as a whole.
   yield undefined;
-  const suite = definitions.suite(run.batch);
+  const suite = definitions.suite(batch);
   yield undefined;
-  const definition = definitions.case(run.batchCase);
+  const definition = definitions.case(batchCase);
   yield ',"setup":';
   yield undefined;
   yield* setupPieces(suite, definition);
@@ -59,7 +51,7 @@ export function* runRecordPieces(
   for (let ordinal = 0; ordinal < run.trials; ordinal++) {
     if (ordinal > 0) yield ',';
     if (summaries.has(ordinal)) {
-      for (const slice of trials.record(run.key, ordinal)) {
+      for (const slice of trials.record(key, ordinal)) {
         yield slice;
         if (slice.length === pieceSizes.record) yield undefined;
       }
@@ -69,15 +61,10 @@ export function* runRecordPieces(
 }
 
 interface RecordParts {
-  stores: Pick<Stores, 'trials' | 'platform' | 'leases'>;
-  definitions: Definitions;
+  trials: Stores['trials'];
+  definitions: RunStore['definitions'];
   now: number;
   inProgress: ReadonlySet<string>;
-}
-
-/** What a run of the platform has besides the fields of a reported one. */
-function platformFields(facts: CompletedFacts[]) {
-  return { ...versionsOf(facts), costs: sumOfCosts(facts.map(({ costs }) => costs)) };
 }
 
 /** All versions that the trials of a run had: usually one of each. */

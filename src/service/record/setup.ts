@@ -19,7 +19,6 @@ import {
   type Variables,
 } from '../../suite/variables.ts';
 import { pieceSizes } from '../json-response.ts';
-import { jsonIn } from '../store/runs.ts';
 
 /**
  * The setup of a case's trials, as run records carry it: every text with the case's variables filled in.
@@ -27,7 +26,7 @@ import { jsonIn } from '../store/runs.ts';
  * stand for terabytes, and the cases of a batch share one prompt.
  */
 export function setupOf(suite: Suite, definition: Case): Setup {
-  return jsonIn([...setupPieces(suite, definition)].join(''));
+  return JSON.parse([...setupPieces(suite, definition)].join(''));
 }
 
 /**

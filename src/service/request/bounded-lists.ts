@@ -6,21 +6,20 @@ const entriesAtATime = 1_000;
 
 /**
  * A copy of a schema that stops checking a list after as many issues as an answer may have. Without this, a
- * body with a million wrong entries takes gigabytes of memory and half a minute.
+ * body with a million wrong entries takes gigabytes of memory and half a minute. The copy needs
+ * `safeParseAsync`.
  *
- * @param pause is waited for within long lists; with it, the copy needs `safeParseAsync`
+ * @param pause is waited for within long lists
  */
 export function boundedLists<Schema extends z.ZodType>(
   schema: Schema,
-  pause?: () => Promise<void>,
+  pause: () => Promise<void>,
 ): z.ZodType<z.output<Schema>> {
   return bounded(schema, pause) as z.ZodType<z.output<Schema>>;
 }
 
-type Pause = (() => Promise<void>) | undefined;
-
 /** Returns the schema itself if it has no lists. */
-function bounded(schema: z.core.$ZodType, pause: Pause): z.core.$ZodType {
+function bounded(schema: z.core.$ZodType, pause: () => Promise<void>): z.core.$ZodType {
   if (schema instanceof z.ZodArray) return boundedList(schema, pause);
   const inside = (
     parts: readonly z.core.$ZodType[],
@@ -39,45 +38,25 @@ function bounded(schema: z.core.$ZodType, pause: Pause): z.core.$ZodType {
   );
 }
 
-function boundedList(schema: z.ZodArray, pause: Pause): z.core.$ZodType {
+function boundedList(schema: z.ZodArray, pause: () => Promise<void>): z.core.$ZodType {
   if (schema.element instanceof z.ZodUnknown) return schema;
   const element = bounded(schema.element, pause);
   const isNested = element !== schema.element;
   const checks = schema.def.checks ?? [];
   // The length is checked first: the entries of a list that is too long are not.
   const list = z.array(z.unknown()).check(...(checks as z.core.$ZodCheck<unknown[]>[]));
-  const isFull = ({ issues }: Entries) => issues.length >= serviceRequests.count.issues;
-  const take = (index: number, entry: unknown, read: z.ZodSafeParseResult<unknown>, entries: Entries) => {
-    if (read.success) entries.values.push(read.data);
-    else for (const issue of read.error.issues) entries.issues.push(placed(issue, index, entry));
-  };
-  if (!pause) {
-    return list.transform((given, { issues }) => {
-      const entries: Entries = { values: [], issues };
-      for (const [index, entry] of given.entries()) {
-        take(index, entry, z.safeParse(element, entry), entries);
-        if (isFull(entries)) break;
-      }
-      return entries.values;
-    });
-  }
   return list.transform(async (given, { issues }) => {
-    const entries: Entries = { values: [], issues };
+    const values: unknown[] = [];
     for (const [index, entry] of given.entries()) {
       // Only an entry that has lists itself is checked asynchronously, which takes longer.
       const read = isNested ? await z.safeParseAsync(element, entry) : z.safeParse(element, entry);
-      take(index, entry, read, entries);
-      if (isFull(entries)) break;
+      if (read.success) values.push(read.data);
+      else for (const issue of read.error.issues) issues.push(placed(issue, index, entry));
+      if (issues.length >= serviceRequests.count.issues) break;
       if (index % entriesAtATime === entriesAtATime - 1) await pause();
     }
-    return entries.values;
+    return values;
   });
-}
-
-/** The entries of a list that are right, and what is wrong with the others. */
-interface Entries {
-  values: unknown[];
-  issues: z.core.$ZodRawIssue[];
 }
 
 function placed(issue: z.core.$ZodIssue, index: number, input: unknown): z.core.$ZodRawIssue {

@@ -14,36 +14,43 @@ export async function readBody(
   request: ServiceRequest,
   { limit, isOptional, hold }: { limit: number; isOptional: boolean; hold: (bytes: number) => void },
 ): Promise<Uint8Array> {
-  const type = request.headers.get('content-type');
-  if (isOptional && type === null && (await isEmpty(request))) return new Uint8Array();
+  const { headers, body } = request;
+  const type = headers.get('content-type');
+  const announced = headers.get('content-length');
+  if (isOptional && type === null) {
+    const isEmpty = announced === null ? !body || (await isWithoutBytes(body)) : Number(announced) === 0;
+    if (isEmpty) return new Uint8Array();
+  }
   checkContentType(type);
-  const encoding = request.headers.get('content-encoding');
+  const encoding = headers.get('content-encoding');
   if (encoding && encoding.toLowerCase() !== 'identity') {
     throw refuse(
       415,
       `Content-Encoding ${JSON.stringify(encoding)} is not supported; send the body as it is.`,
     );
   }
-  const announced = request.headers.get('content-length');
-  if (announced !== null && Number(announced) > limit) throw tooLarge(limit);
-  if (announced !== null) hold(Number(announced));
-  const bytes = announced === null ? await readStream(request, limit, hold) : await readWhole(request);
-  if (bytes.byteLength > limit) throw tooLarge(limit);
-  return bytes;
+  if (announced !== null) {
+    if (Number(announced) > limit) throw tooLarge('body', limit);
+    hold(Number(announced));
+    const bytes = await request.arrayBuffer().catch(() => Promise.reject(endedEarly('body')));
+    if (bytes.byteLength > limit) throw tooLarge('body', limit);
+    return new Uint8Array(bytes);
+  }
+  if (!body) return new Uint8Array();
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of bodyPieces(request, limit)) {
+    size += piece.byteLength;
+    hold(size);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
 }
 
 /** Reads a body of unknown length up to its first byte. */
-async function isEmpty({ headers, body }: ServiceRequest): Promise<boolean> {
-  const announced = headers.get('content-length');
-  if (announced !== null || !body) return Number(announced) === 0;
-  const reader = body.getReader();
-  for (;;) {
-    const { done, value } = await reader.read().catch(() => {
-      throw endedEarly();
-    });
-    if (done) return true;
-    if (value.byteLength > 0) return false;
-  }
+async function isWithoutBytes(body: NonNullable<ServiceRequest['body']>): Promise<boolean> {
+  for await (const piece of arriving(body, 'body')) if (piece.byteLength > 0) return false;
+  return true;
 }
 
 function checkContentType(header: string | null): void {
@@ -55,42 +62,42 @@ function checkContentType(header: string | null): void {
   throw refuse(415, 'The body must have Content-Type: application/json (UTF-8).');
 }
 
-async function readWhole(request: ServiceRequest): Promise<Uint8Array> {
+/**
+ * The body of a request, piece by piece. Refuses one of more than `most` bytes (413; before reading it, if the
+ * sender announces the length), and one that ends early (400).
+ */
+export async function* bodyPieces(
+  { headers, body }: ServiceRequest,
+  most: number,
+  named = 'body',
+): AsyncGenerator<Uint8Array> {
+  const announced = Number(headers.get('content-length'));
+  if (announced > most) throw tooLarge(named, most);
+  let size = 0;
+  for await (const piece of body ? arriving(body, named) : []) {
+    size += piece.byteLength;
+    if (size > most) throw tooLarge(named, most);
+    yield piece;
+  }
+  if (size < announced) throw endedEarly(named);
+}
+
+async function* arriving(body: ReadableStream<Uint8Array>, named: string): AsyncGenerator<Uint8Array> {
   try {
-    return new Uint8Array(await request.arrayBuffer());
+    // Who answers before the end does not cut the connection: the sender is to get the answer.
+    yield* body.values({ preventCancel: true });
   } catch {
-    throw endedEarly();
+    throw endedEarly(named);
   }
 }
 
-/** Reads a body of unknown length, up to the limit. */
-async function readStream(
-  request: ServiceRequest,
-  limit: number,
-  hold: (bytes: number) => void,
-): Promise<Uint8Array> {
-  if (!request.body) return new Uint8Array();
-  const chunks: Uint8Array[] = [];
-  const reader = request.body.getReader();
-  for (let size = 0; ; ) {
-    const { done, value } = await reader.read().catch(() => {
-      throw endedEarly();
-    });
-    if (done) return Buffer.concat(chunks);
-    size += value.byteLength;
-    if (size > limit) throw tooLarge(limit);
-    hold(size);
-    chunks.push(value);
-  }
-}
-
-function tooLarge(limit: number) {
+function tooLarge(named: string, most: number) {
   // Closing the connection stops a sender that is still writing.
-  return refuse(413, `The body has more than ${limit} bytes.`, { connection: 'close' });
+  return refuse(413, `The ${named} has more than ${most} bytes.`, { connection: 'close' });
 }
 
-function endedEarly() {
-  return refuseBody([{ _tag: 'Type', path: [], message: 'the body ended before its announced length' }]);
+export function endedEarly(named: string) {
+  return refuseBody([{ _tag: 'Type', path: [], message: `the ${named} ended before its announced length` }]);
 }
 
 /**
@@ -138,25 +145,15 @@ function textOf(bytes: Uint8Array): string {
 type Path = (string | number)[];
 
 function inspect(value: unknown, path: Path): void {
-  if (typeof value === 'number' && !Number.isFinite(value)) {
+  if (typeof value === 'number' && !Number.isFinite(value))
     throw refusal(path, 'Refinement', 'the number is too large');
-  }
   if (typeof value !== 'object' || value === null) return;
-  if (Array.isArray(value)) {
-    for (let index = 0; index < value.length; index++) step(index, value[index], path);
-    return;
+  for (const [key, inner] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
+    path.push(key);
+    if (key === '__proto__') throw refusal(path, 'Unexpected', 'a field must not be named __proto__');
+    inspect(inner, path);
+    path.pop();
   }
-  for (const name of Object.keys(value)) {
-    if (name === '__proto__')
-      throw refusal([...path, name], 'Unexpected', 'a field must not be named __proto__');
-    step(name, (value as Record<string, unknown>)[name], path);
-  }
-}
-
-function step(key: string | number, value: unknown, path: Path): void {
-  path.push(key);
-  inspect(value, path);
-  path.pop();
 }
 
 function refusal(path: Path, _tag: Issue['_tag'], message: string) {

@@ -1,70 +1,210 @@
-import type { Case, Suite } from '../../contract/definition.ts';
-import { claimLimits } from '../../contract/operations.ts';
-import type { Records, Row } from '../../ledger/records.ts';
-import { pieceSizes } from '../json-response.ts';
-import type { EndedTrial } from '../record/costs.ts';
+import type { Case, StartRequest, Suite } from '../../contract/definition.ts';
+import type { RunRecord, RunVariant } from '../../contract/record.ts';
+import type { Records, Value } from '../../ledger/records.ts';
+import { newIdentifier, runIdentifier } from '../identifiers.ts';
 
-/** A run with the texts that form its record. Times are epoch milliseconds; `...Json` are JSON texts. */
-export interface RunRow {
+/** A run, with what is short of its batch and its case. Code refers to rows by their keys; ids are for the wire. */
+export interface Run {
   key: number;
   id: string;
-  batchId: string;
-  caseJson: string;
-  suiteJson: string;
-  variantJson: string;
-  /** The keys of its suite and its case, which are read on their own. */
   batch: number;
+  batchId: string;
   batchCase: number;
-  triggerJson?: string;
+  /** Its place in its batch, from 0. */
+  taskIndex: number;
+  suite: { id: string; name: string };
+  case: { id: string; name: string };
+  variant: RunVariant;
+  trigger: RunRecord['trigger'];
   definitionHash: string;
   local: boolean;
   trials: number;
+  /** Epoch milliseconds. */
   startedAt: number;
 }
 
-/** What recording a trial's report needs. */
-export interface ReportedRun {
-  key: number;
-  id: string;
-  case: { id: string; name: string };
-  local: boolean;
-  trials: number;
+/** A batch that is written: see `begin`. */
+export interface NewBatch {
+  /** Adds cases, each with the JSON text of its definition, and the run of each variant. Nobody sees them yet. */
+  add(cases: readonly { case: Case; definition: string; hash: (variantIndex: number) => string }[]): void;
+  /** Puts all that was added into the lists from which it is read. Returns the batch's id, and its runs. */
+  list(): { id: string; runs: (Run & { variantIndex: number })[] };
 }
 
-/** Reads runs, always of one organization. */
-export function createRunStore(records: Records) {
-  const columns = `SELECT runs.key, runs.id, runs.local, runs.trials, batch_cases.case_name
-    FROM runs JOIN batch_cases ON batch_cases.key = runs.batch_case`;
+export type RunStore = ReturnType<typeof createRunStore>;
 
-  /** A run by its own id. */
-  function find(organization: number, id: string): ReportedRun | undefined {
-    const query = `${columns} WHERE runs.id = ? AND runs.organization = ?`;
-    return reportedRun(records.get(query, id, organization));
+/** Batches and their runs: what `evals.start` and `evals.rerunCell` write. */
+export function createRunStore(records: Records) {
+  const columns = `SELECT runs.key, runs.id, runs.batch, runs.batch_case, runs.task_index, runs.variant,
+      runs.definition_hash, runs.local, runs.trials, runs.started_at, batches.id AS batch_id,
+      batches.suite_name AS suite, batches.trigger, batch_cases.case_name AS "case"
+    FROM runs JOIN batches ON batches.key = runs.batch JOIN batch_cases ON batch_cases.key = runs.batch_case`;
+
+  function one(condition: string, ...values: Value[]): Run | undefined {
+    const [row] = records.select<Run>(`${columns} WHERE ${condition}`, ...values);
+    if (!row) return undefined;
+    const [suite, of, variant, trigger] = [row.suite, row.case, row.variant, row.trigger].map(jsonIn);
+    return { ...row, suite, case: of, variant, trigger, local: Boolean(row.local) };
+  }
+
+  /** Adds a queued run. Nobody sees it before it is listed. */
+  function add(organization: number, run: Omit<Run, 'key' | 'id'>): Run {
+    const { variant, local, batch, batchCase, taskIndex, definitionHash, trials, startedAt } = run;
+    const id = runIdentifier(run.batchId, taskIndex);
+    const key = records.insert('runs', {
+      id,
+      organization,
+      batch,
+      batchCase,
+      taskIndex,
+      caseId: run.case.id,
+      variantId: variant.id,
+      model: variant.model,
+      variant: JSON.stringify(variant),
+      definitionHash,
+      local: Number(local),
+      trials,
+      startedAt,
+      suiteId: local ? undefined : run.suite.id,
+    });
+    return { ...run, key, id };
+  }
+
+  /** Adds a run to the end of its lists. A run that is not local is open then. */
+  function list(organization: number, { key, case: { id: caseId }, variant, local }: Run): void {
+    if (!local) records.insert('open_runs', { run: key });
+    const lists: Record<RunFilter, string> = { all: '', variant: variant.id, model: variant.model };
+    for (const [filter, value] of Object.entries(lists)) {
+      const query = `INSERT INTO run_lists (organization, case_id, filter, value, total) VALUES (?, ?, ?, ?, 1)
+        ON CONFLICT DO UPDATE SET total = total + 1 RETURNING key, total`;
+      const list = records.get(query, organization, caseId, filter, value);
+      const place = [Number(list?.key), Number(list?.total) - 1, key];
+      records.run('INSERT INTO listed_runs (list, position, run) VALUES (?, ?, ?)', ...place);
+    }
   }
 
   return {
-    find,
-    /** As they were sent: a run's setup follows from them. They may be long. */
-    definitions: readsDefinitions(records),
-    read(key: number): RunRow {
-      const [row] = records.select<Omit<RunRow, 'local'> & { local: number }>(
-        `SELECT runs.key, runs.id, runs.variant AS variant_json, runs.definition_hash, runs.local, runs.trials,
-           runs.started_at, runs.batch, runs.batch_case, batches.id AS batch_id,
-           batches.suite_name AS suite_json, batches.trigger AS trigger_json,
-           batch_cases.case_name AS case_json
-         FROM runs JOIN batches ON batches.key = runs.batch
-           JOIN batch_cases ON batch_cases.key = runs.batch_case
-         WHERE runs.key = ?`,
-        key,
-      );
-      if (!row) throw new Error(`run ${key} is listed but not there`);
-      return { ...row, local: row.local === 1 };
+    read(key: number): Run {
+      const run = one('runs.key = ?', key);
+      if (!run) throw new Error(`run ${key} is listed but not there`);
+      return run;
     },
-    /** A run by its own id, or by its batch's id and its index in the batch. */
-    findReported(organization: number, id: string, taskIndex: number): ReportedRun | undefined {
-      const ofBatch = `${columns} JOIN batches ON batches.key = runs.batch
-        WHERE batches.id = ? AND runs.organization = ? AND runs.task_index = ?`;
-      return find(organization, id) ?? reportedRun(records.get(ofBatch, id, organization, taskIndex));
+    /** A run of an organization by its own id, or by its batch's id and its index in the batch. */
+    find: (organization: number, id: string, taskIndex?: number): Run | undefined =>
+      one('runs.id = ? AND runs.organization = ?', id, organization) ??
+      (taskIndex === undefined
+        ? undefined
+        : one(
+            'batches.id = ? AND runs.organization = ? AND runs.task_index = ?',
+            id,
+            organization,
+            taskIndex,
+          )),
+    /** A run of the platform, of any organization. */
+    findPlatformRun: (id: string): Run | undefined => one('runs.id = ? AND runs.local = 0', id),
+    /** The newest run of a cell; undefined if the batch or the cell is not the organization's. */
+    ofCell: (organization: number, { batchId, caseId, variantId }: CellName): Run | undefined =>
+      one(
+        `batches.id = ? AND batches.organization = ? AND runs.case_id = ? AND runs.variant_id = ?
+         ORDER BY runs.key DESC LIMIT 1`,
+        ...[batchId, organization, caseId, variantId],
+      ),
+    /** The cells of a batch; none if there is no such batch. */
+    cells: (organization: number, batchId: string) =>
+      records.select<Pick<CellName, 'caseId' | 'variantId'>>(
+        `SELECT DISTINCT runs.case_id, runs.variant_id FROM batches JOIN runs ON runs.batch = batches.key
+         WHERE batches.id = ? AND batches.organization = ? ORDER BY runs.task_index`,
+        ...[batchId, organization],
+      ),
+    /** How many trials the runs of a batch have if nothing else is said. */
+    trialsOf: (batch: number) =>
+      Number(records.get('SELECT trials FROM batches WHERE key = ?', batch)?.trials),
+    /** As they were sent: a run's setup follows from them. They may be long. */
+    definitions: {
+      suite: (batch: number): Suite =>
+        jsonIn(records.get('SELECT suite FROM batches WHERE key = ?', batch)?.suite),
+      case: (key: number): Case =>
+        jsonIn(records.get('SELECT definition FROM batch_cases WHERE key = ?', key)?.definition),
+    },
+    /** Queues another run of the same cell, for `trials` trials. */
+    rerun(organization: number, run: Run, trials: number, now: number): Run {
+      const query = 'SELECT max(task_index) + 1 AS next FROM runs WHERE batch = ?';
+      const taskIndex = Number(records.get(query, run.batch)?.next);
+      const added = add(organization, { ...run, taskIndex, trials, startedAt: now });
+      list(organization, added);
+      return added;
+    },
+    /** Begins a batch. Each call of what it returns writes, so it needs a transaction. */
+    begin(
+      organization: number,
+      request: StartRequest,
+      variants: readonly RunVariant[],
+      now: number,
+    ): NewBatch {
+      const { suite: whole, cases, trials, local = false, trigger: sent } = request;
+      const suite = { id: whole.id, name: whole.name };
+      const trigger = sent && { source: 'api', ...sent };
+      const batchId = newIdentifier('batch');
+      const runs: (Run & { variantIndex: number })[] = [];
+      const addBatch = () => {
+        const batch = records.insert('batches', {
+          id: batchId,
+          organization,
+          suite: JSON.stringify(whole),
+          suiteName: JSON.stringify(suite),
+          trials,
+          local: Number(local),
+          trigger: trigger && JSON.stringify(trigger),
+          createdAt: now,
+        });
+        records.insert('unlisted_batches', { batch, since: now });
+        return batch;
+      };
+      let batch: number | undefined;
+      return {
+        add(added) {
+          batch ??= addBatch();
+          for (const {
+            case: { id, name },
+            definition,
+            hash,
+          } of added) {
+            const caseName = JSON.stringify({ id, name });
+            const batchCase = records.insert('batch_cases', { batch, caseName, definition });
+            const same = { batch, batchId, batchCase, suite, case: { id, name }, trigger, local, trials };
+            for (const [variantIndex, variant] of variants.entries()) {
+              const definitionHash = hash(variantIndex);
+              const run = { ...same, variant, definitionHash, taskIndex: runs.length, startedAt: now };
+              runs.push({ ...add(organization, run), variantIndex });
+            }
+          }
+        },
+        list() {
+          for (const { id, name, tags } of cases) {
+            // The latest definition wins.
+            const query = `INSERT INTO cases (organization, suite_id, case_id, entry) VALUES (?, ?, ?, ?)
+              ON CONFLICT DO UPDATE SET entry = excluded.entry`;
+            records.run(query, organization, suite.id, id, JSON.stringify({ id, name, suite, tags }));
+          }
+          for (const run of runs) list(organization, run);
+          records.run('DELETE FROM unlisted_batches WHERE batch = ?', batch ?? null);
+          return { id: batchId, runs };
+        },
+      };
+    },
+    /** Removes batches that were begun before this time and never listed: a process ended meanwhile. */
+    removeUnlisted(before: number): void {
+      const unlisted = records.all('SELECT batch FROM unlisted_batches WHERE since < ?', before);
+      if (unlisted.length === 0) return;
+      // For each run, SQLite would look for references in all lists.
+      records.run('PRAGMA foreign_keys = OFF');
+      const tables = ['batch_cases WHERE batch', 'runs WHERE batch', 'batches WHERE key'];
+      for (const { batch } of unlisted)
+        records.transaction(() => {
+          for (const rows of [...tables, 'unlisted_batches WHERE batch'])
+            records.run(`DELETE FROM ${rows} = ?`, Number(batch));
+        });
+      records.run('PRAGMA foreign_keys = ON');
     },
     /**
      * The keys of the runs of one page, newest first. A page is read by the positions of its runs, so that a
@@ -74,9 +214,13 @@ export function createRunStore(records: Records) {
      */
     page(
       organization: number,
-      list: { caseId: string; variant: string | undefined; offset: number; limit: number },
+      {
+        caseId,
+        variant,
+        offset,
+        limit,
+      }: { caseId: string; variant?: string | undefined; offset: number; limit: number },
     ): { total: number; keys: number[] } {
-      const { caseId, variant, offset, limit } = list;
       const lists = `SELECT key, total FROM run_lists
         WHERE organization = ? AND case_id = ? AND filter = ? AND value = ?`;
       const listOf = (filter: RunFilter, value: string) =>
@@ -97,30 +241,17 @@ export function createRunStore(records: Records) {
 }
 
 /** The runs that a list has: all of a case, those of one variant, or those of one model. */
-export type RunFilter = 'all' | 'variant' | 'model';
+type RunFilter = 'all' | 'variant' | 'model';
 
-function reportedRun(row: Row | undefined): ReportedRun | undefined {
-  if (!row) return undefined;
-  const { case_name: names, local, ...run } = row;
-  return { ...(run as Pick<ReportedRun, 'key' | 'id' | 'trials'>), case: jsonIn(names), local: local === 1 };
+export interface CellName {
+  batchId: string;
+  caseId: string;
+  variantId: string;
 }
 
 /** The value of JSON that the service wrote itself, mostly to a column; undefined if there is none. */
 export function jsonIn(text: unknown) {
   return typeof text === 'string' ? JSON.parse(text) : undefined;
-}
-
-/** Reads the suite of a batch and the definition of a case, by their keys. */
-export interface Definitions {
-  suite(batch: number): Suite;
-  case(batchCase: number): Case;
-}
-
-export function readsDefinitions(records: Records): Definitions {
-  return {
-    suite: (batch) => jsonIn(records.get('SELECT suite FROM batches WHERE key = ?', batch)?.suite),
-    case: (key) => jsonIn(records.get('SELECT definition FROM batch_cases WHERE key = ?', key)?.definition),
-  };
 }
 
 /** Keeps the value that was read last. All of them together may not fit into memory. */
@@ -135,104 +266,5 @@ export function lastRead<More extends unknown[], Value>(
       last = { key, value: read(key, ...more) };
     }
     return last.value;
-  };
-}
-
-interface NewTrial {
-  /** The run's key. */
-  run: number;
-  ordinal: number;
-  summary: EndedTrial;
-  /** JSON. */
-  leftovers: string;
-  /** JSON of the trial as run records carry it. */
-  record: string;
-}
-
-/** The trials of a run are next to one another in the table. SQL for the range of their possible keys. */
-export const keysOfRun = (run: string) => `${run} * 16 AND ${run} * 16 + 15`;
-/** The key of a trial. */
-export const keyOf = (run: number, ordinal: number) => run * 16 + ordinal;
-
-/** Ended trials. A trial without a row is still queued. */
-export function createTrialStore(records: Records) {
-  const ofRun = `FROM trials WHERE key BETWEEN ${keysOfRun('?1')}`;
-  return {
-    /** The stored texts of a trial; undefined if it has not been reported. */
-    read: (run: number, ordinal: number) =>
-      records.get('SELECT record, leftovers FROM trials WHERE key = ?', keyOf(run, ordinal)) as
-        | Pick<NewTrial, 'record' | 'leftovers'>
-        | undefined,
-    add({ run, ordinal, summary, leftovers, record }: NewTrial): void {
-      records.insert('trials', { key: keyOf(run, ordinal), ...summary, leftovers, record });
-    },
-    /** How many trials of a run have ended. */
-    count: (run: number) => Number(records.get(`SELECT count(*) AS ended ${ofRun}`, run)?.ended),
-    /** By ordinal. Cheap, because it does not read the trials' JSON. */
-    summaries(run: number): Map<number, EndedTrial> {
-      const rows = records.select<EndedTrial & { key: number }>(
-        `SELECT key, verdict, commands, cost_usd, ended_at ${ofRun} ORDER BY key`,
-        run,
-      );
-      return new Map(rows.map(({ key, ...summary }) => [key - keyOf(run, 0), summary]));
-    },
-    /**
-     * JSON of one trial, as bytes, because decoding a long text takes four times as long as reading it. In
-     * slices, so that a slow reader holds only one in memory. No slices if the trial has not ended.
-     */
-    *record(run: number, ordinal: number): Generator<Uint8Array> {
-      const key = keyOf(run, ordinal);
-      const found = records.get('SELECT octet_length(record) AS size FROM trials WHERE key = ?', key);
-      const query = 'SELECT substr(CAST(record AS BLOB), ?, ?) AS slice FROM trials WHERE key = ?';
-      for (let at = 0; at < Number(found?.size ?? 0); at += pieceSizes.record)
-        yield records.get(query, at + 1, pieceSizes.record, key)?.slice as Uint8Array;
-    },
-  };
-}
-
-/** An agent's right to run a trial. */
-export interface Lease {
-  agent: string;
-  /** From 1. Each new lease of a trial has a larger number. */
-  attempt: number;
-  /** Epoch milliseconds. The row stays after that. */
-  expiresAt: number;
-}
-
-/** Milliseconds. */
-const longest = claimLimits.seconds * 1000;
-
-/**
- * Whether a lease holds. A lease that ends later than any that is granted now does not hold: the clock was
- * set back since it was granted, and its agent may be gone long before the clock reaches that time again.
- */
-export function holds(expiresAt: number, now: number): boolean {
-  return expiresAt > now && expiresAt <= now + longest;
-}
-
-/** The newest lease of each trial that was claimed and has not ended. */
-export function createLeaseStore(records: Records) {
-  return {
-    read(run: number, ordinal: number): Lease | undefined {
-      const query = 'SELECT agent, attempt, expires_at FROM leases WHERE trial = ?';
-      return records.select<Lease>(query, keyOf(run, ordinal))[0];
-    },
-    /** Stores a trial's newest lease. */
-    put(run: number, ordinal: number, { agent, attempt, expiresAt }: Lease): void {
-      const query = `INSERT INTO leases (trial, agent, attempt, expires_at) VALUES (?, ?, ?, ?)
-        ON CONFLICT DO UPDATE
-        SET agent = excluded.agent, attempt = excluded.attempt, expires_at = excluded.expires_at`;
-      records.run(query, keyOf(run, ordinal), agent, attempt, expiresAt);
-    },
-    /** Forgets the lease of a trial that has ended. */
-    remove(run: number, ordinal: number): void {
-      records.run('DELETE FROM leases WHERE trial = ?', keyOf(run, ordinal));
-    },
-    /** The ordinals of a run's trials whose lease has not expired. */
-    held(run: number, now: number): Set<number> {
-      const query = `SELECT trial, expires_at FROM leases WHERE trial BETWEEN ${keysOfRun('?1')}`;
-      const held = records.all(query, run).filter((lease) => holds(Number(lease.expires_at), now));
-      return new Set(held.map(({ trial }) => Number(trial) - keyOf(run, 0)));
-    },
   };
 }

@@ -1,14 +1,12 @@
 import { DatabaseSync } from 'node:sqlite';
+import { serviceRequests } from '../../bounds/callers.ts';
 import type { Prompt } from '../../contract/catalog.ts';
-import type { Trial } from '../../contract/record.ts';
 import { inTransaction } from '../../ledger/database.ts';
 import { Records } from '../../ledger/records.ts';
-import { recordPath } from '../../trial/collect/artifacts.ts';
-import { digestOfKept, type StoredTrial } from '../record/stored-trial.ts';
-import { createBatchStore, createCaseStore } from './batches.ts';
 import { createKeyStore } from './keys.ts';
-import { createBaselineStore, createPlatformStore } from './platform-runs.ts';
-import { createLeaseStore, createRunStore, createTrialStore, jsonIn, keyOf, keysOfRun } from './runs.ts';
+import { createBaselineStore, createOpenRunStore } from './platform-runs.ts';
+import { createRunStore, jsonIn } from './runs.ts';
+import { createTrialStore } from './trials.ts';
 
 export type Stores = ReturnType<typeof createStores>;
 
@@ -19,15 +17,14 @@ export type Stores = ReturnType<typeof createStores>;
  */
 export function createStores(database: DatabaseSync, now: () => number, isAudited = false) {
   const records = new Records({ file: database.location() ?? '', database, clock: { now } });
+  const runs = createRunStore(records);
+  const trials = createTrialStore(records);
   return {
+    runs,
+    trials,
     keys: createKeyStore(records),
-    batches: createBatchStore(records),
-    runs: createRunStore(records),
-    trials: createTrialStore(records),
-    platform: createPlatformStore(records),
-    audits: createAuditStore(records),
-    baselines: createBaselineStore(records, isAudited),
-    leases: createLeaseStore(records),
+    openRuns: createOpenRunStore(records, runs, trials),
+    baselines: createBaselineStore(records, runs, isAudited),
     copies: createCopyStore(records),
     cases: createCaseStore(records),
     prompts: createPromptStore(records),
@@ -58,6 +55,39 @@ export function noteCopy(file: string): void {
   using copy = new DatabaseSync(file);
   if (!copy.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'copies'").get()) return;
   copy.exec('DELETE FROM copies; INSERT INTO copies (last_run) SELECT coalesce(max(key), 0) FROM runs;');
+}
+
+interface CasePlace {
+  suiteId: string;
+  caseId: string;
+}
+
+export interface ListedCase extends CasePlace {
+  /** JSON. */
+  entry: string;
+}
+
+/** The cases of started runs. */
+function createCaseStore(records: Records) {
+  return {
+    /**
+     * The next entries, ordered by suite and case id; of one suite, if it is given. With `after`, those after
+     * that entry: no id is empty.
+     */
+    list(
+      organization: number,
+      suiteId: string | undefined,
+      after: CasePlace = { suiteId: '', caseId: '' },
+    ): ListedCase[] {
+      const [condition, place] =
+        suiteId === undefined
+          ? ['(suite_id, case_id) > (?, ?)', after.suiteId]
+          : ['suite_id = ? AND case_id > ?', suiteId];
+      const query = `SELECT suite_id, case_id, entry FROM cases WHERE organization = ? AND ${condition}
+        ORDER BY suite_id, case_id LIMIT ${serviceRequests.count.cases}`;
+      return records.select<ListedCase>(query, organization, place, after.caseId);
+    },
+  };
 }
 
 /** Prompts: writes append versions, counted from 1; a channel points to one version. */
@@ -104,69 +134,6 @@ function createPromptStore(records: Records) {
       const query = `INSERT INTO channels (organization, prompt_id, name, version) VALUES (?, ?, ?, ?)
         ON CONFLICT DO UPDATE SET version = excluded.version`;
       records.run(query, organization, id, name, version);
-    },
-  };
-}
-
-/** How far the evidence of a reported trial holds. */
-interface AuditMark {
-  level: string;
-  /** Epoch milliseconds. */
-  auditedAt: number;
-}
-
-/** What evidence of a trial must agree with. */
-interface Committed {
-  /** The sha256 of the record that the report names; undefined if it names none. */
-  record: string | undefined;
-  /** The {@link digestOfKept} of the report. */
-  report: string;
-  /** The model of the run, and that of the report; undefined if it names none. */
-  model: { asked: string; reported: string | undefined };
-}
-
-/** The marks of reported trials whose evidence was audited here. */
-function createAuditStore(records: Records) {
-  return {
-    /** What the report of a trial commits to; undefined if it has not been reported. */
-    committed(run: number, ordinal: number): Committed | undefined {
-      const row = records.get(
-        `SELECT record, leftovers, (SELECT model FROM runs WHERE runs.key = trials.key / 16) AS model
-         FROM trials WHERE key = ?`,
-        keyOf(run, ordinal),
-      );
-      if (!row) return undefined;
-      const texts = { record: String(row.record), leftovers: String(row.leftovers) };
-      const { artifacts = [] }: Pick<Trial, 'artifacts'> = JSON.parse(texts.record);
-      const { events }: StoredTrial['leftovers'] = JSON.parse(texts.leftovers);
-      const reported = events.flatMap((event) => ('model' in event ? String(event.model) : []))[0];
-      return {
-        record: artifacts.find(({ path }) => path === recordPath)?.sha256,
-        model: { asked: String(row.model), reported },
-        report: digestOfKept(texts),
-      };
-    },
-    /** A trial keeps the highest level that it had: an audit that went less far takes nothing back. */
-    mark(run: number, ordinal: number, { level, auditedAt }: AuditMark): void {
-      const query = `INSERT INTO audited_trials (key, level, audited_at) VALUES (?, ?, ?)
-        ON CONFLICT DO UPDATE SET level = excluded.level, audited_at = excluded.audited_at
-        WHERE level != 'regraded' OR excluded.level = 'regraded'`;
-      records.run(query, keyOf(run, ordinal), level, auditedAt);
-      if (level !== 'regraded') return;
-      records.run(
-        `UPDATE runs SET suite_id =
-           (SELECT json_extract(suite_name, '$.id') FROM batches WHERE batches.key = runs.batch)
-         WHERE key = ? AND suite_id IS NULL`,
-        run,
-      );
-    },
-    /** By ordinal. */
-    marks(run: number): Map<number, AuditMark> {
-      const rows = records.select<AuditMark & { key: number }>(
-        `SELECT key, level, audited_at FROM audited_trials WHERE key BETWEEN ${keysOfRun('?1')} ORDER BY key`,
-        run,
-      );
-      return new Map(rows.map(({ key, ...mark }) => [key - keyOf(run, 0), mark]));
     },
   };
 }
