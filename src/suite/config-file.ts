@@ -6,7 +6,7 @@ import { McpServer } from './mcp-server.ts';
 import { Budget, defaultUsd, ModelConfig } from './model-config.ts';
 import { ByteSize, Duration, Label } from './quantities.ts';
 import { SandboxConfig } from './sandbox-config.ts';
-import { Text } from './text-source.ts';
+import { Count, NonEmpty, Text } from './text-source.ts';
 import { fitsEnvironment, tooLongForEnvironment, VariableName } from './variables.ts';
 import type { YamlFile } from './yaml-file.ts';
 
@@ -15,73 +15,58 @@ const listenForm = 'expected an address such as 127.0.0.1:9320, or a port in quo
 /** Settings of `offsite daemon`: `daemon` of `offsite.yaml`. */
 export const DaemonConfig = z.strictObject({
   suites: z
-    .array(z.string().min(1))
+    .array(NonEmpty)
     .default([])
-    .meta({ description: 'Ids of suites at the service. The daemon polls all of their cases for runs.' }),
-  cases: z.array(z.string().min(1)).default([]).meta({ description: 'Ids of further cases to poll.' }),
+    .describe('Ids of suites at the service. The daemon polls all of their cases for runs.'),
+  cases: z.array(NonEmpty).default([]).describe('Ids of further cases to poll.'),
   poll: z
     .strictObject({
-      min: Duration.default(5_000).meta({ description: 'The shortest time between two polls.' }),
-      max: Duration.default(60_000).meta({ description: 'The longest time between two polls.' }),
+      min: Duration.default(5_000).describe('The shortest time between two polls.'),
+      max: Duration.default(60_000).describe('The longest time between two polls.'),
     })
     .prefault({})
     .refine(({ min, max }) => min > 0 && min <= max, 'expected min to be more than 0 and no more than max')
-    .meta({
-      description:
-        'The time between two polls of one poll target: min while runs arrive, up to max while none do. ' +
+    .describe(
+      'The time between two polls of one poll target: min while runs arrive, up to max while none do. ' +
         'It varies at random by a quarter.',
-    }),
+    ),
   profiles: z
     .record(z.string(), z.string())
     .default({})
-    .meta({ description: 'Harness -> profile, for runs whose record names no profile.' }),
-  judges: z
-    .array(z.string().min(1))
-    .default([])
-    .meta({ description: 'Models that the validators of the daemon’s runs may use.' }),
+    .describe('Harness -> profile, for runs whose record names no profile.'),
+  judges: z.array(NonEmpty).default([]).describe('Models that the validators of the daemon’s runs may use.'),
   listen: z
     .string(listenForm)
     .regex(/^(.+:)?\d{1,5}$/, listenForm)
     .optional()
-    .meta({ description: 'The address that serves /healthz, /readyz, /metrics and /status. Default: none.' }),
+    .describe('The address that serves /healthz, /readyz, /metrics and /status. Default: none.'),
 });
 export type DaemonConfig = z.infer<typeof DaemonConfig>;
 
 /** What a harness is given, and how it is started: `profiles` of `offsite.yaml`. */
 const ProfileConfig = z.strictObject({
-  install: Text.optional().meta({
-    description: 'A script that runs once, with network. Its result is kept as a snapshot.',
-  }),
-  run: Text.optional().meta({
-    description: 'For the harnesses command and acp: the script that is the agent.',
-  }),
-  stream: z
-    .string()
-    .min(1)
-    .optional()
-    .meta({
-      description:
-        'For the command harness: what the run script prints on stdout. jsonl, or the name of a harness ' +
-        'whose stream it prints: claude-code, codex, and others. Default: nothing that is read.',
-    }),
+  install: Text.optional().describe(
+    'A script that runs once, with network. Its result is kept as a snapshot.',
+  ),
+  run: Text.optional().describe('For the harnesses command and acp: the script that is the agent.'),
+  stream: NonEmpty.optional().describe(
+    'For the command harness: what the run script prints on stdout. jsonl, or the name of a harness ' +
+      'whose stream it prints: claude-code, codex, and others. Default: nothing that is read.',
+  ),
   trajectory: z
     .enum(['wire', 'none'])
     .optional()
-    .meta({
-      description:
-        'For the command harness: where the commands of a trial come from. wire: from the model traffic. ' +
+    .describe(
+      'For the command harness: where the commands of a trial come from. wire: from the model traffic. ' +
         'none: they are not known. Default: the stream; without one, the model traffic if it shows any, ' +
         'else the commands of the run script.',
-    }),
+    ),
   version: z
     .string()
     .regex(/^[\w.+-]+$/, 'expected a version such as 1.2.3')
     .optional()
-    .meta({ description: "The version of the harness's CLI to use instead of the pinned one." }),
-  args: z
-    .array(z.string())
-    .optional()
-    .meta({ description: "Arguments to add to the command line of the harness's CLI." }),
+    .describe("The version of the harness's CLI to use instead of the pinned one."),
+  args: z.array(z.string()).optional().describe("Arguments to add to the command line of the harness's CLI."),
   env: z
     .record(z.string(), z.string())
     .superRefine((env, context) => {
@@ -90,34 +75,27 @@ const ProfileConfig = z.strictObject({
           context.addIssue({ code: 'custom', path: [name], message: tooLongForEnvironment });
     })
     .optional()
-    .meta({ description: 'Environment variables of the harness.' }),
+    .describe('Environment variables of the harness.'),
   mcpServers: z
     .record(z.string().regex(/^[\w-]+$/, 'expected a name of letters, digits, _ and -'), McpServer)
     .optional()
-    .meta({ description: 'Tool servers of the Model Context Protocol, by name.' }),
-  maxTurns: z
-    .int()
-    .min(1)
-    .optional()
-    .meta({ description: 'The maximum number of turns of model and tools.' }),
+    .describe('Tool servers of the Model Context Protocol, by name.'),
+  maxTurns: Count.optional().describe('The maximum number of turns of model and tools.'),
   tellDeadline: z
     .boolean()
     .optional()
-    .meta({
-      description:
-        'Whether the harness gets to know how much time and budget it has left: in its environment, and for bash in ' +
+    .describe(
+      'Whether the harness gets to know how much time and budget it has left: in its environment, and for bash in ' +
         'the conversation. Default: false.',
-    }),
+    ),
   folders: z
     .record(z.string().startsWith('/', 'expected an absolute path in the sandbox'), z.string())
     .optional()
-    .meta({
-      description: 'Absolute path in the sandbox -> folder beside this file, such as skills or instructions.',
-    }),
+    .describe('Absolute path in the sandbox -> folder beside this file, such as skills or instructions.'),
   files: z
     .record(z.string().startsWith('/', 'expected an absolute path in the sandbox'), z.string())
     .optional()
-    .meta({ description: 'Absolute path in the sandbox -> file beside this file.' }),
+    .describe('Absolute path in the sandbox -> file beside this file.'),
 });
 
 /**
@@ -129,50 +107,42 @@ const ConnectionNames = z.record(z.string(), z.string()).default({});
 
 /** What most machines leave as it is: `advanced` of `offsite.yaml`. */
 const Advanced = z.strictObject({
-  images: z.record(z.string().min(1), z.string().min(1)).default({}).meta({
-    description: 'Image that a suite names -> image to use instead. Results say so.',
-  }),
-  caBundle: z
-    .string()
-    .min(1)
-    .optional()
-    .meta({ description: 'PEM file of certificates to trust in addition to the usual ones.' }),
+  images: z
+    .record(NonEmpty, NonEmpty)
+    .default({})
+    .describe('Image that a suite names -> image to use instead. Results say so.'),
+  caBundle: NonEmpty.optional().describe('PEM file of certificates to trust in addition to the usual ones.'),
   pull: z
     .enum(['never', 'missing', 'always'])
     .default('missing')
-    .meta({
-      description:
-        'Whether images that a case or a sandbox names are pulled. missing: those that the engine does not ' +
+    .describe(
+      'Whether images that a case or a sandbox names are pulled. missing: those that the engine does not ' +
         'have. always: all, so that a name that moved is noticed.',
-    }),
+    ),
   snapshots: z
     .strictObject({
-      budget: ByteSize.default(20 * 1024 ** 3).meta({ description: 'The most disk space.' }),
+      budget: ByteSize.default(20 * 1024 ** 3).describe('The most disk space.'),
     })
     .prefault({})
-    .meta({
-      description: 'Disk space for kept snapshots. The least recently used ones are removed first.',
-    }),
+    .describe('Disk space for kept snapshots. The least recently used ones are removed first.'),
   workspaces: z
     .strictObject({
       budget: z
         .union([z.literal(0), ByteSize])
         .default(10 * 1024 ** 3)
-        .meta({ description: 'The most disk space. 0: nothing is kept.' }),
+        .describe('The most disk space. 0: nothing is kept.'),
     })
     .prefault({})
-    .meta({
-      description:
-        'Disk space for what trials left, which `offsite trial regrade` grades again. The oldest are removed ' +
+    .describe(
+      'Disk space for what trials left, which `offsite trial regrade` grades again. The oldest are removed ' +
         'first. 0: nothing is kept.',
-    }),
+    ),
   lease: Duration.refine((ms) => ms >= 1_000 && ms <= 3_600_000, 'expected a duration from 1s to 1h')
     .default(90_000)
-    .meta({
-      description:
-        'How long a service that has claims keeps a running trial for this agent without hearing from it. ' +
+    .describe(
+      'How long a service that has claims keeps a running trial for this agent without hearing from it. ' +
         'The agent renews that all the time. After a crash, other agents may run the trial when it is over.',
-    }),
+    ),
 });
 
 /**
@@ -193,110 +163,101 @@ export const ConfigFile = z
     ...oldPlaces(Advanced),
     service: z
       .strictObject({
-        url: z.url().meta({ description: 'The address of the service.' }),
-        apiKeyEnv: VariableName.default('OFFSITE_API_KEY').meta({
-          description: 'The name of the environment variable that holds the key.',
-        }),
+        url: z.url().describe('The address of the service.'),
+        apiKeyEnv: VariableName.default('OFFSITE_API_KEY').describe(
+          'The name of the environment variable that holds the key.',
+        ),
         insecureHttp: z
           .boolean()
           .default(false)
-          .meta({ description: 'Allows plain http to a service that is not on this machine.' }),
+          .describe('Allows plain http to a service that is not on this machine.'),
       })
       .optional()
-      .meta({ description: 'The Eval Service that gets the results. Default: the embedded one.' }),
+      .describe('The Eval Service that gets the results. Default: the embedded one.'),
     engine: z
       .strictObject(
         {
-          host: EngineAddress.meta({
-            description: 'The address of the engine, such as unix:///var/run/docker.sock or ssh://host.',
-          }),
+          host: EngineAddress.describe(
+            'The address of the engine, such as unix:///var/run/docker.sock or ssh://host.',
+          ),
         },
         { error: 'expected {host: address}, such as {host: ssh://user@host}' },
       )
       .optional()
-      .meta({
-        description:
-          'The container engine. Default: what the docker CLI uses, or the first of the usual sockets that answers.',
-      }),
+      .describe(
+        'The container engine. Default: what the docker CLI uses, or the first of the usual sockets that answers.',
+      ),
     engines: EngineList,
-    labels: z.array(Label).default([]).meta({
-      description: 'What this machine has that a sandbox may need: big-disk. They only place trials.',
-    }),
-    dataFolder: z
-      .string()
-      .min(1)
-      .optional()
-      .meta({ description: 'The folder of results. Default: $OFFSITE_HOME, or ~/.local/share/offsite.' }),
-    allowOutside: z
-      .array(z.string().min(1))
+    labels: z
+      .array(Label)
       .default([])
-      .meta({
-        description:
-          "Files and folders outside a suite's folder that suites may read, relative to this file: with `.`, a " +
+      .describe('What this machine has that a sandbox may need: big-disk. They only place trials.'),
+    dataFolder: NonEmpty.optional().describe(
+      'The folder of results. Default: $OFFSITE_HOME, or ~/.local/share/offsite.',
+    ),
+    allowOutside: z
+      .array(NonEmpty)
+      .default([])
+      .describe(
+        "Files and folders outside a suite's folder that suites may read, relative to this file: with `.`, a " +
           'suite in evals/ may use the repository that it is in.',
-      }),
-    concurrency: z.int().min(1).optional().meta({
-      description: "How many trials run at a time. Default: as many as the engine's cores and memory allow.",
-    }),
+      ),
+    concurrency: Count.optional().describe(
+      "How many trials run at a time. Default: as many as the engine's cores and memory allow.",
+    ),
     baselines: z
       .strictObject({
         audited: z
           .literal('regraded')
           .optional()
-          .meta({
-            description:
-              'regraded: reported trials count for baselines if `offsite serve` graded their evidence again. ' +
+          .describe(
+            'regraded: reported trials count for baselines if `offsite serve` graded their evidence again. ' +
               'Default: reported trials never count.',
-          }),
+          ),
       })
       .prefault({})
-      .meta({ description: 'What counts for the baselines of `offsite serve`.' }),
-    daemon: DaemonConfig.prefault({}).meta({ description: 'Settings of `offsite daemon`.' }),
-    fleet: FleetConfig.prefault({}).meta({ description: 'Settings of `offsite fleet`.' }),
+      .describe('What counts for the baselines of `offsite serve`.'),
+    daemon: DaemonConfig.prefault({}).describe('Settings of `offsite daemon`.'),
+    fleet: FleetConfig.prefault({}).describe('Settings of `offsite fleet`.'),
     profiles: z
       .record(z.string(), ProfileConfig)
       .default({})
-      .meta({ description: 'Profiles by name: what a harness is given, and how it is started.' }),
+      .describe('Profiles by name: what a harness is given, and how it is started.'),
     sandboxes: z
       .record(z.string(), SandboxConfig)
       .default({})
-      .meta({ description: 'Sandboxes by name. `local` is there without an entry.' }),
-    models: z.record(z.string().min(1), ModelConfig).default({}).meta({ description: 'Models by name.' }),
+      .describe('Sandboxes by name. `local` is there without an entry.'),
+    models: z.record(NonEmpty, ModelConfig).default({}).describe('Models by name.'),
     budgets: z
       .strictObject({
-        trial: Budget.prefault({}).meta({ description: 'What the models of one trial may use together.' }),
-        judges: Budget.optional().meta({
-          description: 'What the judges of one trial may use, counted separately. Default: as `trial`.',
-        }),
-        batch: Budget.prefault({}).meta({ description: 'What all trials of a batch may use together.' }),
+        trial: Budget.prefault({}).describe('What the models of one trial may use together.'),
+        judges: Budget.optional().describe(
+          'What the judges of one trial may use, counted separately. Default: as `trial`.',
+        ),
+        batch: Budget.prefault({}).describe('What all trials of a batch may use together.'),
       })
       .prefault({})
-      .meta({
-        description: 'Limits for the models of one trial together, and of all trials of a batch together.',
-      }),
+      .describe('Limits for the models of one trial together, and of all trials of a batch together.'),
     git: z
       .strictObject({
         credentials: z
           .array(z.string().refine(isHostPattern, 'expected a host, such as github.com or *.example:8443'))
           .default([])
-          .meta({
-            description:
-              'Hosts at which the git sources of suites may use your credentials and your settings of git: github.com, ' +
+          .describe(
+            'Hosts at which the git sources of suites may use your credentials and your settings of git: github.com, ' +
               '*.example. At others, git asks without them; ssh is refused there.',
-          }),
+          ),
       })
       .prefault({})
-      .meta({ description: 'How the git sources of suites are fetched.' }),
+      .describe('How the git sources of suites are fetched.'),
     connections: z
       .strictObject({
-        harness: ConnectionNames.meta({ description: 'Name of a harness -> its id at the service.' }),
-        sandbox: ConnectionNames.meta({ description: 'Name of a sandbox -> its id at the service.' }),
+        harness: ConnectionNames.describe('Name of a harness -> its id at the service.'),
+        sandbox: ConnectionNames.describe('Name of a sandbox -> its id at the service.'),
       })
       .prefault({})
-      .meta({
-        description: "Names of harnesses and sandboxes in this file -> the platform's connection ids.",
-      }),
-    advanced: Advanced.prefault({}).meta({ description: 'What most machines leave as it is.' }),
+      .describe("Names of harnesses and sandboxes in this file -> the platform's connection ids."),
+    advanced: Advanced.prefault({}).describe('What most machines leave as it is.'),
   })
   .superRefine((config, context) => {
     const issue = (path: (string | number)[], message: string) =>

@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { z } from 'zod';
 import { Label } from './quantities.ts';
+import { Count, NonEmpty } from './text-source.ts';
 
 const Name = z
   .string()
@@ -16,35 +17,27 @@ export const EngineAddress = z.string().regex(form, `expected an address: ${addr
 const Where = z.string().regex(new RegExp(`^local$|${form.source}`), `expected local, ${addresses}`);
 
 const Engine = z.strictObject({
-  name: Name.optional().meta({
-    description:
-      'How results and messages name the engine. Default: local, or the host or the socket of the address.',
-  }),
-  host: Where.default('local').meta({
-    description:
-      "Where it is: ssh://user@host, tcp://host:2376, unix:///path. local: this machine's, as without " +
+  name: Name.optional().describe(
+    'How results and messages name the engine. Default: local, or the host or the socket of the address.',
+  ),
+  host: Where.default('local').describe(
+    "Where it is: ssh://user@host, tcp://host:2376, unix:///path. local: this machine's, as without " +
       '`engines`.',
-  }),
-  certificates: z
-    .string()
-    .min(1)
-    .optional()
-    .meta({
-      description:
-        'For TLS: a folder with ca.pem, cert.pem and key.pem, relative to this file. Default: as the docker ' +
-        'CLI has it, by DOCKER_TLS_VERIFY and DOCKER_CERT_PATH.',
-    }),
+  ),
+  certificates: NonEmpty.optional().describe(
+    'For TLS: a folder with ca.pem, cert.pem and key.pem, relative to this file. Default: as the docker ' +
+      'CLI has it, by DOCKER_TLS_VERIFY and DOCKER_CERT_PATH.',
+  ),
   labels: z
     .array(Label)
     .optional()
-    .meta({
-      description:
-        'What its machine has that a sandbox may need: big-disk. Default: none; for local, the `labels` of this ' +
+    .describe(
+      'What its machine has that a sandbox may need: big-disk. Default: none; for local, the `labels` of this ' +
         'machine.',
-    }),
-  trials: z.int().min(1).optional().meta({
-    description: 'The most trials at a time. Default: as many as its free cores and memory allow.',
-  }),
+    ),
+  trials: Count.optional().describe(
+    'The most trials at a time. Default: as many as its free cores and memory allow.',
+  ),
 });
 
 /** `engines` of the configuration: addresses, or settings. */
@@ -52,11 +45,10 @@ export const EngineList = z
   .array(z.union([Where, Engine], { error: 'expected an address or {name, host, labels, …}' }))
   .min(1)
   .optional()
-  .meta({
-    description:
-      'The engines that trials run on, several at once: local, ssh://gpu-1. In place of `engine`. A trial runs ' +
+  .describe(
+    'The engines that trials run on, several at once: local, ssh://gpu-1. In place of `engine`. A trial runs ' +
       'on one that has what its sandbox `needs`, and the most free cores and memory.',
-  });
+  );
 
 /** An engine of the configuration. */
 export interface ConfiguredEngine {

@@ -15,14 +15,13 @@ import {
   Services,
   Target,
 } from './services.ts';
+import { NonEmpty } from './text-source.ts';
 import { fitsEnvironment, isReservedName, tooLongForEnvironment } from './variables.ts';
 
 /** What an environment starts with its container, as an engine alone would. */
 export const StartUp = z.strictObject({
-  entrypoint: z.array(z.string()).optional().meta({
-    description: "In place of the image's own entrypoint and command.",
-  }),
-  command: z.array(z.string()).optional().meta({ description: "In place of the image's own command." }),
+  entrypoint: z.array(z.string()).optional().describe("In place of the image's own entrypoint and command."),
+  command: z.array(z.string()).optional().describe("In place of the image's own command."),
 });
 export type StartUp = z.infer<typeof StartUp>;
 
@@ -72,19 +71,18 @@ const Workdir = z
   );
 
 const EnvironmentParts = z.strictObject({
-  build: BuildSource.optional().meta({
-    description: "A Dockerfile that the engine builds once, in place of the sandbox's image.",
-  }),
-  image: z.string().min(1).optional().meta({
-    description:
-      "An image on the engine, in place of the sandbox's. `advanced.images` of offsite.yaml may map it.",
-  }),
-  workdir: Workdir.optional().meta({
-    description: "The workspace's folder. Default: the image's own working folder, else /workspace.",
-  }),
-  user: z.string().min(1).optional().meta({
-    description: "Name or id of the user that runs everything. Default: the sandbox's, else the image's.",
-  }),
+  build: BuildSource.optional().describe(
+    "A Dockerfile that the engine builds once, in place of the sandbox's image.",
+  ),
+  image: NonEmpty.optional().describe(
+    "An image on the engine, in place of the sandbox's. `advanced.images` of offsite.yaml may map it.",
+  ),
+  workdir: Workdir.optional().describe(
+    "The workspace's folder. Default: the image's own working folder, else /workspace.",
+  ),
+  user: NonEmpty.optional().describe(
+    "Name or id of the user that runs everything. Default: the sandbox's, else the image's.",
+  ),
   env: z
     .record(
       z
@@ -99,47 +97,46 @@ const EnvironmentParts = z.strictObject({
           context.addIssue({ code: 'custom', path: [name], message: tooLongForEnvironment });
     })
     .optional()
-    .meta({ description: 'Environment variables of prepare, harness, verify and validator.' }),
-  files: z.record(FileTarget, z.string().min(1)).optional().meta({
-    description: 'Path in the workspace, or absolute path -> file beside this one. Put there before prepare.',
-  }),
-  folders: z.record(Target, z.string().min(1)).optional().meta({
-    description: 'The same for folders, with what is in them.',
-  }),
-  writable: z.array(FileTarget).optional().meta({
-    description: 'Folders that any user may write to, such as /logs. Made before prepare.',
-  }),
+    .describe('Environment variables of prepare, harness, verify and validator.'),
+  files: z
+    .record(FileTarget, NonEmpty)
+    .optional()
+    .describe('Path in the workspace, or absolute path -> file beside this one. Put there before prepare.'),
+  folders: z.record(Target, NonEmpty).optional().describe('The same for folders, with what is in them.'),
+  writable: z
+    .array(FileTarget)
+    .optional()
+    .describe('Folders that any user may write to, such as /logs. Made before prepare.'),
   timeouts: z
     .strictObject({
-      build: Duration.optional().meta({ description: 'For the build of a Dockerfile.' }),
-      harness: Duration.optional().meta({ description: "For the harness's work." }),
+      build: Duration.optional().describe('For the build of a Dockerfile.'),
+      harness: Duration.optional().describe("For the harness's work."),
     })
     .optional()
-    .meta({ description: "In place of the sandbox's." }),
-  healthcheck: Healthcheck.optional().meta({
-    description: 'What must succeed in each sandbox before the harness runs, and before it is graded.',
-  }),
-  services: Services.optional().meta({
-    description: 'Further containers, which the sandbox reaches by their names. They end with the trial.',
-  }),
-  hosts: ExtraHosts.optional().meta({ description: 'Names with their addresses, for /etc/hosts.' }),
-  startUp: StartUp.optional().meta({
-    description: "Starts the image's own program with each sandbox, as engines do. {}: as the image says it.",
-  }),
-  nameForServices: HostName.optional().meta({
-    description: 'A further name that the services reach the sandbox by.',
-  }),
+    .describe("In place of the sandbox's."),
+  healthcheck: Healthcheck.optional().describe(
+    'What must succeed in each sandbox before the harness runs, and before it is graded.',
+  ),
+  services: Services.optional().describe(
+    'Further containers, which the sandbox reaches by their names. They end with the trial.',
+  ),
+  hosts: ExtraHosts.optional().describe('Names with their addresses, for /etc/hosts.'),
+  startUp: StartUp.optional().describe(
+    "Starts the image's own program with each sandbox, as engines do. {}: as the image says it.",
+  ),
+  nameForServices: HostName.optional().describe('A further name that the services reach the sandbox by.'),
   resources: z
     .strictObject({
-      cpus: z.number().positive().optional().meta({ description: 'How many processors.' }),
-      memory: MemorySize.optional().meta({ description: 'The most memory, with swap.' }),
-      disk: ByteSize.optional().meta({ description: 'How much a trial may write to its disk.' }),
+      cpus: z.number().positive().optional().describe('How many processors.'),
+      memory: MemorySize.optional().describe('The most memory, with swap.'),
+      disk: ByteSize.optional().describe('How much a trial may write to its disk.'),
     })
     .optional()
-    .meta({ description: "Limits in place of the sandbox's." }),
-  needs: z.array(Label).optional().meta({
-    description: 'What the machine must have, by its `labels`, besides what the sandbox needs: gpu, arm64.',
-  }),
+    .describe("Limits in place of the sandbox's."),
+  needs: z
+    .array(Label)
+    .optional()
+    .describe('What the machine must have, by its `labels`, besides what the sandbox needs: gpu, arm64.'),
 });
 export const EnvironmentSource = EnvironmentParts.refine(
   ({ image, build }) => image === undefined || build === undefined,

@@ -1,25 +1,21 @@
 import { z } from 'zod';
+import { NonEmpty } from './text-source.ts';
 
 /** A tool server for the harness: a program in the sandbox, or an address that the sandbox can reach. */
 export const McpServer = z.union(
   [
     z.strictObject({
-      command: z
-        .string()
-        .min(1)
-        .meta({ description: 'A program in the sandbox that speaks over its standard streams.' }),
-      args: z.array(z.string()).default([]).meta({ description: 'Arguments of the program.' }),
-      env: z
-        .record(z.string(), z.string())
-        .default({})
-        .meta({ description: 'Environment variables of the program.' }),
+      command: NonEmpty.describe('A program in the sandbox that speaks over its standard streams.'),
+      args: z.array(z.string()).default([]).describe('Arguments of the program.'),
+      env: z.record(z.string(), z.string()).default({}).describe('Environment variables of the program.'),
     }),
     z.strictObject({
-      url: z.url().meta({ description: 'The address of a server that the sandbox can reach.' }),
-      transport: z.enum(['http', 'sse']).optional().meta({
-        description: 'How it is spoken to: streamable HTTP, or the older server-sent events. Default: http.',
-      }),
-      headers: z.record(z.string(), z.string()).optional().meta({ description: 'Sent with each request.' }),
+      url: z.url().describe('The address of a server that the sandbox can reach.'),
+      transport: z
+        .enum(['http', 'sse'])
+        .optional()
+        .describe('How it is spoken to: streamable HTTP, or the older server-sent events. Default: http.'),
+      headers: z.record(z.string(), z.string()).optional().describe('Sent with each request.'),
     }),
   ],
   { error: 'expected {command, args, env} or {url, transport, headers}' },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { WireName, type Wires, wires } from '../record/wires.ts';
 import { Duration } from './quantities.ts';
+import { Count, NonEmpty } from './text-source.ts';
 import { VariableName } from './variables.ts';
 
 export { type Wire, type Wires, wires } from '../record/wires.ts';
@@ -10,52 +11,44 @@ const HeaderNames = z.record(z.string(), z.string());
 
 /** USD for a million tokens, and the day on which these prices were read. */
 export const Prices = z.strictObject({
-  date: z.iso
-    .date()
-    .meta({ description: 'The day on which these prices were read. It is kept with every cost.' }),
-  input: Rate.meta({ description: 'USD for a million tokens of prompts, without cached ones.' }),
-  output: Rate.meta({ description: 'USD for a million generated tokens.' }),
-  cacheRead: Rate.optional().meta({
-    description: 'USD for a million tokens that the cache had. Default: as `input`.',
-  }),
-  cacheWrite: Rate.optional().meta({
-    description: 'USD for a million tokens that the cache took. Default: as `input`.',
-  }),
+  date: z.iso.date().describe('The day on which these prices were read. It is kept with every cost.'),
+  input: Rate.describe('USD for a million tokens of prompts, without cached ones.'),
+  output: Rate.describe('USD for a million generated tokens.'),
+  cacheRead: Rate.optional().describe('USD for a million tokens that the cache had. Default: as `input`.'),
+  cacheWrite: Rate.optional().describe('USD for a million tokens that the cache took. Default: as `input`.'),
 });
 export type Prices = z.infer<typeof Prices>;
 
 const shared = {
-  aliases: z
-    .array(z.string().min(1))
-    .default([])
-    .meta({ description: 'Other names that a harness may use for it.' }),
-  prices: Prices.optional().meta({ description: 'What the model costs, in USD for a million tokens.' }),
-  contextWindow: z.int().positive().optional().meta({ description: 'In tokens, for harnesses that use it.' }),
+  aliases: z.array(NonEmpty).default([]).describe('Other names that a harness may use for it.'),
+  prices: Prices.optional().describe('What the model costs, in USD for a million tokens.'),
+  contextWindow: z.int().positive().optional().describe('In tokens, for harnesses that use it.'),
   maxOutputTokens: z
     .int()
     .positive()
     .optional()
-    .meta({ description: 'The most tokens of an answer, for harnesses that ask for it.' }),
+    .describe('The most tokens of an answer, for harnesses that ask for it.'),
   record: z
     .enum(['metadata', 'full'])
     .default('metadata')
-    .meta({ description: 'What is kept of every exchange: only its metadata, or also its bodies.' }),
-  hostedTools: z.enum(['deny', 'allow']).default('deny').meta({
-    description:
+    .describe('What is kept of every exchange: only its metadata, or also its bodies.'),
+  hostedTools: z
+    .enum(['deny', 'allow'])
+    .default('deny')
+    .describe(
       "Tools that run at the model's provider, such as web search. They are a way out of a sealed sandbox.",
-  }),
-  requestMembers: z.array(z.string().min(1)).default([]).meta({
-    description:
-      'Members of a request that this server accepts and Offsite does not know. Others are refused.',
-  }),
+    ),
+  requestMembers: z
+    .array(NonEmpty)
+    .default([])
+    .describe('Members of a request that this server accepts and Offsite does not know. Others are refused.'),
   translation: z
     .enum(['strict', 'lenient'])
     .default('lenient')
-    .meta({
-      description:
-        'For harnesses that speak another wire: whether a request that the wire of the model cannot carry ' +
+    .describe(
+      'For harnesses that speak another wire: whether a request that the wire of the model cannot carry ' +
         'completely is refused, or sent without what does not change its meaning.',
-    }),
+    ),
 };
 
 const SpokenWires = z
@@ -70,16 +63,13 @@ const usualMost = 32;
 const MaxParallel = z
   .union(
     [
-      z.int().min(1),
+      Count,
       z.literal('auto'),
       z.strictObject({
-        auto: z.literal(true).meta({ description: 'The limit adapts to what the model answers well.' }),
-        most: z
-          .int()
-          .min(1)
-          .max(1_000)
+        auto: z.literal(true).describe('The limit adapts to what the model answers well.'),
+        most: Count.max(1_000)
           .default(usualMost)
-          .meta({ description: `The limit never exceeds this number. Default: ${usualMost}.` }),
+          .describe(`The limit never exceeds this number. Default: ${usualMost}.`),
       }),
     ],
     { error: 'expected a whole number from 1, auto, or {auto: true, most: number}' },
@@ -113,73 +103,50 @@ function baseOnly({ value, issues }: z.core.ParsePayload<string>): void {
 export const keyHeaders = ['bearer', 'x-api-key', 'api-key', 'x-goog-api-key'] as const;
 
 const HttpModel = z.strictObject({
-  wire: SpokenWires.meta({
-    description: 'The API that it speaks, or a list of them with the preferred one first.',
-  }),
+  wire: SpokenWires.describe('The API that it speaks, or a list of them with the preferred one first.'),
   baseUrl: z
     .url({ protocol: /^https?$/ })
     .check(baseOnly)
-    .meta({
-      description: 'The base URL of its API, as in its documentation, with /v1 if that includes it.',
-    }),
-  model: z
-    .string()
-    .min(1)
-    .optional()
-    .meta({ description: "The provider's name for it. Default: the name here." }),
-  apiKeyEnv: VariableName.optional().meta({
-    description: 'The name of the environment variable that holds its key.',
-  }),
+    .describe('The base URL of its API, as in its documentation, with /v1 if that includes it.'),
+  model: NonEmpty.optional().describe("The provider's name for it. Default: the name here."),
+  apiKeyEnv: VariableName.optional().describe('The name of the environment variable that holds its key.'),
   auth: z
     .enum(keyHeaders)
     .optional()
-    .meta({
-      description:
-        'The header that carries the key. Default: x-api-key for anthropic-messages, x-goog-api-key for gemini, ' +
+    .describe(
+      'The header that carries the key. Default: x-api-key for anthropic-messages, x-goog-api-key for gemini, ' +
         'otherwise bearer.',
-    }),
-  headers: HeaderNames.default({}).meta({
-    description: 'Headers to add to every request. They must not be secret.',
-  }),
-  query: HeaderNames.default({}).meta({ description: 'Query parameters to add, such as api-version.' }),
-  maxParallel: MaxParallel.optional().meta({
-    description:
-      'The maximum number of requests in flight, over all trials. auto: as many as the model answers well.',
-  }),
+    ),
+  headers: HeaderNames.default({}).describe('Headers to add to every request. They must not be secret.'),
+  query: HeaderNames.default({}).describe('Query parameters to add, such as api-version.'),
+  maxParallel: MaxParallel.optional().describe(
+    'The maximum number of requests in flight, over all trials. auto: as many as the model answers well.',
+  ),
   without: z
-    .array(z.string().min(1))
+    .array(NonEmpty)
     .default([])
-    .meta({
-      description:
-        'Options of a request that its server does not accept, such as reasoning_effort, and forms of a ' +
+    .describe(
+      'Options of a request that its server does not accept, such as reasoning_effort, and forms of a ' +
         'conversation, such as long_call_ids. They are left out of every request. Offsite learns most of them ' +
         'from the refusals of the server.',
-    }),
-  headersTimeout: Duration.optional().meta({
-    description: 'How long an answer may take to begin. Default: no separate limit.',
-  }),
+    ),
+  headersTimeout: Duration.optional().describe(
+    'How long an answer may take to begin. Default: no separate limit.',
+  ),
   ...shared,
 });
 
 const ScriptedModel = z.strictObject({
-  scripted: z
-    .string()
-    .min(1)
-    .meta({ description: 'A YAML file of turns beside this file. The model answers on all wires.' }),
-  wire: SpokenWires.optional().meta({
-    description: 'The wires that it speaks, to rehearse translation. Default: all.',
-  }),
+  scripted: NonEmpty.describe('A YAML file of turns beside this file. The model answers on all wires.'),
+  wire: SpokenWires.optional().describe('The wires that it speaks, to rehearse translation. Default: all.'),
   ...shared,
 });
 
 const ReplayedModel = z.strictObject({
-  replay: z
-    .string()
-    .min(1)
-    .meta({ description: 'A cassette beside this file, which `offsite export --cassette` wrote.' }),
-  wire: SpokenWires.optional().meta({
-    description: 'The wires that harnesses use to ask it. Default: all. Any wire gets the recorded answers.',
-  }),
+  replay: NonEmpty.describe('A cassette beside this file, which `offsite export --cassette` wrote.'),
+  wire: SpokenWires.optional().describe(
+    'The wires that harnesses use to ask it. Default: all. Any wire gets the recorded answers.',
+  ),
   ...shared,
 });
 
@@ -211,11 +178,7 @@ export const defaultUsd = { trial: 10, batch: 200 } as const;
 
 /** What a trial, or a whole batch, may use. A missing limit means unlimited. */
 export const Budget = z.strictObject({
-  tokens: z
-    .int()
-    .positive()
-    .optional()
-    .meta({ description: 'The most tokens, of prompts and answers together.' }),
+  tokens: z.int().positive().optional().describe('The most tokens, of prompts and answers together.'),
   usd: z
     .union([z.number().positive(), z.literal('unlimited').transform(() => Number.POSITIVE_INFINITY)])
     .optional()
@@ -224,8 +187,8 @@ export const Budget = z.strictObject({
         'The most cost in USD, by the configured prices. Default, if a model has prices: ' +
         `${defaultUsd.trial} for a trial and ${defaultUsd.batch} for a batch. \`unlimited\`: no limit.`,
     }),
-  requests: z.int().positive().optional().meta({ description: 'The most requests.' }),
-  time: Duration.optional().meta({ description: 'The longest time, from the first request.' }),
+  requests: z.int().positive().optional().describe('The most requests.'),
+  time: Duration.optional().describe('The longest time, from the first request.'),
 });
 export interface Budget extends z.infer<typeof Budget> {
   /** Set if the file has no limit in USD. Then it holds for the models that have prices. */

@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { Count } from './text-source.ts';
 import { byteUnits, readByteSize, readDuration, timeUnits } from './units.ts';
 
 /** `512m`, `1.5g`, or a number of bytes; read as bytes (k, m and g are powers of 1024). */
 export const ByteSize = z
-  .union([z.int().min(1), z.string().regex(/^\d+(\.\d+)?[kmg]$/i, 'expected a size such as 512m or 2g')], {
+  .union([Count, z.string().regex(/^\d+(\.\d+)?[kmg]$/i, 'expected a size such as 512m or 2g')], {
     error: 'expected a size such as 512m or 2g, or a number of bytes',
   })
   .transform((size) => Number(typeof size === 'number' ? size : readByteSize(size)));

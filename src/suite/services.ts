@@ -1,39 +1,38 @@
 import { z } from 'zod';
 import { serviceNetworks } from '../bounds/suite.ts';
 import { ByteSize, Duration, MemorySize } from './quantities.ts';
+import { Count, NonEmpty } from './text-source.ts';
 
 /** What environments and the services in them have in common. */
 
 export const Healthcheck = z.strictObject({
-  command: z.string().min(1).meta({ description: 'Bash. The sandbox is healthy once it exits with 0.' }),
-  interval: Duration.default(5_000).meta({ description: 'Between two runs. Default: 5s.' }),
-  timeout: Duration.default(30_000).meta({ description: 'For each run. Default: 30s.' }),
-  startPeriod: Duration.default(0).meta({ description: 'How long no failure counts.' }),
-  retries: z.int().min(1).max(1000).default(3).meta({ description: 'Failures until it is given up.' }),
+  command: NonEmpty.describe('Bash. The sandbox is healthy once it exits with 0.'),
+  interval: Duration.default(5_000).describe('Between two runs. Default: 5s.'),
+  timeout: Duration.default(30_000).describe('For each run. Default: 30s.'),
+  startPeriod: Duration.default(0).describe('How long no failure counts.'),
+  retries: Count.max(1000).default(3).describe('Failures until it is given up.'),
 });
 export type Healthcheck = z.infer<typeof Healthcheck>;
 
 export const BuildSource = z.strictObject({
-  context: z.string().min(1).default('.').meta({
-    description: 'The folder that the build may copy from, relative to this file. Default: its own folder.',
-  }),
-  dockerfile: z.string().min(1).default('Dockerfile').meta({
-    description: 'The Dockerfile, relative to the context. Default: Dockerfile.',
-  }),
-  target: z.string().min(1).optional().meta({ description: 'The stage to build. Default: the last one.' }),
+  context: NonEmpty.default('.').describe(
+    'The folder that the build may copy from, relative to this file. Default: its own folder.',
+  ),
+  dockerfile: NonEmpty.default('Dockerfile').describe(
+    'The Dockerfile, relative to the context. Default: Dockerfile.',
+  ),
+  target: NonEmpty.optional().describe('The stage to build. Default: the last one.'),
   args: z
     .record(z.string().regex(/^\w+$/, 'expected a name of letters, digits and _'), z.coerce.string())
     .default({})
-    .meta({
-      description: 'Values of the ARGs of the Dockerfile.',
-    }),
+    .describe('Values of the ARGs of the Dockerfile.'),
 });
 
 /** Relative paths are in the workspace. */
-export const Target = z
-  .string()
-  .min(1)
-  .refine((path) => !path.split('/').includes('..'), 'expected a path without ..');
+export const Target = NonEmpty.refine(
+  (path) => !path.split('/').includes('..'),
+  'expected a path without ..',
+);
 
 export const FileTarget = Target.refine((path) => !/(^|\/)\.?$/.test(path), 'expected the path of a file');
 
@@ -99,60 +98,59 @@ const Until = z.enum(['started', 'healthy', 'ended']);
 const textOrWords = { error: 'expected a text, or a list of texts' };
 
 const ServiceHealthcheck = Healthcheck.extend({
-  command: z.union([z.string().min(1), z.array(z.string()).min(1)], textOrWords).meta({
-    description:
+  command: z
+    .union([NonEmpty, z.array(z.string()).min(1)], textOrWords)
+    .describe(
       'A program with its arguments, or a text for /bin/sh. The service is healthy once it exits with 0.',
-  }),
+    ),
 });
 
 const ServiceSource = z
   .strictObject({
-    image: z.string().min(1).optional().meta({ description: 'An image on the engine.' }),
-    build: BuildSource.optional().meta({ description: 'A Dockerfile that the engine builds once.' }),
-    entrypoint: z.array(z.string()).min(1).optional().meta({
-      description: "In place of the image's own entrypoint and command.",
-    }),
-    command: z.array(z.string()).optional().meta({ description: "In place of the image's own command." }),
+    image: NonEmpty.optional().describe('An image on the engine.'),
+    build: BuildSource.optional().describe('A Dockerfile that the engine builds once.'),
+    entrypoint: z
+      .array(z.string())
+      .min(1)
+      .optional()
+      .describe("In place of the image's own entrypoint and command."),
+    command: z.array(z.string()).optional().describe("In place of the image's own command."),
     env: z
       .record(z.string().regex(/^[A-Za-z_]\w*$/, 'expected the name of a variable'), z.coerce.string())
       .default({})
-      .meta({
-        description: 'Environment variables of the service.',
-      }),
-    hosts: ExtraHosts.optional().meta({ description: 'Further names with their addresses.' }),
-    workdir: Absolute.optional().meta({ description: "The working folder. Default: the image's own." }),
-    user: z.string().min(1).optional().meta({ description: "Name or id. Default: the image's own." }),
-    aliases: z.array(HostName).default([]).meta({ description: 'Further names of the service.' }),
+      .describe('Environment variables of the service.'),
+    hosts: ExtraHosts.optional().describe('Further names with their addresses.'),
+    workdir: Absolute.optional().describe("The working folder. Default: the image's own."),
+    user: NonEmpty.optional().describe("Name or id. Default: the image's own."),
+    aliases: z.array(HostName).default([]).describe('Further names of the service.'),
     healthcheck: z
       .union([ServiceHealthcheck, z.literal(false)])
       .optional()
-      .meta({
-        description: "What must succeed before the harness runs. Default: the image's own. false: none.",
-      }),
-    dependsOn: z.record(z.string(), Until).default({}).meta({
-      description:
+      .describe("What must succeed before the harness runs. Default: the image's own. false: none."),
+    dependsOn: z
+      .record(z.string(), Until)
+      .default({})
+      .describe(
         'Other services, and what they must be before this one starts: started, healthy, or ended with 0.',
-    }),
-    files: z.record(FileTarget, z.string().min(1)).optional().meta({
-      description: 'Absolute path in the service -> file beside this one.',
-    }),
-    folders: z.record(z.string().min(1), z.string().min(1)).optional().meta({
-      description: 'The same for folders, with what is in them.',
-    }),
-    memoryFolders: z.array(Absolute).default([]).meta({
-      description: 'Folders that are kept in memory. They begin empty.',
-    }),
-    volumes: z.array(Absolute).optional().meta({
-      description: 'Folders that are made where the image has none.',
-    }),
+      ),
+    files: z
+      .record(FileTarget, NonEmpty)
+      .optional()
+      .describe('Absolute path in the service -> file beside this one.'),
+    folders: z.record(NonEmpty, NonEmpty).optional().describe('The same for folders, with what is in them.'),
+    memoryFolders: z
+      .array(Absolute)
+      .default([])
+      .describe('Folders that are kept in memory. They begin empty.'),
+    volumes: z.array(Absolute).optional().describe('Folders that are made where the image has none.'),
     resources: z
       .strictObject({
-        cpus: z.number().positive().optional().meta({ description: 'How many processors.' }),
-        memory: MemorySize.optional().meta({ description: 'The most memory, with swap.' }),
-        disk: ByteSize.optional().meta({ description: 'How much it may write to its disk.' }),
+        cpus: z.number().positive().optional().describe('How many processors.'),
+        memory: MemorySize.optional().describe('The most memory, with swap.'),
+        disk: ByteSize.optional().describe('How much it may write to its disk.'),
       })
       .default({})
-      .meta({ description: "Default: the sandbox's limits." }),
+      .describe("Default: the sandbox's limits."),
   })
   .refine(({ image, build }) => (image === undefined) !== (build === undefined), 'needs an image or a build')
   .refine(

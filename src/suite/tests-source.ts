@@ -4,7 +4,7 @@ import { CaseHosts } from './agent-source.ts';
 import { EnvironmentSource, workdirObstacle } from './environment.ts';
 import { Duration } from './quantities.ts';
 import { testParsers } from './tasks-source.ts';
-import { FilePath, FromFile, Text } from './text-source.ts';
+import { FilePath, FromFile, NonEmpty, Text } from './text-source.ts';
 
 /** The schema of `tests:`, and of a `solution:` with files. */
 
@@ -24,13 +24,10 @@ const InOwnFolder = Absolute.refine(
   'its folder would be emptied for the tests, which cannot be done with a folder of the system',
 );
 
-const command = z.array(z.string().min(1)).min(1).meta({ description: 'A program and its arguments.' });
-const env = z
-  .record(z.string().min(1), z.string())
-  .optional()
-  .meta({ description: 'Environment variables.' });
+const command = z.array(NonEmpty).min(1).describe('A program and its arguments.');
+const env = z.record(NonEmpty, z.string()).optional().describe('Environment variables.');
 
-const Names = z.array(z.string().min(1)).max(taskRows.count.tests);
+const Names = z.array(NonEmpty).max(taskRows.count.tests);
 
 /** The names of tests, inline or in a file. */
 const TestNames = z.union([Names, FromFile], { error: 'expected a list of names, or {file: path}' });
@@ -47,26 +44,21 @@ const NamedTests = z
     parser: z
       .enum(testParsers)
       .default('pytest')
-      .meta({ description: 'What the tests print, or with `junit`, the report that they write.' }),
-    report: InOwnFolder.default('/logs/verifier/report.xml').meta({
-      description: 'Where the parser `junit` looks. Default: /logs/verifier/report.xml.',
-    }),
-    failToPass: TestNames.meta({
-      description: 'Tests that must pass: a list, or a file with a list in JSON.',
-    }),
-    passToPass: TestNames.default([]).meta({ description: 'Tests that must pass, or be skipped.' }),
+      .describe('What the tests print, or with `junit`, the report that they write.'),
+    report: InOwnFolder.default('/logs/verifier/report.xml').describe(
+      'Where the parser `junit` looks. Default: /logs/verifier/report.xml.',
+    ),
+    failToPass: TestNames.describe('Tests that must pass: a list, or a file with a list in JSON.'),
+    passToPass: TestNames.default([]).describe('Tests that must pass, or be skipped.'),
   })
-  .meta({ description: 'Tests with names. The reward `resolved` is 1 if all of them passed, else 0.' });
+  .describe('Tests with names. The reward `resolved` is 1 if all of them passed, else 0.');
 
 const Brought = z.union(
   [
     Absolute.transform((path) => ({ path, except: [] as string[] })),
     z.strictObject({
-      path: Absolute.meta({ description: 'What is copied.' }),
-      except: z
-        .array(z.string().min(1))
-        .default([])
-        .meta({ description: 'Globs of files that are not copied.' }),
+      path: Absolute.describe('What is copied.'),
+      except: z.array(NonEmpty).default([]).describe('Globs of files that are not copied.'),
     }),
   ],
   { error: 'expected an absolute path other than /, or {path, except}' },
@@ -77,74 +69,73 @@ const freshParts = {
   in: z
     .enum(['same', 'fresh'])
     .default('same')
-    .meta({
-      description:
-        "same: in the agent's own sandbox (default). " +
+    .describe(
+      "same: in the agent's own sandbox (default). " +
         'fresh: in a sandbox in which no agent ran, which gets what `brings` names.',
-    }),
-  environment: EnvironmentSource.optional().meta({
-    description: 'For in: fresh, the environment of the tests. Default: a fresh one of the case.',
-  }),
+    ),
+  environment: EnvironmentSource.optional().describe(
+    'For in: fresh, the environment of the tests. Default: a fresh one of the case.',
+  ),
   brings: z
     .union([z.literal('workspace'), z.array(Brought)], {
       error: 'expected workspace, or a list of absolute paths',
     })
     .optional()
-    .meta({
-      description:
-        "For in: fresh, what is copied from the agent's sandbox to the same paths. " +
+    .describe(
+      "For in: fresh, what is copied from the agent's sandbox to the same paths. " +
         'workspace: all of it but .git, the files of `patch`, and `restored`.',
-    }),
-  sealed: z.array(Absolute).optional().meta({
-    description:
+    ),
+  sealed: z
+    .array(Absolute)
+    .optional()
+    .describe(
       'Folders into which a path above them brings nothing. Default: the folders of the tests and rewards.',
-  }),
+    ),
   patch: z
     .strictObject({
-      source: Text.meta({ description: 'As `git apply` takes it.' }),
-      base: CommitName.meta({ description: 'The commit in the workspace that it applies to.' }),
+      source: Text.describe('As `git apply` takes it.'),
+      base: CommitName.describe('The commit in the workspace that it applies to.'),
     })
     .optional()
-    .meta({
-      description: "For brings: workspace, a patch that adds tests. Its files are never the agent's.",
-    }),
+    .describe("For brings: workspace, a patch that adds tests. Its files are never the agent's."),
   restored: z
     .array(z.string().regex(/^[^/]+$/, 'expected the name of a file, without a folder'))
     .optional()
-    .meta({ description: 'For brings: workspace, names of files that stay as in the image.' }),
+    .describe('For brings: workspace, names of files that stay as in the image.'),
 };
 
 const gradingParts = {
-  folders: z.record(OwnFolder, FilePath).optional().meta({
-    description: 'Path in the sandbox -> folder. Put there when the agent has ended; nothing else is there.',
-  }),
-  files: z.record(InOwnFolder, FilePath).optional().meta({ description: 'The same for single files.' }),
+  folders: z
+    .record(OwnFolder, FilePath)
+    .optional()
+    .describe('Path in the sandbox -> folder. Put there when the agent has ended; nothing else is there.'),
+  files: z.record(InOwnFolder, FilePath).optional().describe('The same for single files.'),
   command,
-  env: env.meta({ description: 'Environment variables of the tests.' }),
-  user: z.string().min(1).optional().meta({ description: "Runs the tests. Default: the sandbox's user." }),
-  timeout: Duration.default(600_000).meta({ description: 'Default: 10m.' }),
+  env: env.describe('Environment variables of the tests.'),
+  user: NonEmpty.optional().describe("Runs the tests. Default: the sandbox's user."),
+  timeout: Duration.default(600_000).describe('Default: 10m.'),
   rewards: z
     .strictObject({
-      json: InOwnFolder.meta({ description: 'An object of numbers in JSON.' }),
-      text: InOwnFolder.meta({ description: 'One number. Read if there is no JSON.' }),
+      json: InOwnFolder.describe('An object of numbers in JSON.'),
+      text: InOwnFolder.describe('One number. Read if there is no JSON.'),
     })
     .optional()
-    .meta({ description: 'Files that the tests write: an object of numbers in JSON, else one number.' }),
+    .describe('Files that the tests write: an object of numbers in JSON, else one number.'),
   collect: z
     .array(
       z.strictObject({
-        command: z.string().min(1).meta({ description: 'Bash.' }),
-        timeout: Duration.default(60_000).meta({ description: 'Default: 60s.' }),
-        user: z.string().min(1).optional().meta({ description: "Runs it. Default: the sandbox's user." }),
+        command: NonEmpty.describe('Bash.'),
+        timeout: Duration.default(60_000).describe('Default: 60s.'),
+        user: NonEmpty.optional().describe("Runs it. Default: the sandbox's user."),
       }),
     )
     .optional()
-    .meta({ description: 'Run when the agent has ended, before anything is collected. May fail.' }),
+    .describe('Run when the agent has ended, before anything is collected. May fail.'),
   hosts: CaseHosts.optional(),
   prints: z
     .enum(['pytest', 'swebench'])
     .optional()
-    .meta({ description: 'The tests print results in place of rewards, in this form.' }),
+    .describe('The tests print results in place of rewards, in this form.'),
   named: NamedTests.optional(),
 };
 
@@ -153,24 +144,24 @@ const ByName = z.record(z.string(), z.number());
 export const Threshold = z
   .union([z.number(), ByName], { error: 'expected a number, or {reward: number}' })
   .default(1)
-  .meta({ description: 'What each reward must reach for a pass, or some rewards by name. Default: 1.' });
+  .describe('What each reward must reach for a pass, or some rewards by name. Default: 1.');
 
 export const TestsSource = z
   .strictObject({ ...gradingParts, ...freshParts, threshold: Threshold })
   .superRefine(refuseContradictions)
-  .meta({ description: 'In place of verify and validator: tests that run after the agent. Local.' });
+  .describe('In place of verify and validator: tests that run after the agent. Local.');
 
 /** The tests of a step. */
 export const StepTestsSource = z
   .strictObject({
     ...gradingParts,
     ...freshParts,
-    threshold: ByName.default({}).meta({
-      description: 'Rewards by name, each of which must be there and reach this for the next step to run.',
-    }),
+    threshold: ByName.default({}).describe(
+      'Rewards by name, each of which must be there and reach this for the next step to run.',
+    ),
   })
   .superRefine(refuseContradictions)
-  .meta({ description: 'Grade the step when its agent has ended.' });
+  .describe('Grade the step when its agent has ended.');
 export type TestsSource = z.infer<typeof TestsSource> | z.infer<typeof StepTestsSource>;
 
 type Given = z.infer<z.ZodObject<typeof gradingParts & typeof freshParts>>;
@@ -193,8 +184,8 @@ function refuseContradictions(tests: Given, { addIssue }: z.RefinementCtx): void
 
 export const OracleSource = z.strictObject({
   command,
-  folders: z.record(Absolute, FilePath).optional().meta({ description: 'Path in the sandbox -> folder.' }),
-  files: z.record(Absolute, FilePath).optional().meta({ description: 'Path in the sandbox -> file.' }),
+  folders: z.record(Absolute, FilePath).optional().describe('Path in the sandbox -> folder.'),
+  files: z.record(Absolute, FilePath).optional().describe('Path in the sandbox -> file.'),
   env,
 });
 export type OracleSource = z.infer<typeof OracleSource>;

@@ -1,6 +1,10 @@
 import { z } from 'zod';
 
-export const FilePath = z.string().min(1).meta({ description: 'A path, relative to this file.' });
+export const NonEmpty = z.string().min(1);
+
+export const Count = z.int().min(1);
+
+export const FilePath = NonEmpty.describe('A path, relative to this file.');
 
 export const FromFile = z.strictObject({ file: FilePath });
 

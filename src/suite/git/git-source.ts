@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { NonEmpty } from '../text-source.ts';
 
 /** The schema of `source:`, for the whole suite or for one case. */
 
@@ -13,39 +14,33 @@ const notARef = /^[-.]|[\s~^:?*[\\\u0000-\u001f\u007f]|\.\.|@\{|\/\/|\/$|^$/;
 const control = /[\u0000-\u001f\u007f]/;
 
 export const GitSource = z.strictObject({
-  git: z
-    .string()
-    .min(1)
-    .refine((url) => !control.test(url), 'expected a URL or a path without control characters')
+  git: NonEmpty.refine((url) => !control.test(url), 'expected a URL or a path without control characters')
     .refine((url) => !url.startsWith('-'), 'expected a URL or a path; this begins with a dash')
     .refine((url) => !/^[\w+.-]+::/.test(url), 'expected a URL or a path; git helpers are not run')
     .refine(
       (url) => !/^[\w+.-]+:\/\//.test(url) || /^(https?|ssh|git|file):\/\//.test(url),
       'expected a URL of https, http, ssh, git or file',
     )
-    .meta({ description: 'A URL, or the path of a repository, relative to this file.' }),
+    .describe('A URL, or the path of a repository, relative to this file.'),
   ref: z
     .string()
     .refine((ref) => !notARef.test(ref), 'expected a branch, a tag or a whole commit id')
     .optional()
-    .meta({ description: "A branch, a tag or a whole commit id. Default: the repository's HEAD." }),
-  history: z.enum(['commit', 'none']).default('commit').meta({
-    description: 'commit: a repository with this one commit (default). none: only its files, without .git.',
-  }),
+    .describe("A branch, a tag or a whole commit id. Default: the repository's HEAD."),
+  history: z
+    .enum(['commit', 'none'])
+    .default('commit')
+    .describe('commit: a repository with this one commit (default). none: only its files, without .git.'),
   leaveOut: z
     .array(
-      z
-        .string()
-        .min(1)
-        .refine((glob) => !/^[/:]|(^|\/)\.\.?(\/|$)/.test(glob) && !control.test(glob), {
-          error: 'expected a path or a glob in the repository, such as docs/answers or **/*.key',
-        }),
+      NonEmpty.refine((glob) => !/^[/:]|(^|\/)\.\.?(\/|$)/.test(glob) && !control.test(glob), {
+        error: 'expected a path or a glob in the repository, such as docs/answers or **/*.key',
+      }),
     )
     .default([])
-    .meta({
-      description:
-        'Files and folders that the workspace does not get, as globs, besides the folder of the suite.',
-    }),
+    .describe(
+      'Files and folders that the workspace does not get, as globs, besides the folder of the suite.',
+    ),
 });
 export type GitSource = z.infer<typeof GitSource>;
 
