@@ -8,7 +8,7 @@ import type { Config } from '../suite/config-file.ts';
 import { buildsOf, environmentsOf, type SuitePlan } from '../suite/plan.ts';
 import { findModel } from '../suite/planned-variant.ts';
 import { fleetFormat, otherFormat } from './format.ts';
-import { Needs } from './placement/needs.ts';
+import { Needs } from './placement.ts';
 import { Sha256 } from './storage/storage.ts';
 
 const Name = z.string().max(fleetStorage.bytes.name);

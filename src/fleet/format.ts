@@ -4,7 +4,7 @@ import { planFormat } from '../agent/batch-run.ts';
  * The version of what the machines of a fleet exchange: documents, orders, and the code of the workflows.
  * Increment it with each change that an older worker does not understand.
  */
-const ownFormat = 4;
+const ownFormat = 5;
 
 /**
  * Workers take tasks of their own format only: it is a part of the names of task queues. So a worker of

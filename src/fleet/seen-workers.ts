@@ -4,7 +4,7 @@ import { OffsiteError } from '../base/offsite-error.ts';
 import { DocumentTooHeavy } from '../base/parse-json.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
 import type { FleetConnection } from './connect.ts';
-import { WorkerProfile } from './placement/worker-profile.ts';
+import { WorkerProfile } from './placement.ts';
 import type { FleetStorage } from './storage/storage.ts';
 
 /** A worker that polled in the last minutes. */

@@ -10,7 +10,7 @@ import { PollHandle } from './batch-handle.ts';
 import { putContexts } from './contexts.ts';
 import { documentContent } from './document.ts';
 import { fleetFormat, workflowQueue } from './format.ts';
-import { distinctNeeds, plannedNeeds } from './placement/needs.ts';
+import { distinctNeeds, plannedNeeds } from './placement.ts';
 import { type FleetStorage, hashOf, rerunName } from './storage/storage.ts';
 import { type BatchInput, batchWorkflow } from './workflow/messages.ts';
 

@@ -11,7 +11,7 @@ import {
 } from './batch-handle.ts';
 import type { FleetConnection } from './connect.ts';
 import { fleetFormat, workflowQueue } from './format.ts';
-import { Needs, queueFor, unmet } from './placement/needs.ts';
+import { Needs, queueFor, unmet } from './placement.ts';
 import { isThere, type SeenWorker, seenWorkers } from './seen-workers.ts';
 import type { FleetStorage } from './storage/storage.ts';
 import {

@@ -56,7 +56,7 @@ const own = [
   'src/engine/podman/archives.ts',
   'src/engine/snapshot/',
   // How much memory a trial counts as at least, where a fleet places it.
-  'src/fleet/placement/needs.ts',
+  'src/fleet/placement.ts',
   'src/base/byte-store.ts',
   // How a limit of our own follows what a model takes.
   'src/gateway/limits/',

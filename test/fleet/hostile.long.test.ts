@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/client';
 import { expect, test } from 'vitest';
 import { workflowQueue } from '../../src/fleet/format.ts';
-import { queueFor } from '../../src/fleet/placement/needs.ts';
+import { queueFor } from '../../src/fleet/placement.ts';
 import { hashOf } from '../../src/fleet/storage/storage.ts';
 import {
   batchWorkflow,

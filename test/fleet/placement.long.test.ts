@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { needsOf, queueFor, unmet } from '../../src/fleet/placement/needs.ts';
-import type { WorkerProfile } from '../../src/fleet/placement/worker-profile.ts';
+import { needsOf, queueFor, unmet, type WorkerProfile } from '../../src/fleet/placement.ts';
 import { openFleetPlace } from './fleet-place.ts';
 
 const GiB = 1024 ** 3;
@@ -22,7 +21,7 @@ const profile: WorkerProfile = {
   sandboxes: ['local'],
   profiles: [],
 };
-const needs = needsOf({ memory: 2 * GiB, labels: [], models: [], harness: 'codex' });
+const needs = needsOf({ memory: 2 * GiB, labels: [], models: [], harnesses: ['codex'] });
 
 test('what no worker has is told, and what none has together', () => {
   const reasonFor = (more: Partial<typeof needs>, workers = [profile]) => {
@@ -35,8 +34,8 @@ test('what no worker has is told, and what none has together', () => {
   expect(reasonFor({ memory: 7 * GiB })).toBe(
     'no worker has 7 GiB of memory for a trial (the most is 6 GiB: fewer trials at a time leave more for each)',
   );
-  expect(reasonFor({ runtime: 'runsc' })).toBe('no worker has the runtime runsc');
-  expect(reasonFor({ harness: 'new' })).toBe('no worker has the harness new');
+  expect(reasonFor({ runtimes: ['runsc'] })).toBe('no worker has the runtime runsc');
+  expect(reasonFor({ harnesses: ['new'] })).toBe('no worker has the harness new');
   expect(
     reasonFor({ labels: ['gpu'], models: ['opus'] }, [
       { ...profile, labels: ['amd64', 'gpu'] },

@@ -1,5 +1,5 @@
 import type { HeldTrial } from '../../fleet/batch-handle.ts';
-import { memoryText } from '../../fleet/placement/needs.ts';
+import { memoryText } from '../../fleet/placement.ts';
 import type { BatchStatus, FleetStatus, WorkerStatus } from '../../fleet/status.ts';
 import type { WaitingTrials } from '../../fleet/workflow/messages.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';

@@ -4,7 +4,7 @@ import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { openControlSocket } from '../../agent/daemon/control-socket.ts';
 import { inputError } from '../../base/offsite-error.ts';
 import { versionOf } from '../../base/version.ts';
-import { memoryText } from '../../fleet/placement/needs.ts';
+import { memoryText } from '../../fleet/placement.ts';
 import { FleetWorker } from '../../fleet/worker/fleet-worker.ts';
 import { ModelPermits } from '../../fleet/worker/model-permits.ts';
 import { healthRoutes } from '../../fleet/worker/routes.ts';

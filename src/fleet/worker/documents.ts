@@ -12,7 +12,7 @@ import {
   requirePlanned,
   type TrialDocument,
 } from '../document.ts';
-import { queueFor } from '../placement/needs.ts';
+import { queueFor } from '../placement.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import type { PlacedTrial, TrialSummary } from '../workflow/messages.ts';
 import type { PageOrder } from './orders.ts';

@@ -14,7 +14,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import type { FleetConnection } from '../connect.ts';
 import { Contexts } from '../contexts.ts';
-import { profileOf, type WorkerProfile } from '../placement/worker-profile.ts';
+import { profileOf, type WorkerProfile } from '../placement.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import { type TrialSummary, trialName } from '../workflow/messages.ts';
 import { Documents, storeRecord } from './documents.ts';
