@@ -4,7 +4,7 @@ import ignore from 'ignore';
 import { taskDigests } from '../bounds/tasks.ts';
 import { BadFile } from '../suite/file-issues.ts';
 import { FileReader, type ReadFile } from '../suite/read-file.ts';
-import type { TaskCase } from './case-of.ts';
+import type { Task } from './task.ts';
 import { issueAt, TaskFolder } from './task-folder.ts';
 
 /**
@@ -83,9 +83,9 @@ export function ignorePatterns(task: TaskFolder, name: string): string[] {
 /** Reads what the case of a task names, and nothing that a link of the task leads out to. */
 export class TaskFiles extends FileReader {
   readonly #task: TaskFolder;
-  readonly #named: TaskCase['named'];
+  readonly #named: Task['named'];
 
-  constructor(place: string, named: TaskCase['named'], options: ConstructorParameters<typeof FileReader>[0]) {
+  constructor(place: string, named: Task['named'], options: ConstructorParameters<typeof FileReader>[0]) {
     super(options);
     this.#task = new TaskFolder(place);
     this.#named = named;

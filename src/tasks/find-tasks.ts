@@ -8,10 +8,9 @@ import { randomIndex } from '../stats/repeats.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { orNearest } from '../text/nearest.ts';
 import { isRegistry, readDataset, readRegistry } from './harbor/dataset.ts';
-import type { FoundTask } from './located.ts';
 import { type RowPlace, rowId } from './swe-bench/row.ts';
 import { rowsOf, textOf } from './swe-bench/rows.ts';
-import type { TaskFormat } from './task.ts';
+import type { FoundTask, TaskFormat } from './task.ts';
 import { issueAt } from './task-folder.ts';
 
 /** The tasks at a path, none of which is read yet. */

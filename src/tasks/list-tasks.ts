@@ -5,39 +5,27 @@ import { type Frontend, namedFrontend, plainDockerfile, unmetNeeds } from '../su
 import type { CaseEnvironment, PlannedBuild } from '../suite/environment.ts';
 import type { FileIssue } from '../suite/file-issues.ts';
 import type { PlannedCase, Sandbox } from '../suite/plan.ts';
-import { findTasks, selectTasks, type TaskSelection } from './find-tasks.ts';
-import type { FoundTask } from './located.ts';
-import { loadTask, type TaskPlanParts } from './plan-tasks.ts';
-import { type ReadTask, readTask } from './read-task.ts';
+import type { CaseSource } from '../suite/suite-file.ts';
+import type { TasksSource } from '../suite/tasks-source.ts';
+import { findTasks, selectTasks } from './find-tasks.ts';
+import { leftOutOf, type PlannedTask, planTask, type TaskPlanParts } from './plan-tasks.ts';
 import { type Note, type Obstacle, Remarks } from './supported.ts';
-import type { RowSetup } from './swe-bench/setup.ts';
-import type { RewardReading, Task, TaskFormat } from './task.ts';
+import type { TaskFormat } from './task.ts';
 import { issueAt } from './task-folder.ts';
 
 /** A task as a list shows it: without its texts, so that a set of thousands takes little memory. */
-export interface ListedTask {
+export interface ListedTask extends Partial<ReturnType<typeof detailsOf>> {
   id: string;
   format: TaskFormat;
   /** The path of its folder, or of the file that has it as a row. */
   place: string;
   state: 'runs' | 'does not run' | 'unreadable';
-  name?: string;
-  environment?: { kind: Task['environment']['source']['kind']; services: string[] };
-  verifier?: { mode: Task['verifier']['mode']; reading: RewardReading['kind'] };
-  hasSolution?: boolean;
-  /** How many steps it has; 1 for a task without steps. */
-  steps?: number;
-  keywords?: readonly string[];
   notes: readonly Note[];
   obstacles: readonly Obstacle[];
   /** What is wrong with its files, if it is unreadable. */
   issues: readonly FileIssue[];
-  /** What it needs of an engine, if it was planned and can run. */
+  /** What it needs of an engine, if it can run. */
   needs?: TaskNeeds;
-}
-
-export interface TaskListOptions extends TaskSelection, RowSetup {
-  format?: TaskFormat | undefined;
 }
 
 export interface TaskList {
@@ -47,29 +35,17 @@ export interface TaskList {
 }
 
 /**
- * Lists the tasks at a path. Throws an `input` error if there are none, or none of a name that is asked for.
- *
- * @param planning if given, tasks that can run are planned, so that what a run would refuse is reported
+ * Lists the tasks at a path. Those that can run are planned, so that what a run would refuse is reported.
+ * Throws an `input` error if there are none, or none of a name that is asked for.
  */
 export function listTasks(
   path: string,
-  { format, image, build, test, ...selection }: TaskListOptions = {},
-  planning?: TaskPlanParts & { sandbox: Pick<Sandbox, 'network' | 'hosts'> },
+  chosen: Omit<TasksSource, 'path'>,
+  parts: TaskPlanParts & { sandbox: Pick<Sandbox, 'network' | 'hosts'> },
 ): TaskList {
-  const { tasks, notes } = findTasks(path, format);
-  const setup = { image, build, test };
-  const listOne = (found: FoundTask): ListedTask => {
-    const read = readTask({ ...found, setup });
-    const one = listed(read);
-    if (!planning || one.state !== 'runs' || read.kind !== 'task') return one;
-    const loaded = loadTask(read.task, { ...planning, context: build?.context });
-    if ('issues' in loaded) return { ...one, state: 'unreadable', issues: loaded.issues };
-    const { planned } = loaded;
-    const obstacles = networkObstacles(planned, planning.sandbox);
-    if (obstacles.length > 0) return { ...one, state: 'does not run', obstacles };
-    return { ...one, needs: needsOf(planned, found.place) };
-  };
-  return { tasks: selectTasks(tasks, selection).map(listOne), notes };
+  const { tasks, notes } = findTasks(path, chosen.format);
+  const listOne = (found: (typeof tasks)[number]) => listed(planTask(found, chosen, parts), parts.sandbox);
+  return { tasks: selectTasks(tasks, chosen).map(listOne), notes };
 }
 
 /** Adds to a list what a machine cannot give to its tasks. */
@@ -83,35 +59,46 @@ export async function listedFor(tasks: readonly ListedTask[], machine: Machine):
   );
 }
 
-function listed(read: ReadTask): ListedTask {
-  if (read.kind !== 'task') {
-    const { id, format, place } = read.found;
-    const nothing = { notes: [], obstacles: [], issues: [] };
-    return read.kind === 'absent'
-      ? { id, format, place, state: 'does not run', ...nothing, obstacles: read.obstacles }
-      : { id, format, place, state: 'unreadable', ...nothing, issues: read.issues };
-  }
-  const { id, name, format, place, environment, verifier, solution, steps, keywords, notes, obstacles } =
-    read.task;
+function listed(read: PlannedTask, sandbox: Pick<Sandbox, 'network' | 'hosts'>): ListedTask {
+  const { found, task, issues } = read;
+  const { id, format, place } = found;
+  const planned = read.case?.planned;
+  const obstacles = planned ? networkObstacles(planned, sandbox) : read.obstacles;
+  const runs = planned && obstacles.length === 0;
   return {
     id,
     format,
     place,
-    state: obstacles.length === 0 ? 'runs' : 'does not run',
+    state: runs ? 'runs' : planned ? 'does not run' : leftOutOf(read).state,
+    ...(task && detailsOf(task.entry)),
+    notes: task?.remarks.notes ?? [],
+    obstacles,
+    issues,
+    ...(runs && { needs: needsOf(planned, place) }),
+  };
+}
+
+function detailsOf({ id, name = id, environment = {}, tests, steps = [], solution, tags = [] }: CaseSource) {
+  const { image, build, services = {} } = environment;
+  const graded = tests ?? steps[0]?.tests;
+  return {
     name,
     environment: {
-      kind: environment.source.kind,
-      services: environment.services.map((service) => service.name),
+      kind: image !== undefined ? 'image' : build ? 'build' : 'unnamed',
+      services: Object.keys(services),
     },
-    verifier: { mode: verifier.mode, reading: verifier.reading.kind },
-    hasSolution:
-      steps.length === 0 ? solution !== undefined : steps.every((step) => step.solution !== undefined),
+    verifier: { mode: graded?.in === 'fresh' ? 'separate' : 'shared', reading: readingOf(graded) },
+    hasSolution: steps.length === 0 ? solution !== undefined : steps.every((step) => step.solution),
+    /** How many steps it has; 1 for a task without steps. */
     steps: Math.max(1, steps.length),
-    keywords,
-    notes,
-    obstacles,
-    issues: [],
-  };
+    keywords: tags,
+  } as const;
+}
+
+function readingOf({ rewards, prints, named }: Partial<NonNullable<CaseSource['tests']>> = {}) {
+  if (rewards) return 'reward-files';
+  if (prints) return 'printed-tests';
+  return named ? 'named-tests' : 'unknown';
 }
 
 /** Counts of the tasks in a list. */

@@ -6,20 +6,29 @@ import { plannedCase } from '../suite/load-case.ts';
 import type { EnvironmentParts } from '../suite/load-environment.ts';
 import type { PlannedCase } from '../suite/plan.ts';
 import { heldKey } from '../suite/read-file.ts';
+import type { CaseSource } from '../suite/suite-file.ts';
 import { SuiteReader } from '../suite/suite-reader.ts';
 import type { TasksSource } from '../suite/tasks-source.ts';
 import type { Path } from '../suite/yaml-file.ts';
-import { caseOf, type TaskCase } from './case-of.ts';
 import { TaskFiles } from './files-below.ts';
 import { findTasks, selectTasks } from './find-tasks.ts';
-import type { FoundTask } from './located.ts';
-import { readTask } from './read-task.ts';
-import type { Task } from './task.ts';
+import { type ReadTask, readTask } from './read-task.ts';
+import { caseIssue, type FoundTask, type Task } from './task.ts';
 import { issueAt } from './task-folder.ts';
 
 export interface TaskPlanParts extends Pick<EnvironmentParts, 'images' | 'keys'> {
   /** Folders that no task may read. */
   except: readonly string[];
+}
+
+/** A chosen task, with its case if it can run. */
+export interface PlannedTask extends ReadTask {
+  case?: {
+    /** With the threshold that was asked for. */
+    entry: CaseSource;
+    planned: PlannedCase;
+    hiding: Hiding;
+  };
 }
 
 /** A task that was chosen and that is not run. */
@@ -35,73 +44,72 @@ export interface PlannedTasks {
   leftOut: LeftOut[];
 }
 
-interface LoadedTask {
-  source: TaskCase;
-  planned: PlannedCase;
-  hiding: Hiding;
-}
-
-/** A task of a set, as a case or left out. */
-type TaskOrLeftOut = ({ kind: 'case'; task: Task } & LoadedTask) | ({ kind: 'left out' } & LeftOut);
-
 /**
  * The chosen tasks of a set as cases, and those that cannot run here. Throws an `input` error if there is no
  * task at the path, or none of a name that is asked for.
  */
 export function planTasks(source: TasksSource, parts: TaskPlanParts): PlannedTasks {
-  const cases: Pick<LoadedTask, 'planned' | 'hiding'>[] = [];
+  const cases: NonNullable<PlannedTask['case']>[] = [];
   const leftOut: LeftOut[] = [];
-  for (const { kind, ...each } of plannedTasks(source, parts)) {
-    if ('planned' in each) cases.push({ planned: each.planned, hiding: each.hiding });
-    else leftOut.push(each);
+  for (const task of plannedTasks(source, parts)) {
+    if (task.case) cases.push(task.case);
+    else leftOut.push(leftOutOf(task));
   }
   return { cases: withGiven(cases), leftOut };
 }
 
-/** The same one after another, so that a caller need not hold the files of all tasks. */
-export function* plannedTasks(
-  { path, format, threshold, image, build, test, ...selection }: TasksSource,
-  parts: TaskPlanParts,
-): Generator<TaskOrLeftOut> {
-  const setup = { image, build, test };
-  for (const found of selectTasks(findTasks(path, format).tasks, selection))
-    yield plannedTask({ ...found, setup }, threshold, parts);
+export function leftOutOf({ found: { id }, issues, obstacles }: PlannedTask): LeftOut {
+  return issues.length > 0
+    ? { id, state: 'unreadable', reasons: issues }
+    : { id, state: 'does not run', reasons: obstacles };
 }
 
-function plannedTask(
+/** The chosen tasks one after another, so that a caller need not hold the files of all. */
+export function* plannedTasks(source: TasksSource, parts: TaskPlanParts): Generator<PlannedTask> {
+  for (const found of selectTasks(findTasks(source.path, source.format).tasks, source))
+    yield planTask(found, source, parts);
+}
+
+export function planTask(
   found: FoundTask,
-  threshold: TasksSource['threshold'],
+  { image, build, test, threshold }: Omit<TasksSource, 'path'>,
   parts: TaskPlanParts,
-): TaskOrLeftOut {
-  const leave = (state: LeftOut['state'], reasons: readonly FileIssue[]) =>
-    ({ kind: 'left out', id: found.id, state, reasons }) as const;
-  const read = readTask(found);
-  if (read.kind === 'unreadable') return leave('unreadable', read.issues);
-  if (read.kind === 'absent') return leave('does not run', read.obstacles);
-  const { task } = read;
-  if (task.obstacles.length > 0) return leave('does not run', task.obstacles);
-  const loaded = loadTask(task, { ...parts, context: found.setup?.build?.context }, threshold);
-  return 'issues' in loaded ? leave('unreadable', loaded.issues) : { kind: 'case', task, ...loaded };
+): PlannedTask {
+  const read = readTask({ ...found, setup: { image, build, test } });
+  const { task, obstacles } = read;
+  if (!task || obstacles.length > 0) return read;
+  const within = [found.place, ...(build ? [build.context] : [])];
+  const loaded = loadCase(task, withThreshold(task.entry, threshold), within, parts);
+  return 'issues' in loaded ? { ...read, issues: loaded.issues } : { ...read, case: loaded };
 }
 
-/** Loads a task without obstacles as a case of a suite file, or returns what is wrong with its files. */
-export function loadTask(
+function withThreshold(entry: CaseSource, threshold: TasksSource['threshold'] = 1): CaseSource {
+  const { tests, overall } = entry;
+  return {
+    ...entry,
+    ...(tests && { tests: { ...tests, threshold } }),
+    ...(overall && { overall: { ...overall, threshold } }),
+  };
+}
+
+/** Loads the case of a task as one of a suite file, or returns what is wrong with its files. */
+function loadCase(
   task: Task,
-  { except, images, keys, context }: TaskPlanParts & { context?: string | undefined },
-  threshold?: TasksSource['threshold'],
-): LoadedTask | { issues: readonly FileIssue[] } {
-  const { place } = task;
-  const within = [place, ...(context === undefined ? [] : [context])].map((path) => realpathSync(path));
-  const reach = { within, except };
+  entry: CaseSource,
+  within: readonly string[],
+  { except, images, keys }: TaskPlanParts,
+): NonNullable<PlannedTask['case']> | { issues: readonly FileIssue[] } {
+  const { named, own } = task;
+  const [place = ''] = within;
+  const reach = { within: within.map((path) => realpathSync(path)), except };
   try {
-    const source = caseOf(task, threshold);
-    const { entry, named, own } = source;
+    if (task.issues.length > 0) throw new BadFile(task.issues);
     // The files of each task are bounded, however many tasks there are.
     const files = new TaskFiles(place, named, { reach, keys });
     const suite = {
       file: place,
-      value: { suite: { id: task.id }, trials: 1, variants: [], cases: [entry] },
-      issue: ([, , ...path]: Path, message: string) => source.issue(path, message),
+      value: { suite: { id: entry.id }, trials: 1, variants: [], cases: [entry] },
+      issue: ([, , ...path]: Path, message: string) => caseIssue(task, path, message),
     };
     // So that the names of builds begin with the name of the task.
     const parts = { folder: dirname(place), files, reach, images, keys };
@@ -111,7 +119,7 @@ export function loadTask(
     // Its files were checked when they were read.
     const held = keys?.findIn([loaded.planned.request, entry, [...named.values()]]);
     if (held) reader.issues.push(issueAt(place, heldKey(held.name)));
-    return reader.issues.length > 0 ? reader : { source, ...loaded };
+    return reader.issues.length > 0 ? reader : { entry, ...loaded };
   } catch (error) {
     if (!(error instanceof BadFile)) throw error;
     return { issues: error.issues };

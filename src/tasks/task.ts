@@ -1,149 +1,71 @@
-import type { CollectCommand } from '../suite/case-tests.ts';
-import type { StartUp } from '../suite/environment.ts';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { z } from 'zod';
+import { EnvironmentSource } from '../suite/environment.ts';
 import type { FileIssue } from '../suite/file-issues.ts';
-import type { McpServer } from '../suite/mcp-server.ts';
-import type { Healthcheck, ServiceHealthcheck } from '../suite/services.ts';
-import type { RowTest, taskFormats } from '../suite/tasks-source.ts';
-import type { Note, Obstacle } from './supported.ts';
-
-/** A task as Offsite understands it, whatever format it was written in. */
+import type { GivenEnvironment } from '../suite/load-environment.ts';
+import { schemaProblems } from '../suite/schema-problems.ts';
+import { Services } from '../suite/services.ts';
+import type { CaseSource } from '../suite/suite-file.ts';
+import type { taskFormats } from '../suite/tasks-source.ts';
+import type { TaskDocument } from './document.ts';
+import { Remarks } from './supported.ts';
+import type { RowSpan } from './swe-bench/rows.ts';
+import type { RowSetup } from './swe-bench/setup.ts';
+import { issueAt, type TaskFolder } from './task-folder.ts';
 
 export type TaskFormat = (typeof taskFormats)[number];
 
-export interface Task {
-  /** The name of the task's folder, or of its row. It becomes the case id. */
+/** A task whose place is known, and which is not read yet. */
+export interface FoundTask {
+  /** The name of the task's folder, or of its row. It becomes the id of the case. */
   id: string;
-  /** The name that the task gives itself; else its id. */
-  name: string;
   format: TaskFormat;
-  /** The absolute path of the task's folder, or of the file that has it as a row. */
+  /** The absolute path of its folder, or of the file that has it as a row. */
   place: string;
-  /** What the agent is asked. Empty for a task of several steps, each of which has its own. */
-  instruction: string;
-  environment: TaskEnvironment;
-  agent: TaskAgent;
-  verifier: TaskVerifier;
-  solution: TaskSolution | undefined;
-  /** In order. Empty for a task of one step. */
-  steps: TaskStep[];
-  /** How the rewards of steps become the reward of the task. */
-  rewardStrategy: 'mean' | 'final';
-  artifacts: TaskArtifact[];
-  keywords: string[];
-  /** What Offsite ignores, or does in another way. */
-  notes: Note[];
-  /** Why Offsite cannot run the task. Empty for a task that it can run. */
-  obstacles: Obstacle[];
+  row?: RowSpan;
+  /** What the person who runs it names, if it is a row. */
+  setup?: RowSetup;
+  /** What a data set says of its files. */
+  expected?: { digest: string; at: FileIssue };
+  /** Something that a data set says of it. */
+  remark?: FileIssue;
+  /** Why it cannot be read. */
+  problem?: FileIssue;
+  /** Where it would have to be fetched from. */
+  absent?: FileIssue;
 }
 
-/** Where a container starts from. All paths are absolute paths on the host. */
-export type ContainerSource =
-  | { kind: 'image'; image: string }
-  | {
-      kind: 'build';
-      context: string;
-      dockerfile: string;
-      target: string | undefined;
-      args: Record<string, string>;
-    }
-  /** The format leaves it to the person who runs the task. */
-  | { kind: 'unnamed' };
-
-export interface TaskEnvironment {
-  source: ContainerSource;
-  /** The containers beside the main one. */
-  services: TaskService[];
-  /** What a compose file says of the main container. The fields below repeat what they can express of it. */
-  main?: TaskService | undefined;
-  /** A folder whose files are put into the working directory. Absolute. */
-  files?: string | undefined;
-  workdir?: string | undefined;
-  user?: string | undefined;
-  env: Record<string, string>;
-  /** Cores; may be fractional. Undefined for no limit, as with the others. */
-  cpus?: number | undefined;
-  memoryBytes?: number | undefined;
-  diskBytes?: number | undefined;
-  network: TaskNetwork;
-  healthcheck?: Healthcheck | undefined;
-  /** What the format's own program starts with the container. Undefined if it starts nothing of the task. */
-  startUp?: StartUp | undefined;
-  mcpServers: Record<string, McpServer>;
-  /** A folder in the container. */
-  skillsFolder?: string | undefined;
-  buildTimeoutMs?: number | undefined;
+/** A task of any format, as a case. */
+export interface Task extends TaskReading {
+  /**
+   * As a case of a suite file is after it was parsed. Its paths are absolute. The instruction is the variable
+   * `instruction`, and the task's own tests grade.
+   */
+  entry: CaseSource;
 }
 
-/** What an environment is if a format says nothing more of it. */
-export const plainEnvironment: Omit<TaskEnvironment, 'source'> = {
-  services: [],
-  env: {},
-  network: { mode: 'public' },
-  mcpServers: {},
-};
-
-export type TaskNetwork =
-  | { mode: 'public' }
-  | { mode: 'none'; at: FileIssue }
-  /** Names, names that begin with `*.`, addresses, and ranges of addresses. */
-  | { mode: 'allowlist'; hosts: string[]; at: FileIssue };
-
-export interface TaskService {
-  name: string;
-  /** Where the compose file defines it. */
-  place: FileIssue;
-  /** Further names that other containers reach it by. */
-  aliases: string[];
-  source: ContainerSource;
-  command: string[] | undefined;
-  entrypoint: string[] | undefined;
-  env: Record<string, string>;
-  /** Further addresses by name. */
-  hosts: Record<string, string>;
-  workdir: string | undefined;
-  user: string | undefined;
-  /** `none`: not even that of the image. Undefined: that of the image. */
-  healthcheck: ServiceHealthcheck | 'none' | undefined;
-  dependsOn: { service: string; until: 'started' | 'healthy' | 'ended' }[];
-  files: ServiceFile[];
-  cpus: number | undefined;
-  memoryBytes: number | undefined;
+/** What the readers of a task's parts collect for its case. */
+export interface TaskReading {
+  /** The file that defines the task. Nothing can be below it. */
+  document: TaskDocument;
+  remarks: Remarks;
+  /**
+   * What stands at the paths of the case where no file can be, below the file that defines the task: a text,
+   * or folders, of which the later ones replace files of the earlier ones.
+   */
+  named: Map<string, string | PlacedFolder[]>;
+  /** Where the task says what stands at a key of the case, by the path of the key. */
+  places: Map<string, FileIssue>;
+  /** The files and folders that grade and solve the task. */
+  own: string[];
+  /** What no case can have. A task with obstacles is no case anyway. */
+  issues: FileIssue[];
 }
 
-/** Something that is put into a service, or mounted there. */
-export type ServiceFile =
-  /** A file or folder of the task. `from` is an absolute path on the host. */
-  | { kind: 'file'; from: string; to: string }
-  | { kind: 'content'; content: string; to: string }
-  /** A volume of the engine, by the name that services share it under. */
-  | { kind: 'volume'; volume: string; to: string }
-  /** A folder in memory. */
-  | { kind: 'memory'; to: string };
-
-export interface TaskAgent {
-  /** Undefined for no limit. */
-  timeoutMs?: number | undefined;
-  user?: string | undefined;
-  /** Undefined for that of the environment. */
-  network?: TaskNetwork | undefined;
-}
-
-/** How a task is graded. */
-export interface TaskVerifier {
-  /** `shared`: in the agent's own environment. `separate`: in another one, which gets the artifacts. */
-  mode: 'shared' | 'separate';
-  /** For `separate`. Undefined for a fresh one of the task's. */
-  environment?: TaskEnvironment | undefined;
-  timeoutMs: number;
-  env: Record<string, string>;
-  user?: string | undefined;
-  network?: TaskNetwork | undefined;
-  /** Put in place after the agent's end, in this order; later ones replace files of earlier ones. */
-  tests: PlacedFolder[];
-  /** Undefined if the format grades without a command of the task. */
-  command: string[] | undefined;
-  reading: RewardReading;
-  collect: CollectCommand[];
+/** The reading of a task that is a folder. */
+export interface FolderReading extends TaskReading {
+  folder: TaskFolder;
 }
 
 /** A folder or file on the host, and its path in the container. */
@@ -154,59 +76,91 @@ export interface PlacedFolder {
   ignored: readonly string[];
 }
 
-/** How the outcome of a verifier becomes rewards. */
-export type RewardReading =
-  /** Files that the verifier writes; see `harbor/reward.ts`. */
-  | { kind: 'reward-files'; json: string; text: string }
-  /** What the verifier prints; see `terminal-bench/`. */
-  | { kind: 'printed-tests'; parser: 'pytest' | 'swebench' }
-  /** Named tests; see `swe-bench/log-parsers.ts`. */
-  | {
-      kind: 'named-tests';
-      testPatch: string;
-      /** The commit that the patch applies to. */
-      base: string;
-      failToPass: string[];
-      passToPass: string[];
-      parser: RowTest['parser'];
-      /** The absolute path of a report that the tests may write. */
-      report: string;
-      /** Names of files that the tests get as they are in the image, whatever the agent made of them. */
-      restored: string[];
-    }
-  /** By a parser that Offsite does not have. */
-  | { kind: 'unknown'; name: string };
+/** Where something is in the case. */
+export type Keys = readonly (string | number)[];
 
-/** The author's own way to solve the task. */
-export type TaskSolution =
-  | {
-      kind: 'script';
-      files: PlacedFolder;
-      command: string[];
-      env: Record<string, string>;
-    }
-  /** A patch of the workspace, as `git apply` takes it. */
-  | { kind: 'patch'; patch: string };
-
-export interface TaskArtifact {
-  /** An absolute path in the container. */
-  source: string;
-  exclude: string[];
+export function taskReading(document: TaskDocument): TaskReading {
+  const remarks = new Remarks();
+  return { document, remarks, named: new Map(), places: new Map(), own: [], issues: [] };
 }
 
-export interface TaskStep {
+/** An issue with a key of the case, where the task says what stands there. */
+export function caseIssue(
+  { document, places }: TaskReading,
+  keys: readonly PropertyKey[],
+  message: string,
+): FileIssue {
+  const known = keys.map((_, index) => places.get(keys.slice(0, keys.length - index).join('.')));
+  const at = known.find((one) => one !== undefined);
+  return at ? { ...at, message } : issueAt(document.file, [keys.join('.'), message].join(': '));
+}
+
+/** Files and folders with their paths in the sandbox. */
+export function placedIn({ document, named }: TaskReading, keys: Keys, placed: readonly PlacedFolder[]) {
+  const folders: Record<string, string> = {};
+  const files: Record<string, string> = {};
+  for (const one of placed) {
+    if (!statSync(one.from).isDirectory()) {
+      files[one.to] = one.from;
+      continue;
+    }
+    const path = join(document.file, ...keys.map(String), one.to);
+    const known = named.get(path);
+    named.set(path, [...(Array.isArray(known) ? known : []), one]);
+    folders[one.to] = path;
+  }
+  return { folders, files };
+}
+
+/** The path of a text that the case names as a file. */
+export function textIn({ document, named }: TaskReading, keys: Keys, text: string): string {
+  const path = join(document.file, ...keys.map(String));
+  named.set(path, text);
+  return path;
+}
+
+/** Folders that Harbor makes for agents, tests and artifacts. Any user may write to them. */
+const logFolders = ['/logs/agent', '/logs/verifier', '/logs/artifacts'];
+
+/** A container beside the main one, as a suite file says it before that is checked. */
+export interface GivenService {
   name: string;
-  instruction: string;
-  agent: TaskAgent;
-  verifier: TaskVerifier;
-  solution: TaskSolution | undefined;
-  /** A folder whose files are put into the working directory before the step. */
-  workdirFiles: string | undefined;
-  /** A script among them that then runs. */
-  setup: string | undefined;
-  healthcheck: Healthcheck | undefined;
-  /** Beside those of the task. */
-  artifacts: TaskArtifact[];
-  /** If a reward is lower, no further step runs. By the name of the reward. */
-  minReward: Record<string, number>;
+  /** Where it is defined. */
+  place: FileIssue;
+  source: z.input<typeof Services>[string];
+  /** They may have any path, also one that no suite can name. */
+  volumes: string[];
 }
+
+/** An environment of the case. What a suite would refuse of it is reported. */
+export function environmentIn(
+  { document, places, issues }: TaskReading,
+  keys: Keys,
+  { services: given, ...own }: TaskEnvironment,
+): GivenEnvironment {
+  const { workdir, user, env, build } = own;
+  const report = (of: string, { error }: { error?: z.ZodError | undefined }) => {
+    for (const { path, message } of error ? schemaProblems(error) : [])
+      issues.push(issueAt(document.file, `${[of, ...path].join('.')}: ${message}`));
+  };
+  report(
+    keys.includes('tests') ? 'verifier.environment' : 'environment',
+    EnvironmentSource.safeParse({ workdir, user, env }, { reportInput: true }),
+  );
+  if (build) places.set([...keys, 'build'].join('.'), issueAt(build.dockerfile, ''));
+  const sources = Object.fromEntries(given.map(({ name, source }) => [name, source]));
+  const checked = Services.safeParse(sources, { reportInput: true });
+  report('services', checked);
+  const services = given.map(({ name, place, volumes }) => {
+    places.set([...keys, 'services', name].join('.'), place);
+    return [name, { ...checked.data?.[name], ...(volumes.length > 0 && { volumes }) }];
+  });
+  return {
+    ...own,
+    ...(services.length > 0 && { services: Object.fromEntries(services) }),
+    writable: logFolders,
+  };
+}
+
+/** An environment whose services are not checked yet. */
+export type TaskEnvironment = Omit<GivenEnvironment, 'services'> & { services: readonly GivenService[] };

@@ -15,6 +15,7 @@ import { eachTaskSet, set } from '../tasks/each-task-set.ts';
 eachTaskSet();
 
 const parts = { except: [], images: {}, keys: undefined };
+const listing = { ...parts, sandbox: { network: 'open', hosts: [] } as never };
 const characters = ['\0', '\n'];
 
 const healthcheck = { command: 'true', interval_sec: 1 };
@@ -178,11 +179,7 @@ test.each<[string, Record<string, { value: unknown } | { text: string }>]>([
       else set.terminalBench('task', given);
     };
     const list = () => {
-      const { tasks } = listTasks(
-        set.folder,
-        {},
-        { ...parts, sandbox: { network: 'open', hosts: [] } as never },
-      );
+      const { tasks } = listTasks(set.folder, {}, listing);
       expect(tasks.find(({ id }) => id === 'other')?.state).not.toBe('unreadable');
       return tasks.find(({ id }) => id === 'task');
     };
@@ -203,7 +200,7 @@ test('a row of SWE-bench that has one is listed with what is wrong, beside the o
   const setup = { image: 'debian', test: { run: 'pytest', parser: 'pytest' } } as const;
   for (const [character, content] of variations('row.jsonl', { value: row })) {
     const path = set.write('rows.jsonl', `${other}\n${content}\n`);
-    const { tasks } = listTasks(path, setup as never);
+    const { tasks } = listTasks(path, setup as never, listing);
     expect(tasks[0]?.issues).toEqual([]);
     if (character === '\0') expect(tasks[1], content).toMatchObject({ state: 'unreadable' });
   }
@@ -224,7 +221,7 @@ test.each<[string, unknown]>([
     set.harbor('task');
     for (const [character, content] of variations(name, { value })) {
       const path = set.write(name, content);
-      const list = () => listTasks(name === 'registry.json' ? path : set.folder);
+      const list = () => listTasks(name === 'registry.json' ? path : set.folder, {}, listing);
       if (character === '\0') expect(list, content).toThrow(BadFile);
       else expectBadFile(list);
     }

@@ -156,7 +156,7 @@ describe('links', () => {
     const found = set.harbor('task', { 'instruction.md': null, 'text.md': 'Linked.\n' });
     set.link('task/instruction.md', 'text.md');
     set.link('task/tests/again.sh', 'test.sh');
-    expect(taskOf(found).instruction).toBe('Linked.\n');
+    expect(taskOf(found).variables).toEqual({ instruction: 'Linked.\n' });
   });
 
   test('that lead in a circle are told', () => {

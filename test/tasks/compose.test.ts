@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { interpolated } from '../../src/tasks/compose/compose-file.ts';
-import { splitWords } from '../../src/tasks/compose/service.ts';
+import { interpolated, splitWords } from '../../src/tasks/compose/compose-file.ts';
 import { planTasks } from '../../src/tasks/plan-tasks.ts';
 import { eachTaskSet, set } from './each-task-set.ts';
 import { issuesOf, notesOf, obstaclesOf, taskOf } from './task-set.ts';
@@ -53,18 +52,16 @@ services:
   );
   const { environment } = taskOf(found);
   expect(environment).toMatchObject({
-    source: { kind: 'build', context: `${found.place}/environment` },
+    build: { context: `${found.place}/environment` },
     workdir: '/srv',
     user: '1000',
     env: { MODE: 'test', LEVEL: '3', DEBUG: 'true' },
-    cpus: 2,
-    memoryBytes: 1024 ** 3,
-    main: { dependsOn: [{ service: 'cache', until: 'started' }] },
+    resources: { cpus: 2, memory: 1024 ** 3 },
+    nameForServices: 'main',
   });
-  expect(environment.services).toMatchObject([
-    {
-      name: 'cache',
-      source: { kind: 'image', image: 'redis:7' },
+  expect(environment?.services).toMatchObject({
+    cache: {
+      image: 'redis:7',
       command: ['redis-server', '--save', ''],
       entrypoint: ['/entry', '-x'],
       env: { A: '1', B: 'x=y' },
@@ -75,30 +72,19 @@ services:
         startPeriod: 500,
         retries: 7,
       },
-      dependsOn: [
-        { service: 'db', until: 'healthy' },
-        { service: 'job', until: 'ended' },
-      ],
+      dependsOn: { db: 'healthy', job: 'ended' },
     },
-    {
-      name: 'db',
-      source: {
-        kind: 'build',
+    db: {
+      build: {
         context: `${found.place}/environment/db`,
         dockerfile: `${found.place}/environment/db/Dockerfile.db`,
         target: 'small',
         args: { VERSION: '3' },
       },
       healthcheck: { command: 'pg_isready' },
-      cpus: 0.5,
-      memoryBytes: 256 * 1024 ** 2,
+      resources: { cpus: 0.5, memory: 256 * 1024 ** 2 },
     },
-    { name: 'job', healthcheck: 'none' },
-  ]);
-  expect(environment.services[0]?.place).toMatchObject({
-    file: `${found.place}/${file}`,
-    line: 11,
-    column: 3,
+    job: { healthcheck: false },
   });
   expect(obstaclesOf(found)).toEqual([]);
 });
@@ -137,25 +123,21 @@ secrets: { key: { file: one.txt } }
   expect(notesOf(found)).toContainEqual(expect.stringMatching(/^inactive-service .*:18:\d+$/));
   const env = { A: 'two words\n', B: '$A', C: 'two words\n!', D: 'plain' };
   const { environment } = taskOf(found);
-  expect(environment.env).toEqual({ ...env, OWN: 'file loses' });
-  expect(environment.main).toMatchObject({
-    hosts: { 'blocked.example': '127.0.0.1' },
-    dependsOn: [{ service: 'db', until: 'started' }],
-  });
-  expect(environment.healthcheck).toMatchObject({
+  expect(environment?.env).toEqual({ ...env, OWN: 'file loses' });
+  expect(environment?.hosts).toEqual({ 'blocked.example': '127.0.0.1' });
+  expect(environment?.healthcheck).toMatchObject({
     command: `'test' '-e' '/it'\\''s'`,
     interval: 1000,
     retries: 3,
   });
-  expect(environment.services).toMatchObject([
-    {
-      name: 'db',
+  expect(environment?.services).toMatchObject({
+    db: {
       aliases: ['database'],
       env: { ...env, OWN: 'x' },
       hosts: { 'a.example': '10.0.0.7', 'b.example': '::1' },
-      files: [{ kind: 'memory', to: '/dev/shm' }],
+      memoryFolders: ['/dev/shm'],
     },
-  ]);
+  });
   const { cases, leftOut } = planTasks({ path: found.place }, { except: [], images: {}, keys: undefined });
   expect(leftOut).toEqual([]);
   expect(cases[0]?.local.environment).toMatchObject({
@@ -163,6 +145,7 @@ secrets: { key: { file: one.txt } }
     volumes: ['/kept'],
     hosts: { 'blocked.example': '127.0.0.1' },
   });
+  expect(cases[0]?.local.environment.services?.[0]?.place).toBe(`${found.place}/${file}:13:3`);
   const placed = cases[0]?.local.environment.files?.map(({ path }) => path);
   expect(placed?.filter((path) => !path.startsWith('/logs'))).toEqual([
     '/data',
@@ -194,15 +177,18 @@ volumes: { data: {} }
 `,
     { 'environment/site.conf': 'x', 'environment/html/index.html': 'x' },
   );
-  expect(taskOf(found).environment.services[0]?.files).toEqual([
-    { kind: 'file', from: `${found.place}/environment/site.conf`, to: '/etc/site.conf' },
-    { kind: 'file', from: `${found.place}/environment/html`, to: '/html' },
-    { kind: 'volume', volume: 'data', to: '/data' },
-    { kind: 'memory', to: '/scratch' },
-    { kind: 'memory', to: '/run/web' },
-    { kind: 'content', content: 'hi $USER', to: '/greeting' },
-    { kind: 'file', from: `${found.place}/environment/site.conf`, to: '/etc/other' },
-  ]);
+  const { environment, placed } = taskOf(found);
+  expect(environment?.services?.web).toMatchObject({
+    files: {
+      '/etc/site.conf': `${found.place}/environment/site.conf`,
+      '/etc/other': `${found.place}/environment/site.conf`,
+      '/greeting': expect.stringContaining('task.toml'),
+    },
+    folders: { '/html': `${found.place}/environment/html` },
+    volumes: ['/data'],
+    memoryFolders: ['/scratch', '/run/web'],
+  });
+  expect(placed).toContain('hi $USER');
   expect(notesOf(found)).toEqual([`service-file ${file}:6:9`, `service-file ${file}:7:9`]);
   expect(obstaclesOf(found)).toEqual([]);
 });
@@ -229,7 +215,7 @@ services:
 networks: { inner: { internal: true } }
 `,
   );
-  expect(taskOf(found).environment.services[0]?.aliases).toEqual(['site', 'www', 'task-web']);
+  expect(taskOf(found).environment?.services?.web?.aliases).toEqual(['site', 'www', 'task-web']);
   expect(obstaclesOf(found)).toEqual([]);
   const apart = 'services:\n  main: { networks: [a] }\n  web: { image: nginx, networks: [a, b] }\n';
   expect(obstaclesOf(composed(apart))).toEqual([`separate-networks ${file}:3:3`]);
@@ -274,9 +260,9 @@ services:
       },
     );
     const { environment } = taskOf(found);
-    expect(environment.source).toEqual({ kind: 'image', image: 'base:1' });
-    expect(environment.env).toEqual({ C: '2', M: '512M', T: '/tests', O: 'mine', OWN: 'mine' });
-    expect(environment.services[0]?.source).toEqual({ kind: 'image', image: 'base:1' });
+    expect(environment?.image).toBe('base:1');
+    expect(environment?.env).toEqual({ C: '2', M: '512M', T: '/tests', O: 'mine', OWN: 'mine' });
+    expect(environment?.services?.twin?.image).toBe('base:1');
   });
 
   test('of nobody are an obstacle, and those of the machine too', () => {

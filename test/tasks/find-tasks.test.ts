@@ -51,9 +51,8 @@ describe('tasks are found', () => {
     set.harbor('x/same');
     set.terminalBench('y/same');
     const [first, second] = findTasks(set.folder).tasks.map(readTask);
-    expect(first?.kind).toBe('task');
+    expect(first?.task).toBeDefined();
     expect(second).toMatchObject({
-      kind: 'unreadable',
       issues: [{ message: expect.stringMatching(/^has the same id as .*x\/same$/) }],
     });
   });
@@ -113,12 +112,13 @@ digest = "sha256:${'0'.repeat(64)}"
     expect(tasks.map(({ id }) => id)).toEqual(['other', 'same', 'absent', 'unnamed']);
     const [differs, matches, absent, extra] = tasks.map(readTask);
     expect(differs).toMatchObject({
-      task: { place: other.place, obstacles: [{ feature: 'wrong-digest', line: 4, path: 'tasks[0].name' }] },
+      found: { place: other.place },
+      obstacles: [{ feature: 'wrong-digest', line: 4, path: 'tasks[0].name' }],
     });
-    expect(matches).toMatchObject({ task: { notes: [], obstacles: [] } });
-    expect(absent).toMatchObject({ kind: 'absent', obstacles: [{ feature: 'not-here', line: 10 }] });
+    expect(matches).toMatchObject({ task: { remarks: { notes: [] } }, obstacles: [] });
+    expect(absent).toMatchObject({ issues: [], obstacles: [{ feature: 'not-here', line: 10 }] });
     expect(extra).toMatchObject({
-      task: { notes: [{ kind: 'data-set', message: expect.stringContaining(unnamed) }] },
+      task: { remarks: { notes: [{ kind: 'data-set', message: expect.stringContaining(unnamed) }] } },
     });
     expect(ids(join(set.folder, 'dataset.toml'))).toHaveLength(4);
   });
@@ -136,8 +136,8 @@ digest = "sha256:${'0'.repeat(64)}"
     set.harbor('y/same');
     set.write('dataset.toml', '[dataset]\nname = "a"\n[[tasks]]\nname = "org/same"\n');
     const read = findTasks(set.folder).tasks.map(readTask);
-    expect(read.map(({ kind }) => kind)).toEqual(['task', 'unreadable']);
-    expect(read[0]).toMatchObject({ task: { place: join(set.folder, 'x/same') } });
+    expect(read.map(({ issues }) => issues.length)).toEqual([0, 1]);
+    expect(read[0]).toMatchObject({ task: {}, found: { place: join(set.folder, 'x/same') } });
   });
 
   test('is told with its place if it is wrong', () => {
@@ -187,20 +187,19 @@ describe('an older registry', () => {
     set.harbor('tasks/here');
     const file = set.write('registry.json', JSON.stringify(registry));
     const [here, away, outside] = findTasks(file).tasks.map(readTask);
-    expect(here).toMatchObject({ kind: 'task', task: { id: 'here' } });
+    expect(here).toMatchObject({ task: { entry: { id: 'here' } } });
     expect(away).toMatchObject({
-      kind: 'absent',
       obstacles: [
         { path: '[0].tasks[1]', message: expect.stringContaining('https://git.example/a.git abc') },
       ],
     });
-    expect(outside?.kind).toBe('absent');
+    expect(outside?.obstacles).toMatchObject([{ feature: 'not-here' }]);
     rmSync(join(set.folder, 'tasks'), { recursive: true });
     expect(
       findTasks(set.folder)
         .tasks.map(readTask)
-        .map(({ kind }) => kind),
-    ).toEqual(Array(3).fill('absent'));
+        .map(({ obstacles }) => obstacles[0]?.feature),
+    ).toEqual(Array(3).fill('not-here'));
   });
 
   test('of another program is ignored', () => {

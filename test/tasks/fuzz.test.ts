@@ -74,8 +74,7 @@ test('whatever the files of a task say, the answer is a task or its problems', (
         ? set.harbor('task', { 'task.toml': settings, 'environment/docker-compose.yaml': compose })
         : set.terminalBench('task', { 'task.yaml': settings, 'docker-compose.yaml': compose });
       const read = readTask(found);
-      if (read.kind === 'unreadable') expect(read.issues.length).toBeGreaterThan(0);
-      else expect(read.kind).toBe('task');
+      if (!read.task) expect(read.issues.length).toBeGreaterThan(0);
     }),
     { numRuns: runs(300) },
   );

@@ -54,7 +54,7 @@ describe('what cannot run here is an obstacle at its key', () => {
     const other = set.harbor('other', image);
     expect(notesOf(other)).not.toContain('image-entrypoint environment/Dockerfile:3:1');
     // It has an entrypoint of its own, or none.
-    expect(taskOf(other).environment.startUp).toEqual({ command: ['sh', '-c', 'sleep infinity'] });
+    expect(taskOf(other).environment?.startUp).toEqual({ command: ['sh', '-c', 'sleep infinity'] });
   });
 
   test('a working folder of the image that cannot be the workspace', () => {
@@ -102,8 +102,8 @@ describe('what is done in another way, or ignored, is a note at its key', () => 
   test('a network that nobody closed, and an agent without a limit', () => {
     const found = set.harbor('task', toml(''));
     expect(notesOf(found)).toEqual(['open-network task.toml:1:1', 'agent-without-limit task.toml:1:1']);
-    expect(taskOf(found).agent.timeoutMs).toBeUndefined();
-    expect(taskOf(found).environment.network).toEqual({ mode: 'public' });
+    expect(taskOf(found).environment?.timeouts?.harness).toBeUndefined();
+    expect(taskOf(found).agent?.hosts).toBeUndefined();
   });
 
   test('older keys for resources and network', () => {
@@ -111,10 +111,9 @@ describe('what is done in another way, or ignored, is a note at its key', () => 
       'task',
       toml('environment = { memory = "2G", storage = "512M", allow_internet = false }'),
     );
-    expect(taskOf(found).environment).toMatchObject({
-      memoryBytes: 2 * 1024 ** 3,
-      diskBytes: 512 * 1024 ** 2,
-      network: { mode: 'none' },
+    expect(taskOf(found)).toMatchObject({
+      environment: { resources: { memory: 2 * 1024 ** 3, disk: 512 * 1024 ** 2 } },
+      agent: { hosts: [] },
     });
   });
 });

@@ -12,38 +12,31 @@ test('the smallest task has the defaults of the format, and runs here', () => {
   const task = taskOf(found);
   expect(task).toMatchObject({
     id: 'small',
-    name: 'small',
-    format: 'harbor',
-    place: found.place,
-    instruction: 'Write a file.\n',
+    variables: { instruction: 'Write a file.\n' },
     environment: {
-      source: {
-        kind: 'build',
+      build: {
         context: `${found.place}/environment`,
         dockerfile: `${found.place}/environment/Dockerfile`,
       },
-      services: [],
       env: {},
-      network: { mode: 'none' },
-      buildTimeoutMs: 600_000,
+      timeouts: { build: 600_000, harness: 60_000 },
     },
-    agent: { timeoutMs: 60_000 },
-    verifier: {
-      mode: 'shared',
-      timeoutMs: 600_000,
-      tests: [{ from: `${found.place}/tests`, to: '/tests', ignored: [] }],
+    agent: { hosts: [] },
+    tests: {
+      in: 'same',
+      timeout: 600_000,
       command: ['bash', '/tests/test.sh'],
-      reading: { kind: 'reward-files' },
+      rewards: { json: '/logs/verifier/reward.json', text: '/logs/verifier/reward.txt' },
       collect: [],
+      threshold: 1,
     },
-    steps: [],
-    rewardStrategy: 'mean',
+    placed: [{ from: `${found.place}/tests`, to: '/tests', ignored: [] }],
     artifacts: [],
     notes: [],
     obstacles: [],
   });
-  expect(task.environment.cpus).toBeUndefined();
-  expect(task.environment.memoryBytes).toBeUndefined();
+  expect(task.environment?.resources).toEqual({});
+  expect(task.environment?.services).toBeUndefined();
   expect(task.solution).toBeUndefined();
 });
 
@@ -55,7 +48,7 @@ test.each([
   ['', ['bash']],
 ])('the first line of a script names what runs it: %j', (script, interpreter) => {
   const task = taskOf(set.harbor('one', { 'tests/test.sh': script, 'solution/solve.sh': script }));
-  expect(task.verifier.command).toEqual([...interpreter, '/tests/test.sh']);
+  expect(task.tests?.command).toEqual([...interpreter, '/tests/test.sh']);
   expect(task.solution).toMatchObject({ command: [...interpreter, '/solution/solve.sh'] });
 });
 
@@ -69,7 +62,7 @@ test('a step is graded by the program of its own script', () => {
       'steps/second/tests/test.sh': '#!/bin/bash -e\n',
     }),
   );
-  expect(task.steps.map(({ verifier }) => verifier.command?.slice(0, -1))).toEqual([
+  expect(task.steps?.map(({ tests }) => tests.command.slice(0, -1))).toEqual([
     ['/bin/sh'],
     ['/bin/bash', '-e'],
   ]);
@@ -129,28 +122,21 @@ KEY = "value"
   expect(task.obstacles).toEqual([]);
   expect(task).toMatchObject({
     name: 'org/full',
-    keywords: ['one', 'two'],
-    rewardStrategy: 'final',
-    agent: { timeoutMs: 12_500 },
-    verifier: { timeoutMs: 30_000, env: { LEVEL: '3' }, network: { mode: 'none' } },
+    tags: ['one', 'two'],
+    agent: { hosts: [] },
+    tests: { timeout: 30_000, env: { LEVEL: '3' }, hosts: [] },
     environment: {
       workdir: '/work',
-      cpus: 1.5,
-      memoryBytes: 512 * 1024 ** 2,
-      diskBytes: 2048 * 1024 ** 2,
-      buildTimeoutMs: 120_000,
+      resources: { cpus: 1.5, memory: 512 * 1024 ** 2, disk: 2048 * 1024 ** 2 },
+      timeouts: { build: 120_000, harness: 12_500 },
       env: { MODE: 'test', COST: `$5 is not a \${variable}` },
     },
     solution: {
-      kind: 'script',
-      files: { from: `${found.place}/solution`, to: '/solution' },
       command: ['bash', '/solution/solve.sh'],
       env: { KEY: 'value' },
     },
-    artifacts: [
-      { source: '/app/out.txt', exclude: [] },
-      { source: '/app/log', exclude: [] },
-    ],
+    placed: [{ to: '/tests' }, { from: `${found.place}/solution`, to: '/solution' }],
+    artifacts: ['/app/out.txt', '/app/out.txt/**', '/app/log', '/app/log/**'],
   });
 });
 
@@ -162,7 +148,9 @@ describe('the instruction', () => {
     ['a heading without that word', '# Title\nDo it.\n', '# Title\nDo it.\n'],
     ['a later line', `Do it.\n# ${canary}\n`, `Do it.\n# ${canary}\n`],
   ])('has no marks of a benchmark: %s', (_, written, read) => {
-    expect(taskOf(set.harbor('task', { 'instruction.md': written })).instruction).toBe(read);
+    expect(taskOf(set.harbor('task', { 'instruction.md': written })).variables).toEqual({
+      instruction: read,
+    });
   });
 });
 
@@ -171,7 +159,7 @@ test('variables of the machine, with and without a default', () => {
     'task',
     toml(`[verifier.env]\nA = "\${A}"\nB = "\${B:-x y}"\nC = "see \${C}"\nD = "\${D:-}"\n`),
   );
-  expect(taskOf(found).verifier.env).toEqual({
+  expect(taskOf(found).tests?.env).toEqual({
     A: '',
     B: 'x y',
     C: `see \${C}`,
@@ -200,39 +188,39 @@ timeout_sec = 5
 user = "postgres"
 `),
   );
-  const { environment, verifier } = taskOf(found);
-  expect(environment.network).toMatchObject({ mode: 'allowlist', hosts: ['a.example', '10.0.0.0/8'] });
-  expect(environment.healthcheck).toEqual({
+  const { environment, agent, tests } = taskOf(found);
+  expect(agent?.hosts).toEqual(['a.example', '10.0.0.0/8']);
+  expect(environment?.healthcheck).toEqual({
     command: 'true',
     interval: 1000,
     timeout: 30_000,
     startPeriod: 0,
     retries: 5,
   });
-  expect(environment.mcpServers).toEqual({
+  expect(agent?.mcpServers).toEqual({
     one: { transport: 'sse', url: 'http://one:1/sse' },
     two: { command: 'serve', args: ['-v'], env: {} },
     three: { transport: 'http', url: 'http://three', headers: { X: 'y' } },
   });
-  expect(verifier.collect).toEqual([{ command: 'dump', timeoutMs: 5000, user: 'postgres' }]);
+  expect(tests?.collect).toEqual([{ command: 'dump', timeout: 5000, user: 'postgres' }]);
 });
 
 describe('a separate verifier', () => {
   const separate = toml('[verifier]\nenvironment_mode = "separate"\n');
 
   test('is a fresh environment of the task if nothing else is defined', () => {
-    const { verifier } = taskOf(set.harbor('task', separate));
-    expect(verifier).toMatchObject({ mode: 'separate', environment: undefined, tests: [{ to: '/tests' }] });
+    const { tests, placed } = taskOf(set.harbor('task', separate));
+    expect(tests?.in).toBe('fresh');
+    expect(tests?.environment).toBeUndefined();
+    expect(placed).toMatchObject([{ to: '/tests' }]);
   });
 
   test('is built from the tests if they have a Dockerfile', () => {
     const found = set.harbor('task', { ...separate, 'tests/Dockerfile': 'FROM debian\n' });
-    expect(taskOf(found).verifier.environment?.source).toMatchObject({
-      kind: 'build',
-      context: `${found.place}/tests`,
-    });
+    const { tests, placed } = taskOf(found);
+    expect(tests?.environment?.build).toMatchObject({ context: `${found.place}/tests` });
     // They are in the image.
-    expect(taskOf(found).verifier.tests).toEqual([]);
+    expect(placed).toEqual([]);
   });
 
   test('may have services beside it', () => {
@@ -241,7 +229,7 @@ describe('a separate verifier', () => {
       'tests/docker-compose.yaml':
         'services:\n  main: { image: debian }\n  db: { image: debian, healthcheck: { test: "true" } }\n',
     });
-    expect(taskOf(found).verifier.environment?.services.map(({ name }) => name)).toEqual(['db']);
+    expect(Object.keys(taskOf(found).tests?.environment?.services ?? {})).toEqual(['db']);
     expect(obstaclesOf(found)).toEqual([]);
   });
 
@@ -250,9 +238,9 @@ describe('a separate verifier', () => {
       'tests/test.sh': null,
       ...toml('[verifier.environment]\ndocker_image = "grader"\nmemory_mb = 64\n'),
     });
-    expect(taskOf(found).verifier).toMatchObject({
-      mode: 'separate',
-      environment: { source: { kind: 'image', image: 'grader' }, memoryBytes: 64 * 1024 ** 2 },
+    expect(taskOf(found).tests).toMatchObject({
+      in: 'fresh',
+      environment: { image: 'grader', resources: { memory: 64 * 1024 ** 2 } },
     });
     expect(obstaclesOf(found)).not.toContainEqual(expect.stringContaining('no-tests'));
   });
@@ -294,39 +282,40 @@ env = { LEVEL = "step" }
 
   test('have their own parts, and those of the task where they have none', () => {
     const found = set.harbor('task', two);
-    const { steps, instruction, artifacts } = taskOf(found);
-    expect(instruction).toBe('');
-    expect(artifacts).toMatchObject([{ source: '/app/all' }]);
+    const { steps = [], variables, artifacts, placed } = taskOf(found);
+    expect(variables).toBeUndefined();
+    expect(artifacts).toEqual(['/app/all', '/app/all/**']);
     expect(steps).toMatchObject([
       {
         name: 'one',
         instruction: 'First.\n',
-        agent: { timeoutMs: 10_000, user: 'dev' },
+        agent: { user: 'dev' },
+        timeout: 10_000,
         // The time of the task's verifier is never that of a step's.
-        verifier: { timeoutMs: 600_000, env: { SHARED: '1', LEVEL: 'task' } },
-        solution: { files: { from: `${found.place}/steps/one/solution` } },
-        workdirFiles: `${found.place}/steps/one/workdir`,
+        tests: { timeout: 600_000, env: { SHARED: '1', LEVEL: 'task' }, threshold: { reward: 0.5 } },
         setup: 'setup.sh',
         healthcheck: { command: 'test -f x' },
-        minReward: { reward: 0.5 },
       },
       {
         name: 'two',
-        agent: { timeoutMs: 100_000 },
-        verifier: {
-          timeoutMs: 9000,
+        timeout: 100_000,
+        folders: {},
+        tests: {
+          timeout: 9000,
           env: { SHARED: '1', LEVEL: 'step' },
-          tests: [
-            { from: `${found.place}/tests`, to: '/tests' },
-            { from: `${found.place}/steps/two/tests`, to: '/tests' },
-          ],
+          threshold: { speed: 0.1, quality: 1 },
         },
-        workdirFiles: undefined,
-        minReward: { speed: 0.1, quality: 1 },
-        artifacts: [{ source: '/app/two' }],
+        artifacts: ['/app/two', '/app/two/**'],
       },
     ]);
     expect(steps[1]?.solution).toBeUndefined();
+    expect(placed).toMatchObject([
+      { from: `${found.place}/tests`, to: '/tests' },
+      { from: `${found.place}/steps/one/solution`, to: '/solution' },
+      { from: `${found.place}/steps/one/workdir`, to: '.' },
+      { from: `${found.place}/tests`, to: '/tests' },
+      { from: `${found.place}/steps/two/tests`, to: '/tests' },
+    ]);
   });
 
   test('collect with the commands of the task, then with their own', () => {
@@ -335,7 +324,7 @@ env = { LEVEL = "step" }
       ...two,
       'task.toml': `[[verifier.collect]]\n${command}\n[[steps]]\nname = "one"\n[[steps.verifier.collect]]\n${own}\n[[steps]]\nname = "two"\n`,
     });
-    const commands = taskOf(found).steps.map(({ verifier }) => verifier.collect.map((one) => one.command));
+    const commands = taskOf(found).steps?.map(({ tests }) => tests.collect?.map(({ command }) => command));
     expect(commands).toEqual([['all', 'own'], ['all']]);
   });
 
@@ -400,7 +389,7 @@ env = { LEVEL = "step" }
       'task.toml':
         '[[steps]]\nname = "one"\n[[steps]]\nname = "two"\nverifier.environment_mode = "separate"\n',
     });
-    expect(taskOf(found).steps.map(({ verifier }) => verifier.mode)).toEqual(['shared', 'separate']);
+    expect(taskOf(found).steps?.map(({ tests }) => tests.in)).toEqual(['same', 'fresh']);
   });
 
   test('need a test.sh of their own or of the task', () => {
@@ -412,5 +401,5 @@ env = { LEVEL = "step" }
 
 test('.harborignore names what is not put into place', () => {
   const found = set.harbor('task', { '.harborignore': '# comment\n*.bin\n', 'tests/big.bin': 'x' });
-  expect(taskOf(found).verifier.tests[0]?.ignored).toContain('*.bin');
+  expect(taskOf(found).placed).toMatchObject([{ to: '/tests', ignored: ['*.bin'] }]);
 });

@@ -30,19 +30,13 @@ test('a row is a task, whose environment the format does not name', () => {
   const task = taskOf(found);
   expect(task).toMatchObject({
     id: 'org__repo-1',
-    format: 'swe-bench',
-    place: file,
-    instruction: 'It fails.',
-    environment: { source: { kind: 'unnamed' } },
-    solution: { kind: 'patch', patch: 'diff a' },
-    verifier: {
-      mode: 'separate',
-      reading: {
-        kind: 'named-tests',
-        testPatch: row.test_patch,
-        failToPass: ['t.py::a', 't.py::b'],
-        passToPass: ['t.py::c'],
-      },
+    tags: ['org/repo'],
+    variables: { instruction: 'It fails.' },
+    placed: ['diff a\n\n'],
+    tests: {
+      in: 'fresh',
+      patch: { source: row.test_patch, base: 'abc' },
+      named: { failToPass: ['t.py::a', 't.py::b'], passToPass: ['t.py::c'] },
     },
   });
   expect(task.obstacles.map(({ feature }) => feature)).toEqual(['unnamed-environment']);
@@ -59,7 +53,9 @@ test('each row is read at its place, between blank lines and without a last newl
     ['three', 5],
   ]);
   expect(tasks.map((found) => taskOf(found).id)).toEqual(['org__repo-1', 'two', 'three']);
-  expect(tasks.map((found) => taskOf(found).instruction.length)).toEqual([9, 1_000_000, 9]);
+  expect(tasks.map((found) => String(taskOf(found).variables?.instruction).length)).toEqual([
+    9, 1_000_000, 9,
+  ]);
   const [note] = tasks.map((found) => taskOf(found).notes)[2] ?? [];
   expect(note).toMatchObject({ kind: 'unknown-key', line: 5, path: 'extra' });
 });
@@ -79,9 +75,8 @@ describe('a bad row is told with its line, and the others are read', () => {
   ])('%j', (bad, message) => {
     const { tasks } = findTasks(set.write('rows.jsonl', lines(row, bad)));
     const [good, read] = tasks.map(readTask);
-    expect(good?.kind).toBe('task');
-    if (read?.kind !== 'unreadable') throw new Error('it is readable');
-    expect(read.issues.map(({ line, path, message }) => [line, `${path}: ${message}`])).toEqual([
+    expect(good?.task).toBeDefined();
+    expect(read?.issues.map(({ line, path, message }) => [line, `${path}: ${message}`])).toEqual([
       [2, message],
     ]);
   });
@@ -97,9 +92,8 @@ describe('a bad row is told with its line, and the others are read', () => {
     appendFileSync(file, line);
     appendFileSync(file, `\n${lines({ ...row, instance_id: 'after' })}`);
     const [before, bad, after] = findTasks(file).tasks.map(readTask);
-    expect([before?.kind, after?.kind]).toEqual(['task', 'task']);
+    expect([before?.issues, after?.issues]).toEqual([[], []]);
     expect(bad).toMatchObject({
-      kind: 'unreadable',
       found: { id: 'line 2' },
       issues: [{ line: 2, ...issue }],
     });
@@ -163,9 +157,7 @@ describe('resolved', () => {
       const named = { ...row, repo, FAIL_TO_PASS: ['a', 'b'], PASS_TO_PASS: ['c'] };
       const [found] = findTasks(set.write(`${repo}.jsonl`, lines(named))).tasks;
       if (!found) throw new Error('nothing found');
-      const { verifier } = taskOf(found);
-      if (verifier.reading.kind !== 'named-tests') throw new Error('a row has named tests');
-      return resolution(verifier.reading, statuses).resolved;
+      return resolution(taskOf(found).tests?.named as typeof reading, statuses).resolved;
     };
     expect(resolvedOf('markedjs/marked')).toBe(true);
     expect(resolvedOf('org/repo')).toBe(false);

@@ -2,9 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { FileIssue } from '../../src/suite/file-issues.ts';
-import type { FoundTask } from '../../src/tasks/located.ts';
-import { type ReadTask, readTask } from '../../src/tasks/read-task.ts';
-import type { Task } from '../../src/tasks/task.ts';
+import { readTask } from '../../src/tasks/read-task.ts';
+import type { FoundTask } from '../../src/tasks/task.ts';
 
 /** A folder of tasks that a test writes. */
 export interface TaskSetFolder extends Disposable {
@@ -68,18 +67,19 @@ export function openTaskSet(): TaskSetFolder {
   };
 }
 
-/** The task, which must be readable. */
-export function taskOf(found: FoundTask): Task {
+/** The case of a task, which must be readable, with what was noted of the task. */
+export function taskOf(found: FoundTask) {
   const read = readTask(found);
-  if (read.kind === 'task') return read.task;
-  throw new Error(`${read.kind}: ${JSON.stringify(read)}`);
+  if (!read.task) throw new Error(`it cannot be read: ${JSON.stringify(read)}`);
+  const { entry, named, remarks } = read.task;
+  return { ...entry, placed: [...named.values()].flat(), notes: remarks.notes, obstacles: remarks.obstacles };
 }
 
 /** What is wrong with a task that cannot be read, as `task.toml:3:1: path: message`. */
 export function issuesOf(found: FoundTask): string[] {
-  const read: ReadTask = readTask(found);
-  if (read.kind !== 'unreadable') throw new Error(`it is readable: ${found.place}`);
-  return read.issues.map((issue) => shortIssue(issue, found.place));
+  const { issues } = readTask(found);
+  if (issues.length === 0) throw new Error(`it is readable: ${found.place}`);
+  return issues.map((issue) => shortIssue(issue, found.place));
 }
 
 /** An issue with the path of its file in the task. */

@@ -9,16 +9,17 @@ test('the smallest task has the defaults of the format, and runs here', () => {
   const found = set.terminalBench('small');
   expect(taskOf(found)).toMatchObject({
     id: 'small',
-    format: 'terminal-bench',
-    instruction: 'Write a file.',
-    environment: { source: { kind: 'build', context: found.place, dockerfile: `${found.place}/Dockerfile` } },
-    agent: { timeoutMs: 360_000 },
-    verifier: {
-      mode: 'shared',
-      timeoutMs: 60_000,
-      tests: [{ from: `${found.place}/run-tests.sh`, to: '/tests/run-tests.sh' }],
+    variables: { instruction: 'Write a file.' },
+    environment: {
+      build: { context: found.place, dockerfile: `${found.place}/Dockerfile` },
+      timeouts: { harness: 360_000 },
+    },
+    tests: {
+      in: 'same',
+      timeout: 60_000,
+      files: { '/tests/run-tests.sh': `${found.place}/run-tests.sh` },
       command: ['bash', '/tests/run-tests.sh'],
-      reading: { kind: 'printed-tests', parser: 'pytest' },
+      prints: 'pytest',
     },
     solution: undefined,
     obstacles: [],
@@ -68,25 +69,22 @@ services:
   expect(task.obstacles).toEqual([]);
   expect(notesOf(found)).toEqual(['open-network task.yaml:3:1']);
   expect(task).toMatchObject({
-    instruction: 'Do it.\n',
-    keywords: ['one', 'two'],
-    agent: { timeoutMs: 900_500 },
+    variables: { instruction: 'Do it.\n' },
+    tags: ['one', 'two'],
     environment: {
-      source: { kind: 'build', args: { A: '1' } },
+      build: { args: { A: '1' } },
       workdir: '/app',
       env: { TEST_DIR: '/tests' },
-      cpus: 1,
-      memoryBytes: 512 * 1024 ** 2,
+      resources: { cpus: 1, memory: 512 * 1024 ** 2 },
+      timeouts: { harness: 900_500 },
     },
-    verifier: {
-      timeoutMs: 30_000,
-      tests: [
-        { from: `${found.place}/tests`, to: '/tests' },
-        { from: `${found.place}/run-tests.sh`, to: '/tests/run-tests.sh' },
-      ],
-      reading: { kind: 'printed-tests', parser: 'swebench' },
+    tests: {
+      timeout: 30_000,
+      files: { '/tests/run-tests.sh': `${found.place}/run-tests.sh` },
+      prints: 'swebench',
     },
-    solution: { kind: 'script', command: ['bash', '/oracle/solution.sh'] },
+    placed: [{ from: `${found.place}/tests`, to: '/tests' }],
+    solution: { command: ['bash', '/oracle/solution.sh'] },
   });
 });
 

@@ -3,10 +3,6 @@ import { inputError } from '../../base/offsite-error.ts';
 import { yamlFiles } from '../../bounds/suite.ts';
 import { printPath } from '../../contract/errors.ts';
 import type { Path } from '../../suite/yaml-file.ts';
-import type { TaskDocument } from '../document.ts';
-import type { Remarks } from '../supported.ts';
-import type { ContainerSource } from '../task.ts';
-import type { TaskFolder } from '../task-folder.ts';
 
 /** The keys of a compose file that Offsite reads. Keys that are not here are obstacles. */
 
@@ -15,6 +11,8 @@ const Texts = z.array(Scalar);
 
 /** A text for a shell, or a program with its arguments. */
 const Command = z.union([z.string(), Texts], { error: 'expected a text, or a list of texts' });
+
+const Words = Command.transform((given) => (typeof given === 'string' ? splitWords(given) : given));
 
 /** `KEY: value`, or `- KEY=value`. A key without a value has the value of the host's variable. */
 const Variables = z.union(
@@ -31,6 +29,35 @@ const Variables = z.union(
   ],
   { error: 'expected a map, or a list of KEY=value' },
 );
+
+/**
+ * The words of a command, as Compose splits them: at spaces, with quotes and backslashes as in a shell. No
+ * shell runs the command, so no other character has a special meaning.
+ */
+export function splitWords(text: string): string[] {
+  const words: string[] = [];
+  let word: string | undefined;
+  let quote = '';
+  for (let at = 0; at < text.length; at++) {
+    const character = text.charAt(at);
+    const next = text.charAt(at + 1);
+    if (character === '\\' && quote !== "'" && (quote === '' || /["\\]/.test(next))) {
+      word = `${word ?? ''}${next}`;
+      at += 1;
+    } else if (quote !== '') {
+      if (character === quote) quote = '';
+      else word += character;
+    } else if (character === '"' || character === "'") {
+      quote = character;
+      word ??= '';
+    } else if (/\s/.test(character)) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else word = `${word ?? ''}${character}`;
+  }
+  if (word !== undefined) words.push(word);
+  return words;
+}
 
 const timeUnits = { h: 3_600_000, m: 60_000, s: 1000, ms: 1, us: 0.001 } as const;
 
@@ -76,26 +103,46 @@ const Healthcheck = z.object({
   disable: z.boolean().optional(),
 });
 
-const conditions = ['service_started', 'service_healthy', 'service_completed_successfully'] as const;
+const untilOf = {
+  service_started: 'started',
+  service_healthy: 'healthy',
+  service_completed_successfully: 'ended',
+} as const;
+
+const Dependency = z.object({
+  condition: z
+    .enum(['service_started', 'service_healthy', 'service_completed_successfully'])
+    .default('service_started'),
+  required: z.boolean().optional(),
+  restart: z.boolean().optional(),
+});
 
 const DependsOn = z.union(
   [
-    z.array(z.string()),
+    z.array(z.string()).transform((names) => mapOf(names, () => untilOf.service_started)),
     z.record(
       z.string(),
-      z.object({
-        condition: z.enum(conditions).default('service_started'),
-        required: z.boolean().optional(),
-        restart: z.boolean().optional(),
-      }),
+      Dependency.transform(({ condition }) => untilOf[condition]),
     ),
   ],
   { error: 'expected a list of services, or a map with their conditions' },
 );
 
+/** Stands for a folder of the host that the format's own program mounts for logs. */
+export const hostLogs = 'offsite:logs';
+
+/** `source:target`, with settings of the mount after it, or only `target`. */
+const ShortVolume = z.string().transform((volume) => {
+  const isLogs = volume.startsWith(`${hostLogs}:`);
+  const [, source, rest = volume] = (isLogs ? /^([^:]+:[^:]+):(.*)$/ : /^([^:]+):(.*)$/).exec(volume) ?? [];
+  const [target = ''] = rest.split(':');
+  const type = isLogs || /^[./~]/.test(source ?? '') ? ('bind' as const) : ('volume' as const);
+  return { type, source, target };
+});
+
 const Volume = z.union(
   [
-    z.string(),
+    ShortVolume,
     z.object({
       type: z.enum(['bind', 'volume', 'tmpfs']),
       source: z.string().optional(),
@@ -106,17 +153,21 @@ const Volume = z.union(
   { error: 'expected source:target, or a map with type, source and target' },
 );
 
-const ConfigUse = z.union([z.string(), z.object({ source: z.string(), target: z.string().optional() })], {
-  error: 'expected the name of a config, or a map with source and target',
-});
-
-const EnvFile = z.union(
+const ConfigUse = z.union(
   [
-    z.string(),
-    z.array(z.union([z.string(), z.object({ path: z.string(), required: z.boolean().optional() })])),
+    z.string().transform((source) => ({ source, target: undefined })),
+    z.object({ source: z.string(), target: z.string().optional() }),
   ],
-  { error: 'expected a path, or a list of paths' },
+  { error: 'expected the name of a config, or a map with source and target' },
 );
+
+const EnvFile = z.union([
+  z.string().transform((path) => ({ path, required: true })),
+  z.object({ path: z.string(), required: z.boolean().default(true) }),
+]);
+const EnvFiles = z.union([EnvFile.options[0].transform((file) => [file]), z.array(EnvFile)], {
+  error: 'expected a path, or a list of paths',
+});
 
 /** `name: address`, or `- name:address`, or `- name=address`. */
 const ExtraHosts = z.union(
@@ -134,34 +185,36 @@ const ExtraHosts = z.union(
   { error: 'expected a map, or a list of name=address' },
 );
 
+const Network = z.object({ aliases: z.array(z.string()).default([]) }).nullable();
 const Networks = z.union(
-  [
-    z.array(z.string()),
-    z.record(z.string(), z.object({ aliases: z.array(z.string()).default([]) }).nullable()),
-  ],
+  [z.array(z.string()).transform((names) => mapOf(names, () => null)), z.record(z.string(), Network)],
   { error: 'expected a list of networks, or a map with their aliases' },
+);
+
+function mapOf<Value>(names: readonly string[], value: () => Value): Record<string, Value> {
+  return Object.fromEntries(names.map((name) => [name, value()]));
+}
+
+const Build = z.union(
+  [
+    z.string().transform((context) => ({ context, dockerfile: 'Dockerfile', target: undefined, args: {} })),
+    z.object({
+      context: z.string().default('.'),
+      dockerfile: z.string().default('Dockerfile'),
+      target: z.string().optional(),
+      args: Variables.default({}),
+    }),
+  ],
+  { error: 'expected a folder, or a map with context, dockerfile, target and args' },
 );
 
 const Service = z.object({
   image: z.string().optional(),
-  build: z
-    .union(
-      [
-        z.string(),
-        z.object({
-          context: z.string().default('.'),
-          dockerfile: z.string().default('Dockerfile'),
-          target: z.string().optional(),
-          args: Variables.default({}),
-        }),
-      ],
-      { error: 'expected a folder, or a map with context, dockerfile, target and args' },
-    )
-    .optional(),
-  command: Command.nullish(),
-  entrypoint: Command.nullish(),
+  build: Build.optional(),
+  command: Words.nullish(),
+  entrypoint: Words.nullish(),
   environment: Variables.default({}),
-  env_file: EnvFile.optional(),
+  env_file: EnvFiles.default([]),
   extra_hosts: ExtraHosts.default({}),
   secrets: z.array(ConfigUse).default([]),
   profiles: z.array(z.string()).default([]),
@@ -170,11 +223,13 @@ const Service = z.object({
   working_dir: z.string().optional(),
   user: Scalar.optional(),
   healthcheck: Healthcheck.optional(),
-  depends_on: DependsOn.default([]),
+  depends_on: DependsOn.default({}),
   volumes: z.array(Volume).default([]),
   configs: z.array(ConfigUse).default([]),
-  tmpfs: z.union([z.string(), Texts], { error: 'expected a path, or a list of paths' }).optional(),
-  networks: Networks.optional(),
+  tmpfs: z
+    .union([z.string().transform((path) => [path]), Texts], { error: 'expected a path, or a list of paths' })
+    .default([]),
+  networks: Networks.default({ default: null }),
   hostname: z.string().optional(),
   cpus: Cpus.optional(),
   mem_limit: Size.optional(),
@@ -222,30 +277,6 @@ export const ComposeFile = z.object({
 
 export type ComposeFile = z.output<typeof ComposeFile>;
 export type ServiceTable = z.output<typeof Service>;
-
-export interface ComposeRequest {
-  folder: TaskFolder;
-  remarks: Remarks;
-  /** The absolute path of the compose file. */
-  file: string;
-  /** The service that the agent works in. */
-  mainName: string;
-  /** What the main service starts from if the file does not say it. */
-  base: ContainerSource | undefined;
-  /** The values of the variables in the file. */
-  variables: Readonly<Record<string, string>>;
-}
-
-/** What the readers of services work with. */
-export interface ComposeSource extends ComposeRequest {
-  document: TaskDocument;
-  /** The folder that relative paths start from. */
-  project: string;
-  compose: ComposeFile;
-}
-
-/** Stands for a folder of the host that the format's own program mounts for logs. */
-export const hostLogs = 'offsite:logs';
 
 /** Stands for the name that the format's own program gives the image of the main container. */
 export const mainImage = 'offsite:main-image';

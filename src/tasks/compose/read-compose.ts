@@ -4,27 +4,16 @@ import { taskSets } from '../../bounds/tasks.ts';
 import { isIdle, isSharedFolder } from '../../suite/environment.ts';
 import { BadFile } from '../../suite/file-issues.ts';
 import { schemaProblems } from '../../suite/schema-problems.ts';
-import type { Healthcheck } from '../../suite/services.ts';
 import { type Path, readYamlFile } from '../../suite/yaml-file.ts';
 import { unknownKeys } from '../document.ts';
-import type { TaskService } from '../task.ts';
-import {
-  ComposeFile,
-  type ComposeRequest,
-  type ComposeSource,
-  interpolated,
-  type ServiceTable,
-} from './compose-file.ts';
-import { readService } from './service.ts';
+import { type GivenService, type TaskEnvironment, textIn } from '../task.ts';
+import { ComposeFile, interpolated, type ServiceTable } from './compose-file.ts';
+import { type ComposeRequest, type ComposeService, type ComposeSource, readService } from './service.ts';
 
-interface Composed {
-  main: TaskService;
-  services: TaskService[];
-}
-
-/** Reads a compose file of a task. Throws {@link BadFile} with its problems. */
-export function readCompose(request: ComposeRequest): Composed {
-  const { folder, remarks, file, mainName, base } = request;
+/** Reads a compose file as an environment of a case. Throws {@link BadFile} with its problems. */
+export function readCompose(request: ComposeRequest): TaskEnvironment {
+  const { reading, file, mainName, base } = request;
+  const { folder, remarks } = reading;
   const document = readYamlFile(file, z.unknown(), { reach: folder.reach, merge: true });
   const value = interpolated(document.value, {
     variables: request.variables,
@@ -49,30 +38,88 @@ export function readCompose(request: ComposeRequest): Composed {
   const { [mainName]: mainTable, ...others } = compose.services;
   if (!mainTable && !base)
     throw new BadFile([document.issue(['services'], `has no service ${mainName}, in which the agent works`)]);
-  const main = readService(
-    source,
-    mainName,
-    mainTable ?? ComposeFile.shape.services.valueType.parse({}),
-    base,
-  );
+  const whole = mainTable ?? ComposeFile.shape.services.valueType.parse({});
+  const main = readService(source, mainName, whole, base);
   recordSettings(source, main, mainTable);
   const active = Object.entries(others).filter(([name, { profiles }]) => {
     if (profiles.length > 0)
       remarks.uses('inactive-service', document.issue(['services', name, 'profiles'], name));
     return profiles.length === 0;
   });
-  const read = active.map(([name, table]) => readService(source, name, table, undefined, main.source));
-  const services = withLinks(read, compose);
+  const services = active.map(([name, table]) => readService(source, name, table, undefined, main.source));
   requireKnown(source, [main, ...services]);
   recordVolumes(source, [main, ...services]);
   recordNetworks(source);
-  return { main, services };
+  return environmentOf(
+    main,
+    services.map((service) => serviceOf(service, source)),
+  );
+}
+
+function environmentOf(main: ComposeService, services: GivenService[]): TaskEnvironment {
+  const { mounts, workdir, user, env, resources, hosts, command, entrypoint } = main;
+  const { files, folders, texts, memory, volumes } = mounts;
+  const placed = [
+    ...memory.map((path) => ({ path, folder: true as const, mode: 0o1777 })),
+    ...Object.entries(texts).map(([path, text]) => ({ path, content: Buffer.from(text), mode: 0o644 })),
+  ];
+  return {
+    ...main.source,
+    services,
+    ...(services.length > 0 && { nameForServices: main.name }),
+    workdir,
+    user,
+    env,
+    resources,
+    startUp: { entrypoint, command },
+    ...(Object.keys(hosts).length > 0 && { hosts }),
+    ...(main.healthcheck && { healthcheck: ofBash(main.healthcheck) }),
+    files,
+    folders,
+    ...(placed.length > 0 && { placed }),
+    ...(volumes.length > 0 && { volumes: volumes.map(({ to }) => to) }),
+  };
+}
+
+/** The healthcheck of the main container, whose command bash runs. */
+function ofBash({ command, ...times }: Exclude<ComposeService['healthcheck'], false | undefined>) {
+  const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
+  return { ...times, command: typeof command === 'string' ? command : command.map(quoted).join(' ') };
+}
+
+function serviceOf(
+  { name, place, source, mounts, healthcheck, hosts, ...service }: ComposeService,
+  { reading }: ComposeSource,
+): GivenService {
+  const texts = Object.entries(mounts.texts).map(([to, text]) => {
+    return [to, textIn(reading, ['services', name, to], text)] as const;
+  });
+  const duration = (ms: number) => `${Math.max(1, Math.round(ms))}ms`;
+  return {
+    name,
+    place,
+    source: {
+      ...source,
+      ...service,
+      ...(Object.keys(hosts).length > 0 && { hosts }),
+      healthcheck: healthcheck && {
+        ...healthcheck,
+        interval: duration(healthcheck.interval),
+        timeout: duration(healthcheck.timeout),
+        startPeriod: duration(healthcheck.startPeriod),
+      },
+      files: { ...mounts.files, ...Object.fromEntries(texts) },
+      folders: mounts.folders,
+      memoryFolders: mounts.memory,
+    },
+    volumes: mounts.volumes.map(({ to }) => to),
+  };
 }
 
 /** Records what the main container asks for, including what is not a setting of an environment. */
 function recordSettings(
-  { document, remarks, mainName }: ComposeSource,
-  main: TaskService,
+  { document, reading: { remarks }, mainName }: ComposeSource,
+  main: ComposeService,
   table: ServiceTable | undefined,
 ): void {
   if (!table) return;
@@ -80,9 +127,8 @@ function recordSettings(
   if (isSharedFolder(main.workdir ?? '')) remarks.uses('shared-workdir', at('working_dir', main.workdir));
   if (main.command && !isIdle(main.command)) remarks.uses('image-entrypoint', at('command'));
   if (main.entrypoint && !isIdle(main.entrypoint)) remarks.uses('image-entrypoint', at('entrypoint'));
-  if (main.healthcheck && main.healthcheck !== 'none') remarks.uses('healthcheck', at('healthcheck'));
-  for (const file of main.files)
-    if (file.kind === 'memory') remarks.uses('main-memory-folder', at('tmpfs', file.to));
+  if (main.healthcheck) remarks.uses('healthcheck', at('healthcheck'));
+  for (const folder of main.mounts.memory) remarks.uses('main-memory-folder', at('tmpfs', folder));
 }
 
 /**
@@ -90,15 +136,13 @@ function recordSettings(
  * container.
  */
 function recordVolumes(
-  { document, remarks, mainName, compose }: ComposeSource,
-  services: readonly TaskService[],
+  { document, reading: { remarks }, mainName, compose }: ComposeSource,
+  services: readonly ComposeService[],
 ): void {
   const users = new Map<string, string[]>();
-  for (const { name, files } of services) {
-    for (const file of files)
-      if (file.kind === 'volume' && file.volume !== '')
-        users.set(file.volume, [...(users.get(file.volume) ?? []), name]);
-  }
+  for (const { name, mounts } of services)
+    for (const { name: volume } of mounts.volumes)
+      if (volume !== '') users.set(volume, [...(users.get(volume) ?? []), name]);
   for (const [volume, names] of users) {
     const [first = ''] = names.filter((name) => name !== mainName);
     const isShared = new Set(names).size > 1;
@@ -118,10 +162,10 @@ function isPlainVolume(key: string, value: unknown): boolean {
 }
 
 /** Records networks that do not connect all services, because in Offsite all services reach each other. */
-function recordNetworks({ document, remarks, compose }: ComposeSource): void {
-  const [first, ...others] = Object.entries(compose.services).map(([name, { networks = ['default'] }]) => ({
+function recordNetworks({ document, reading: { remarks }, compose }: ComposeSource): void {
+  const [first, ...others] = Object.entries(compose.services).map(([name, { networks }]) => ({
     name,
-    on: (Array.isArray(networks) ? networks : Object.keys(networks)).toSorted().join(),
+    on: Object.keys(networks).toSorted().join(),
   }));
   const other = others.find(({ on }) => on !== first?.on);
   if (other) remarks.uses('separate-networks', document.issue(['services', other.name], ''));
@@ -130,28 +174,16 @@ function recordNetworks({ document, remarks, compose }: ComposeSource): void {
       remarks.uses('separate-networks', document.issue(['networks', name], ''));
 }
 
-/** Adds the further names that `links` give to services. */
-function withLinks(services: readonly TaskService[], compose: ComposeFile): TaskService[] {
-  const links = Object.values(compose.services).flatMap((table) => table.links);
-  return services.map((service) => {
-    const named = links.flatMap((link) => {
-      const [name, alias] = link.split(':');
-      return name === service.name && alias !== undefined && alias !== name ? [alias] : [];
-    });
-    return { ...service, aliases: [...new Set([...service.aliases, ...named])] };
-  });
-}
-
 function at(value: unknown, path: Path): unknown {
   return path.reduce<unknown>((inner, key) => (inner as Record<string, unknown> | undefined)?.[key], value);
 }
 
-function requireKnown({ document }: ComposeSource, services: readonly TaskService[]): void {
+function requireKnown({ document }: ComposeSource, services: readonly ComposeService[]): void {
   const names = services.map(({ name }) => name);
   const unknown = services.flatMap(({ name, dependsOn }) =>
-    dependsOn
-      .filter(({ service }) => !names.includes(service))
-      .map(({ service }) =>
+    Object.keys(dependsOn)
+      .filter((service) => !names.includes(service))
+      .map((service) =>
         document.issue(['services', name, 'depends_on'], `names ${service}, which is no service of the file`),
       ),
   );
@@ -246,16 +278,4 @@ function hasCapability(name: string): boolean {
 /** Offsite sets it for all containers. */
 function isNoNewPrivileges(option: string): boolean {
   return /^no-new-privileges([:=]true)?$/.test(option);
-}
-
-/** The healthcheck that a compose file has for the main container, whose command bash runs. */
-export function healthcheckOfMain({ healthcheck }: TaskService): Healthcheck | undefined {
-  if (!healthcheck || healthcheck === 'none') return undefined;
-  const { command, ...times } = healthcheck;
-  const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
-  return {
-    ...times,
-    retries: Math.max(1, times.retries),
-    command: typeof command === 'string' ? command : command.map(quoted).join(' '),
-  };
 }

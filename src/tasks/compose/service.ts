@@ -1,9 +1,40 @@
+import { statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { BadFile } from '../../suite/file-issues.ts';
-import type { ContainerSource, ServiceFile, TaskService } from '../task.ts';
+import type { EnvironmentSource } from '../../suite/environment.ts';
+import { BadFile, type FileIssue } from '../../suite/file-issues.ts';
+import type { ServiceHealthcheck } from '../../suite/services.ts';
+import type { TaskDocument } from '../document.ts';
+import type { FolderReading } from '../task.ts';
 import { isBelow } from '../task-folder.ts';
-import { type ComposeSource, hostLogs, interpolated, mainImage, type ServiceTable } from './compose-file.ts';
+import { type ComposeFile, hostLogs, interpolated, mainImage, type ServiceTable } from './compose-file.ts';
+
+/** Where a container starts from: neither, if its build is outside of the task. */
+export type ContainerSource = Pick<EnvironmentSource, 'image' | 'build'>;
+
+export interface ComposeRequest {
+  reading: FolderReading;
+  /** The absolute path of the compose file. */
+  file: string;
+  /** The service that the agent works in. */
+  mainName: string;
+  /** What the main service starts from if the file does not say it. */
+  base: ContainerSource | undefined;
+  /** The values of the variables in the file. */
+  variables: Readonly<Record<string, string>>;
+}
+
+/** What the readers of services work with. */
+export interface ComposeSource extends ComposeRequest {
+  /** The compose file. */
+  document: TaskDocument;
+  /** The folder that relative paths start from. */
+  project: string;
+  compose: ComposeFile;
+}
+
+/** A container that a compose file defines. */
+export type ComposeService = ReturnType<typeof readService>;
 
 /**
  * A service of a compose file.
@@ -16,93 +47,105 @@ export function readService(
   name: string,
   table: ServiceTable,
   base: ContainerSource | undefined,
-  main?: ContainerSource,
-): TaskService {
-  const { document, remarks } = source;
-  const at = (keys: string[], message = '') => document.issue(['services', name, ...keys], message);
-  for (const [index] of table.ports?.entries() ?? [])
-    remarks.uses('published-port', document.issue(['services', name, 'ports', index], ''));
+  main = base,
+) {
+  const { remarks } = source.reading;
+  const at: At = (keys, message = '') => source.document.issue(['services', name, ...keys], message);
+  for (const [index] of table.ports?.entries() ?? []) remarks.uses('published-port', at(['ports', index]));
   const { limits, reservations } = table.deploy?.resources ?? {};
   if (reservations?.devices) remarks.uses('gpu', at(['deploy', 'resources', 'reservations', 'devices']));
   return {
     name,
-    source: readSource(source, name, table, base, main),
     place: at([]),
-    aliases: aliasesOf(table),
-    command: wordsOf(table.command),
-    entrypoint: wordsOf(table.entrypoint),
-    env: {
-      ...readEnvFiles(source, name, table),
-      ...variablesOf(source, table.environment, ['services', name, 'environment']),
-    },
-    hosts: hostsOf(source, name, table),
+    source: readSource(source, table, at, base, main),
+    aliases: aliasesOf(source, name, table),
+    command: table.command ?? undefined,
+    entrypoint: table.entrypoint ?? undefined,
+    env: { ...readEnvFiles(source, table, at), ...variablesOf(source, table.environment, at, 'environment') },
+    hosts: hostsOf(source, table, at),
     workdir: table.working_dir,
     user: table.user,
     healthcheck: healthcheckOf(table),
-    dependsOn: [...dependenciesOf(table), ...linksOf(table)],
-    files: readServiceFiles(source, name, table),
-    cpus: table.cpus ?? limits?.cpus,
-    memoryBytes: table.mem_limit ?? limits?.memory,
+    dependsOn: dependenciesOf(table),
+    mounts: readMounts(source, table, at),
+    resources: { cpus: table.cpus ?? limits?.cpus, memory: table.mem_limit ?? limits?.memory },
   };
 }
 
+/** An issue with a key of the service. */
+type At = (keys: (string | number)[], message?: string) => FileIssue;
+
 function readSource(
   source: ComposeSource,
-  name: string,
-  table: ServiceTable,
+  { image, build }: ServiceTable,
+  at: At,
   base: ContainerSource | undefined,
   main: ContainerSource | undefined,
 ): ContainerSource {
-  const { document, folder, project, remarks } = source;
-  const { image, build } = table;
-  if (build !== undefined) {
-    const { context, dockerfile, target, args } =
-      typeof build === 'string'
-        ? { context: build, dockerfile: 'Dockerfile', target: undefined, args: {} }
-        : build;
-    const at = (message: string) => document.issue(['services', name, 'build'], message);
+  if (build) {
+    const { reading, project } = source;
+    const { context, dockerfile: name, target, args } = build;
     const path = resolve(project, context);
-    const file = resolve(path, dockerfile);
-    if (/^(\w+:\/\/|git@)/.test(context) || ![path, file].every((each) => isBelow(folder.path, each))) {
-      remarks.uses('outside-path', at(context));
-      return { kind: 'unnamed' };
-    }
-    if (!folder.isFile(file.slice(folder.path.length + 1)))
-      throw new BadFile([at(`there is no file ${file}`)]);
-    const given = variablesOf(source, args, ['services', name, 'build', 'args']);
-    return { kind: 'build', context: path, dockerfile: file, target, args: given };
+    const isOutside = /^(\w+:\/\/|git@)/.test(context) || !isBelow(reading.folder.path, path);
+    if (isOutside) reading.remarks.uses('outside-path', at(['build'], context));
+    const dockerfile = isOutside ? undefined : fileIn(source, resolve(path, name), at, 'build');
+    if (dockerfile === undefined) return {};
+    return {
+      build: { context: path, dockerfile, target, args: variablesOf(source, args, at, 'build', 'args') },
+    };
   }
-  if (image === mainImage) {
-    const same = main ?? base;
-    if (same) return same;
-  } else if (image !== undefined && image !== '') return { kind: 'image', image };
+  if (image === mainImage && main) return main;
+  if (image !== undefined && image !== '' && image !== mainImage) return { image };
   if (base) return base;
-  throw new BadFile([document.issue(['services', name], 'has neither an image nor a build')]);
+  throw new BadFile([at([], 'has neither an image nor a build')]);
+}
+
+/**
+ * The absolute path of a file of the task. Undefined, with an obstacle, for one outside of it. Throws
+ * {@link BadFile} if it is missing.
+ */
+function fileIn(
+  { reading: { folder, remarks }, project }: ComposeSource,
+  path: string,
+  at: At,
+  ...keys: (string | number)[]
+): string | undefined {
+  const from = resolve(project, path);
+  if (isBelow(folder.path, from)) {
+    if (folder.isFile(from.slice(folder.path.length + 1))) return from;
+    throw new BadFile([at(keys, `there is no file ${from}`)]);
+  }
+  remarks.uses('outside-path', at(keys, path));
+  return undefined;
 }
 
 function variablesOf(
-  { document, remarks, variables }: ComposeSource,
+  { reading: { remarks }, variables }: ComposeSource,
   given: Readonly<Record<string, string | null>>,
-  path: readonly string[],
+  at: At,
+  ...keys: string[]
 ): Record<string, string> {
   const read = (name: string, value: string | null): string => {
     const known = Object.hasOwn(variables, name) ? variables[name] : undefined;
-    if (value !== null || known !== undefined) return value ?? known ?? '';
-    remarks.uses('host-variable', document.issue([...path, name], name));
-    return '';
+    if (value === null && known === undefined) remarks.uses('host-variable', at([...keys, name], name));
+    return value ?? known ?? '';
   };
   return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, read(name, value)]));
 }
 
-function wordsOf(command: string | string[] | null | undefined): string[] | undefined {
-  return typeof command === 'string' ? splitWords(command) : (command ?? undefined);
-}
-
-function aliasesOf({ networks = [], hostname, container_name: container }: ServiceTable): string[] {
-  const onNetworks = Array.isArray(networks)
-    ? []
-    : Object.values(networks).flatMap((one) => one?.aliases ?? []);
-  const names = [...onNetworks, hostname, container].filter((name) => typeof name === 'string');
+/** The further names of a service, those that the links of others give it among them. */
+function aliasesOf(
+  { compose }: ComposeSource,
+  name: string,
+  { networks, hostname, container_name: container }: ServiceTable,
+): string[] {
+  const links = Object.values(compose.services).flatMap((table) => table.links);
+  const linked = links.flatMap((link) => {
+    const [service, alias = name] = link.split(':');
+    return service === name && alias !== name ? [alias] : [];
+  });
+  const onNetworks = Object.values(networks).flatMap((one) => one?.aliases ?? []);
+  const names = [...onNetworks, hostname, container, ...linked].filter((each) => typeof each === 'string');
   return [...new Set(names)];
 }
 
@@ -110,77 +153,53 @@ function aliasesOf({ networks = [], hostname, container_name: container }: Servi
  * The addresses by name. Refuses names for this machine, which has no address that a container could reach.
  */
 function hostsOf(
-  { document, remarks }: ComposeSource,
-  name: string,
+  { reading: { remarks } }: ComposeSource,
   { extra_hosts: hosts }: ServiceTable,
+  at: At,
 ): Record<string, string> {
-  const isPlain = ([host, address]: [string, string]) =>
-    /^[A-Za-z0-9_.-]{1,253}$/.test(host) && isIP(address.replace(/^\[(.*)\]$/, '$1')) !== 0;
-  const entries = Object.entries(hosts);
-  for (const [host, address] of entries.filter((entry) => !isPlain(entry)))
-    remarks.uses('machine-host', document.issue(['services', name, 'extra_hosts'], `${host} at ${address}`));
-  return Object.fromEntries(
-    entries.filter(isPlain).map(([host, address]) => [host, address.replace(/^\[(.*)\]$/, '$1')]),
-  );
+  const entries = Object.entries(hosts).flatMap(([host, written]) => {
+    const address = written.replace(/^\[(.*)\]$/, '$1');
+    if (/^[A-Za-z0-9_.-]{1,253}$/.test(host) && isIP(address) !== 0) return [[host, address]];
+    remarks.uses('machine-host', at(['extra_hosts'], `${host} at ${written}`));
+    return [];
+  });
+  return Object.fromEntries(entries);
 }
 
-/** The services that `links` name, without those that `depends_on` names too. */
-function linksOf({ links, depends_on: needed }: ServiceTable): TaskService['dependsOn'] {
-  const known = Array.isArray(needed) ? needed : Object.keys(needed);
-  const names = links.map((link) => link.split(':')[0] ?? '');
-  return [...new Set(names)]
-    .filter((service) => !known.includes(service))
-    .map((service) => ({ service, until: 'started' }));
-}
-
-function healthcheckOf({ healthcheck }: ServiceTable): TaskService['healthcheck'] {
-  if (healthcheck?.disable) return 'none';
+/** A text is run by a shell. `false`: not even that of the image. Undefined: that of the image. */
+function healthcheckOf({ healthcheck }: ServiceTable): ServiceHealthcheck | false | undefined {
+  if (healthcheck?.disable) return false;
   if (!healthcheck?.test) return undefined;
-  const { test, interval, timeout, start_period, retries } = healthcheck;
+  const { test, interval, timeout, start_period: startPeriod, retries } = healthcheck;
   const [kind, ...rest] = typeof test === 'string' ? ['CMD-SHELL', test] : test;
-  if (kind === 'NONE') return 'none';
-  return {
-    command: kind === 'CMD-SHELL' ? rest.join(' ') : kind === 'CMD' ? rest : test,
-    interval,
-    timeout,
-    startPeriod: start_period,
-    retries,
-  };
+  if (kind === 'NONE') return false;
+  const command = kind === 'CMD-SHELL' ? rest.join(' ') : kind === 'CMD' ? rest : test;
+  return { command, interval, timeout, startPeriod, retries: Math.max(1, retries) };
 }
 
-const untilOf = {
-  service_started: 'started',
-  service_healthy: 'healthy',
-  service_completed_successfully: 'ended',
-} as const;
-
-function dependenciesOf({ depends_on: given }: ServiceTable): TaskService['dependsOn'] {
-  if (Array.isArray(given)) return given.map((service) => ({ service, until: 'started' }));
-  return Object.entries(given).map(([service, { condition }]) => ({ service, until: untilOf[condition] }));
+/** Those that `links` names only have to be started. */
+function dependenciesOf({ links, depends_on: needed }: ServiceTable) {
+  const linked = links.map((link) => [link.split(':')[0] ?? '', 'started'] as const);
+  return { ...needed, ...Object.fromEntries(linked), ...needed };
 }
 
 /** The variables that the `env_file` of a service has. Later files win. */
 function readEnvFiles(
-  { document, remarks, folder, project, variables }: ComposeSource,
-  name: string,
-  { env_file: given }: ServiceTable,
+  source: ComposeSource,
+  { env_file: files }: ServiceTable,
+  at: At,
 ): Record<string, string> {
+  const { project, reading, variables } = source;
+  const { folder, remarks } = reading;
   const found: Record<string, string> = {};
-  for (const file of given === undefined ? [] : [given].flat()) {
-    const { path, required = true } = typeof file === 'string' ? { path: file } : file;
-    const at = (message: string) => document.issue(['services', name, 'env_file'], message);
-    const from = resolve(project, path);
-    if (!isBelow(folder.path, from)) {
-      remarks.uses('outside-path', at(path));
-      continue;
-    }
-    const names = from.slice(folder.path.length + 1).split('/');
-    if (!folder.isFile(...names)) {
-      if (required) throw new BadFile([at(`there is no file ${from}`)]);
-      continue;
-    }
-    for (const [key, value, isLiteral] of envLines(folder.text(...names))) {
-      const onUnset = (variable: string) => remarks.uses('compose-variable', at(`${variable} in ${path}`));
+  for (const { path, required } of files) {
+    const names = resolve(project, path).slice(folder.path.length + 1);
+    const isOptional = !required && isBelow(folder.path, resolve(project, path));
+    if (isOptional && !folder.isFile(names)) continue;
+    if (fileIn(source, path, at, 'env_file') === undefined) continue;
+    for (const [key, value, isLiteral] of envLines(folder.text(names))) {
+      const onUnset = (variable: string) =>
+        remarks.uses('compose-variable', at(['env_file'], `${variable} in ${path}`));
       const known = { ...variables, ...found };
       found[key] = isLiteral ? value : String(interpolated(value, { variables: known, onUnset }));
     }
@@ -203,130 +222,78 @@ function envLines(text: string): EnvLine[] {
   });
 }
 
-/**
- * The words of a command, as Compose splits them: at spaces, with quotes and backslashes as in a shell. No
- * shell runs the command, so no other character has a special meaning.
- */
-export function splitWords(text: string): string[] {
-  const words: string[] = [];
-  let word: string | undefined;
-  let quote = '';
-  for (let at = 0; at < text.length; at++) {
-    const character = text.charAt(at);
-    const next = text.charAt(at + 1);
-    if (character === '\\' && quote !== "'" && (quote === '' || /["\\]/.test(next))) {
-      word = `${word ?? ''}${next}`;
-      at += 1;
-    } else if (quote !== '') {
-      if (character === quote) quote = '';
-      else word += character;
-    } else if (character === '"' || character === "'") {
-      quote = character;
-      word ??= '';
-    } else if (/\s/.test(character)) {
-      if (word !== undefined) words.push(word);
-      word = undefined;
-    } else word = `${word ?? ''}${character}`;
-  }
-  if (word !== undefined) words.push(word);
-  return words;
-}
-
-interface Mount {
-  type: 'bind' | 'volume' | 'tmpfs';
-  source: string | undefined;
-  target: string;
+/** What a container mounts, by the paths there. */
+interface Mounts {
+  /** Files and folders of the task, by their absolute paths on the host. */
+  files: Record<string, string>;
+  folders: Record<string, string>;
+  texts: Record<string, string>;
+  /** Folders in memory. */
+  memory: string[];
+  /** Volumes of the engine, by the name that services share them under; empty for none. */
+  volumes: { name: string; to: string }[];
 }
 
 /** What a service mounts, without the folders for logs, which Offsite makes itself. */
-function readServiceFiles(source: ComposeSource, name: string, table: ServiceTable): ServiceFile[] {
-  const mounted = table.volumes.flatMap((volume, index): ServiceFile[] => {
-    const path = ['services', name, 'volumes', index];
-    const file = readMount(source, mountOf(volume), path);
-    return file ? [file] : [];
-  });
-  const inMemory = [table.tmpfs ?? []].flat().map((mount): ServiceFile => {
-    // After a colon there are settings of the mount.
-    const [to = ''] = mount.split(':');
-    return { kind: 'memory', to };
-  });
-  const shared = table.shm_size === undefined ? [] : [{ kind: 'memory' as const, to: '/dev/shm' }];
-  const contents = (['configs', 'secrets'] as const).flatMap((kind) =>
-    readContents(source, name, table, kind),
-  );
-  const files = [...mounted, ...inMemory, ...shared, ...contents];
-  const wrong = files.find(({ to }) => !isTarget(to));
-  if (!wrong) return files;
-  const message = `mounts at ${JSON.stringify(wrong.to)}, which is no absolute path below /`;
-  throw new BadFile([source.document.issue(['services', name], message)]);
+function readMounts(source: ComposeSource, table: ServiceTable, at: At): Mounts {
+  const mounts: Mounts = { files: {}, folders: {}, texts: {}, memory: [], volumes: [] };
+  const { files, folders, texts, memory, volumes } = mounts;
+  const put = (from: string, to: string) => {
+    (statSync(from).isDirectory() ? folders : files)[to] = from;
+  };
+  for (const [index, { type, source: given = '', target: to }] of table.volumes.entries()) {
+    if (given === hostLogs) continue;
+    if (type === 'tmpfs') memory.push(to);
+    else if (type === 'volume') volumes.push({ name: given, to });
+    else {
+      const from = mountedPath(source, given, at(['volumes', index], `${given} at ${to}`));
+      if (from !== undefined) put(from, to);
+    }
+  }
+  // After a colon there are settings of the mount.
+  for (const mount of table.tmpfs) memory.push(mount.split(':')[0] ?? '');
+  if (table.shm_size !== undefined) memory.push('/dev/shm');
+  for (const kind of ['configs', 'secrets'] as const)
+    for (const [index, { source: name, target = name }] of table[kind].entries()) {
+      const given = source.compose[kind]?.[name];
+      if (!given) throw new BadFile([at([kind, index], `there is no ${kind.slice(0, -1)} ${name}`)]);
+      // A relative target is in the folder of its kind.
+      const to = target.startsWith('/') ? target : `${kind === 'configs' ? '' : '/run/secrets'}/${target}`;
+      if (given.content !== undefined) texts[to] = given.content;
+      else if (given.file === undefined) source.reading.remarks.uses('outside-path', at([kind, index], name));
+      else {
+        const from = fileIn(source, given.file, at, kind, index);
+        if (from !== undefined) put(from, to);
+      }
+    }
+  const targets = [
+    ...[files, folders, texts].flatMap(Object.keys),
+    ...memory,
+    ...volumes.map(({ to }) => to),
+  ];
+  const wrong = targets.find((path) => !isTarget(path));
+  if (wrong === undefined) return mounts;
+  throw new BadFile([at([], `mounts at ${JSON.stringify(wrong)}, which is no absolute path below /`)]);
 }
 
 function isTarget(path: string): boolean {
   return /^\/+[^/]/.test(path) && !path.split('/').some((part) => part === '..' || part === '.');
 }
 
-function mountOf(volume: ServiceTable['volumes'][number]): Mount {
-  if (typeof volume !== 'string') {
-    const { type, source, target } = volume;
-    return { type, source, target };
-  }
-  const isLogs = volume.startsWith(`${hostLogs}:`);
-  const [, before = '', rest = volume] =
-    (isLogs ? /^([^:]+:[^:]+):(.*)$/ : /^([^:]+):(.*)$/).exec(volume) ?? [];
-  const [target = ''] = rest.split(':');
-  const source = before === '' ? undefined : before;
-  const type = isLogs || /^[./~]/.test(before) ? 'bind' : 'volume';
-  return { type, source, target };
-}
-
-function readMount(
-  { document, remarks, folder, project }: ComposeSource,
-  { type, source, target }: Mount,
-  path: (string | number)[],
-): ServiceFile | undefined {
-  if (source === hostLogs) return undefined;
-  const at = document.issue(path, source === undefined ? target : `${source} at ${target}`);
-  if (type === 'tmpfs') return { kind: 'memory', to: target };
-  if (type === 'volume') return { kind: 'volume', volume: source ?? '', to: target };
-  const from = resolve(project, source ?? '');
+/** The absolute path of a file or folder of the task that is mounted. */
+function mountedPath(
+  { reading: { folder, remarks }, project }: ComposeSource,
+  given: string,
+  at: FileIssue,
+): string | undefined {
+  const from = resolve(project, given);
   // A mount of the task's whole folder would show its tests and its solution.
-  if (source?.startsWith('~') || !isBelow(folder.path, from) || isBelow(from, folder.path)) {
+  if (given.startsWith('~') || !isBelow(folder.path, from) || isBelow(from, folder.path)) {
     remarks.uses('bind-mount', at);
     return undefined;
   }
   if (folder.kind(from.slice(folder.path.length + 1)) === undefined)
     throw new BadFile([{ ...at, message: `there is no ${from}` }]);
   remarks.uses('service-file', at);
-  return { kind: 'file', from, to: target };
-}
-
-function readContents(
-  { document, remarks, folder, project, compose }: ComposeSource,
-  name: string,
-  table: ServiceTable,
-  kind: 'configs' | 'secrets',
-): ServiceFile[] {
-  const what = kind === 'configs' ? 'config' : 'secret';
-  return table[kind].flatMap((use, index): ServiceFile[] => {
-    const { source, target } = typeof use === 'string' ? { source: use, target: undefined } : use;
-    const at = (message: string) => document.issue(['services', name, kind, index], message);
-    const given = compose[kind]?.[source];
-    if (!given) throw new BadFile([at(`there is no ${what} ${source}`)]);
-    const to = targetOf(kind, target ?? source);
-    if (given.content !== undefined) return [{ kind: 'content', content: given.content, to }];
-    const from = given.file === undefined ? undefined : resolve(project, given.file);
-    if (from !== undefined && isBelow(folder.path, from)) {
-      if (!folder.isFile(from.slice(folder.path.length + 1)))
-        throw new BadFile([at(`there is no file ${from}`)]);
-      return [{ kind: 'file', from, to }];
-    }
-    remarks.uses('outside-path', at(source));
-    return [];
-  });
-}
-
-/** A relative target is in the folder of its kind. */
-function targetOf(kind: 'configs' | 'secrets', target: string): string {
-  if (target.startsWith('/')) return target;
-  return kind === 'configs' ? `/${target}` : `/run/secrets/${target}`;
+  return from;
 }

@@ -10,8 +10,8 @@ import { BadFile, type FileIssue } from '../../suite/file-issues.ts';
 import { readText } from '../../suite/yaml-file.ts';
 import { checkDocument, type TaskDocument } from '../document.ts';
 import { filesBelow, ignorePatterns } from '../files-below.ts';
-import type { FoundTask } from '../located.ts';
 import { Remarks } from '../supported.ts';
+import type { FoundTask } from '../task.ts';
 import { isBelow, issueAt, TaskFolder } from '../task-folder.ts';
 import { readTomlFile } from '../toml-file.ts';
 

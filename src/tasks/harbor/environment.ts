@@ -1,72 +1,96 @@
 import { MiB } from '../../bounds/channel.ts';
+import type { AgentSource } from '../../suite/agent-source.ts';
 import { isSharedFolder } from '../../suite/environment.ts';
 import { BadFile, type FileIssue } from '../../suite/file-issues.ts';
 import { isHostPattern } from '../../suite/hosts/host-pattern.ts';
+import type { GivenEnvironment } from '../../suite/load-environment.ts';
 import type { McpServer } from '../../suite/mcp-server.ts';
 import type { Healthcheck } from '../../suite/services.ts';
 import type { Path } from '../../suite/yaml-file.ts';
 import { hostLogs, mainImage } from '../compose/compose-file.ts';
-import { healthcheckOfMain, readCompose } from '../compose/read-compose.ts';
-import type { TaskDocument } from '../document.ts';
-import type { Remarks } from '../supported.ts';
-import type { ContainerSource, TaskEnvironment, TaskNetwork, TaskService } from '../task.ts';
-import { issueAt, type TaskFolder } from '../task-folder.ts';
-import type { EnvironmentTable, HealthcheckTable } from './task-toml.ts';
+import { readCompose } from '../compose/read-compose.ts';
+import { environmentIn, type FolderReading, type Keys, type TaskEnvironment } from '../task.ts';
+import { issueAt } from '../task-folder.ts';
+import type { EnvironmentTable, HealthcheckTable, TaskToml } from './task-toml.ts';
 
-/**
- * The environment that a table and a folder define: `environment/`, or `tests/` for a separate verifier.
- * Throws `BadFile` if they define none.
- *
- * @param path where the table is in `task.toml`
- */
+/** What the readers of a task's parts work with. Its document is the task's `task.toml`. */
+export interface HarborReading extends FolderReading {
+  toml: TaskToml;
+  /** Patterns of files that are not put into place. */
+  ignored: readonly string[];
+}
+
+export interface HarborEnvironment {
+  environment: GivenEnvironment;
+  network: Network;
+  /** What it has for the agent. */
+  agent: Pick<AgentSource, 'mcpServers' | 'skills'>;
+}
+
+interface EnvironmentRequest {
+  /** Where the environment is in the case. */
+  keys: Keys;
+  /** Where the table is in `task.toml`. */
+  path: Path;
+  /** `environment/`, or `tests/` for a separate verifier. */
+  folder: readonly string[];
+}
+
+/** The environment that a table and a folder define. Throws `BadFile` if they define none. */
 export function readEnvironment(
-  source: HarborSource,
+  reading: HarborReading,
   table: EnvironmentTable,
-  { path, folder }: { path: Path; folder: readonly string[] },
-): TaskEnvironment {
-  const { document, remarks } = source;
+  request: EnvironmentRequest,
+): HarborEnvironment {
+  const { document, remarks, toml } = reading;
+  const { keys, path } = request;
   const at = (key: string, message = '') => document.issue([...path, key], message);
   if (isSharedFolder(table.workdir ?? '')) remarks.uses('shared-workdir', at('workdir', table.workdir));
   if (table.os === 'windows') remarks.uses('windows', at('os'));
   if (table.gpus > 0) remarks.uses('gpu', at('gpus', `asks for ${table.gpus}`));
   if (table.tpu) remarks.uses('tpu', at('tpu'));
   if (table.healthcheck) remarks.uses('healthcheck', at('healthcheck'));
-  const containers = readContainers(source, table, { path, folder });
-  const { main } = containers;
-  const ofTable = table.healthcheck && healthcheckOf(table.healthcheck);
-  const ofMain = main && healthcheckOfMain(main);
-  if (ofTable && ofMain) remarks.uses('two-healthchecks', at('healthcheck'));
+  const given = readContainers(reading, table, request);
+  if (table.healthcheck && given.healthcheck) remarks.uses('two-healthchecks', at('healthcheck'));
   const memory = table.memory_mb === undefined ? table.memory : Math.round(table.memory_mb * MiB);
   // Beside a compose file, they are only values for its variables.
-  const env = readVariables(source, table.env, [...path, 'env']);
-  return {
-    ...containers,
-    workdir: table.workdir ?? main?.workdir,
-    user: main?.user,
-    env: main?.env ?? env,
-    cpus: table.cpus ?? main?.cpus,
-    memoryBytes: memory ?? main?.memoryBytes,
-    diskBytes: table.storage_mb === undefined ? table.storage : Math.round(table.storage_mb * MiB),
-    network: readNetwork(source, table, path) ?? olderNetwork(source, table, path),
-    healthcheck: ofTable ?? ofMain,
+  const env = readVariables(reading, table.env, [...path, 'env']);
+  const { resources, startUp } = given;
+  const healthcheck = table.healthcheck ? healthcheckOf(table.healthcheck) : given.healthcheck;
+  const environment = environmentIn(reading, keys, {
+    ...given,
+    workdir: table.workdir ?? given.workdir,
+    env: given.env ?? env,
+    resources: {
+      cpus: table.cpus ?? resources?.cpus,
+      memory: memory ?? resources?.memory,
+      disk: table.storage_mb === undefined ? table.storage : Math.round(table.storage_mb * MiB),
+    },
     // Unless a compose file says otherwise, Harbor starts every image with this command.
-    startUp: { entrypoint: main?.entrypoint, command: main?.command ?? ['sh', '-c', 'sleep infinity'] },
-    mcpServers: readMcpServers(source, table.mcp_servers, {
-      path: [...path, 'mcp_servers'],
-      services: containers.services.map(({ name }) => name),
-    }),
-    skillsFolder: table.skills_dir,
-    buildTimeoutMs: table.build_timeout_sec,
+    startUp: {
+      entrypoint: startUp?.entrypoint,
+      command: startUp?.command ?? ['sh', '-c', 'sleep infinity'],
+    },
+    ...(healthcheck && { healthcheck }),
+    timeouts: { build: table.build_timeout_sec, harness: toml.agent.timeout_sec },
+  });
+  const network = readNetwork(reading, table, path) ?? olderNetwork(reading, table, path);
+  const services = given.services.map(({ name }) => name);
+  const mcpServers = readMcpServers(reading, table.mcp_servers, [...path, 'mcp_servers'], services);
+  const agent = {
+    ...(Object.keys(mcpServers).length > 0 && { mcpServers }),
+    ...(table.skills_dir !== undefined && { skills: table.skills_dir }),
   };
+  return { environment, network, agent };
 }
 
 /** The network according to the deprecated key. Without the key, it is public. */
-function olderNetwork({ document, remarks }: HarborSource, table: EnvironmentTable, path: Path): TaskNetwork {
+function olderNetwork({ document, remarks }: HarborReading, table: EnvironmentTable, path: Path): Network {
   const { allow_internet: isOpen } = table;
   const at = document.issue(isOpen === undefined ? path : [...path, 'allow_internet'], '');
-  if (isOpen === false) return { mode: 'none', at };
+  if (isOpen === false) return { hosts: [], at };
   remarks.uses('open-network', at);
-  return { mode: 'public' };
+  return { hosts: undefined, at };
 }
 
 export function healthcheckOf(table: HealthcheckTable): Healthcheck {
@@ -79,53 +103,32 @@ export function healthcheckOf(table: HealthcheckTable): Healthcheck {
   };
 }
 
-interface Containers {
-  source: ContainerSource;
-  services: TaskService[];
-  main?: TaskService;
-  files?: string | undefined;
-}
-
 function readContainers(
-  harbor: HarborSource,
+  reading: HarborReading,
   table: EnvironmentTable,
-  { path, folder: names }: { path: Path; folder: readonly string[] },
-): Containers {
-  const { folder, document, remarks } = harbor;
+  { path, folder: names }: EnvironmentRequest,
+): TaskEnvironment {
+  const { folder, document, remarks } = reading;
   const context = folder.at(...names);
   // Throws if it leads elsewhere.
   folder.kind(...names);
+  const dockerfile = folder.at(...names, 'Dockerfile');
   const hasDockerfile = folder.isFile(...names, 'Dockerfile');
   const compose = [...names, 'docker-compose.yaml'];
   const image = table.docker_image;
-  const imageAt = document.issue([...path, 'docker_image'], '');
-  const built: ContainerSource = {
-    kind: 'build',
-    context,
-    dockerfile: folder.at(...names, 'Dockerfile'),
-    target: undefined,
-    args: {},
-  };
-  const base = image === undefined ? (hasDockerfile ? built : undefined) : { kind: 'image' as const, image };
-  if (image !== undefined && hasDockerfile)
-    remarks.note('not-used', {
-      ...imageAt,
-      message: `is used in place of ${folder.at(...names, 'Dockerfile')}`,
-    });
+  const built = hasDockerfile ? { build: { context, dockerfile, args: {} } } : undefined;
+  const base = image === undefined ? built : { image };
+  if (image !== undefined && hasDockerfile) {
+    const at = document.issue([...path, 'docker_image'], `is used in place of ${dockerfile}`);
+    remarks.note('not-used', at);
+  }
   if (folder.isFile(...compose)) {
-    const { main, services } = readCompose({
-      folder,
-      remarks,
-      file: folder.at(...compose),
-      mainName: 'main',
-      base,
-      variables: composeVariables(context, table),
-    });
-    return { source: main.source, services, main };
+    const variables = composeVariables(context, table);
+    return readCompose({ reading, file: folder.at(...compose), mainName: 'main', base, variables });
   }
   if (!base) throw new BadFile([issueAt(context, noEnvironment)]);
-  const files = image !== undefined && !hasDockerfile ? folder.folder(...names) : undefined;
-  return { source: base, services: [], files };
+  const beside = image !== undefined && !hasDockerfile && folder.folder(...names);
+  return { ...base, services: [], ...(beside && { folders: { '.': beside } }) };
 }
 
 const noEnvironment =
@@ -157,9 +160,10 @@ const ownHosts = ['localhost', '127.0.0.1', '[::1]', 'main'];
 
 /** @param services the names of the containers beside the main one */
 function readMcpServers(
-  { document, remarks }: HarborSource,
+  { document, remarks }: HarborReading,
   servers: EnvironmentTable['mcp_servers'],
-  { path, services }: { path: Path; services: readonly string[] },
+  path: Path,
+  services: readonly string[],
 ): Record<string, McpServer> {
   const entries = servers.map(({ transport, url = '', command = '', args, ...server }, index) => {
     const at = (key: string, message: string) => document.issue([...path, index, key], message);
@@ -176,40 +180,46 @@ function readMcpServers(
   return Object.fromEntries(entries);
 }
 
-/** What a reader of a task's parts works with. */
-export interface HarborSource {
-  folder: TaskFolder;
-  /** The task's `task.toml`. */
-  document: TaskDocument;
-  remarks: Remarks;
-}
-
 interface NetworkTable {
   network_mode?: 'public' | 'no-network' | 'allowlist' | undefined;
   allowed_hosts?: string[] | undefined;
 }
 
+interface Network {
+  /** Names, names that begin with `*.`, and addresses. Undefined for a network that is not limited. */
+  hosts: string[] | undefined;
+  at: FileIssue;
+}
+
+/** The hosts of a part of the case; nothing for a network that is not limited. */
+export function hostsOf({ places }: HarborReading, { hosts, at }: Network, keys: Keys): { hosts?: string[] } {
+  if (!hosts) return {};
+  places.set([...keys, 'hosts'].join('.'), at);
+  return { hosts };
+}
+
 /** The network that a table asks for; undefined if it says nothing. */
 export function readNetwork(
-  { document, remarks }: HarborSource,
+  { document, remarks }: HarborReading,
   { network_mode: mode, allowed_hosts: hosts }: NetworkTable,
   path: Path,
-): TaskNetwork | undefined {
-  const at = (key: string, message = ''): FileIssue => document.issue([...path, key], message);
+): Network | undefined {
   if (mode === undefined && hosts === undefined) return undefined;
-  if (mode === 'allowlist' || (mode === undefined && hosts !== undefined)) {
-    const place = at(mode === undefined ? 'allowed_hosts' : 'network_mode');
-    remarks.uses('listed-hosts', place);
+  const at = document.issue([...path, mode === undefined ? 'allowed_hosts' : 'network_mode'], '');
+  if (mode === 'allowlist' || mode === undefined) {
+    remarks.uses('listed-hosts', at);
     for (const [index, host] of (hosts ?? []).entries())
       if (!isHostPattern(host))
         remarks.uses('unknown-host', document.issue([...path, 'allowed_hosts', index], host));
-    return { mode: 'allowlist', hosts: hosts ?? [], at: place };
+    return { hosts: hosts ?? [], at };
   }
-  if (hosts !== undefined && hosts.length > 0)
-    remarks.note('not-used', at('allowed_hosts', `is ignored, because network_mode is ${mode}`));
-  if (mode === 'no-network') return { mode: 'none', at: at('network_mode') };
-  remarks.uses('open-network', at('network_mode'));
-  return { mode: 'public' };
+  if (hosts !== undefined && hosts.length > 0) {
+    const ignored = `is ignored, because network_mode is ${mode}`;
+    remarks.note('not-used', document.issue([...path, 'allowed_hosts'], ignored));
+  }
+  if (mode === 'no-network') return { hosts: [], at };
+  remarks.uses('open-network', at);
+  return { hosts: undefined, at };
 }
 
 /** A value stands for a variable of the machine if all of it is `${NAME}` or `${NAME:-text}`. */
@@ -217,7 +227,7 @@ const fromHost = /^\$\{([A-Za-z_]\w*)(?::-(.*))?\}$/s;
 
 /** Variables of the machine are not passed on: those without a default are obstacles of the task. */
 export function readVariables(
-  { document, remarks }: HarborSource,
+  { document, remarks }: HarborReading,
   variables: Readonly<Record<string, string>>,
   path: Path,
 ): Record<string, string> {

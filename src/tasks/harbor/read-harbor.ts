@@ -1,15 +1,20 @@
 import { basename, posix } from 'node:path';
+import type { AgentSource } from '../../suite/agent-source.ts';
 import { BadFile } from '../../suite/file-issues.ts';
+import type { CaseSource, StepSource } from '../../suite/suite-file.ts';
+import type { OracleSource } from '../../suite/tests-source.ts';
 import type { Path } from '../../suite/yaml-file.ts';
 import { checkDocument } from '../document.ts';
-import { filesBelow, ignorePatterns } from '../files-below.ts';
+import { ignorePatterns } from '../files-below.ts';
 import { Remarks } from '../supported.ts';
-import type { Task, TaskAgent, TaskArtifact, TaskSolution, TaskStep, TaskVerifier } from '../task.ts';
+import { type FoundTask, type Keys, placedIn, type Task, taskReading } from '../task.ts';
 import { TaskFolder } from '../task-folder.ts';
 import { readTomlFile } from '../toml-file.ts';
 import {
-  type HarborSource,
+  type HarborEnvironment,
+  type HarborReading,
   healthcheckOf,
+  hostsOf,
   readEnvironment,
   readNetwork,
   readVariables,
@@ -21,103 +26,115 @@ import {
   schemaVersions,
   TaskToml,
 } from './task-toml.ts';
-import { readVerifier } from './verifier.ts';
+import { plainPath, readTests } from './verifier.ts';
 
 /**
  * Reads a task in the format of Harbor. Throws `BadFile` with all problems of the first of its files that has
  * any, and `input` errors for files that cannot be read.
  */
-export function readHarborTask(path: string): Task {
-  const folder = new TaskFolder(path);
+export function readHarborTask({ id, place }: FoundTask): Task {
+  const folder = new TaskFolder(place);
   folder.requireFile('task.toml');
   const document = readTomlFile(folder.at('task.toml'), { reach: folder.reach });
-  const remarks = new Remarks();
-  const source: HarborSource = { folder, document, remarks };
-  const toml = checkDocument(document, TaskToml, remarks);
-  checkVersion(source, toml);
-  const ignored = ignorePatterns(folder, '.harborignore');
-  const hasSteps = toml.steps.length > 0;
-  const environment = readEnvironment(source, toml.environment, {
+  const collected = taskReading(document);
+  const toml = checkDocument(document, TaskToml, collected.remarks);
+  const reading: HarborReading = {
+    ...collected,
+    folder,
+    toml,
+    ignored: ignorePatterns(folder, '.harborignore'),
+  };
+  checkVersion(reading);
+  const { task, artifacts } = toml;
+  const name = task.name ?? basename(folder.path);
+  const environment = readEnvironment(reading, toml.environment, {
+    keys: ['environment'],
     path: ['environment'],
     folder: ['environment'],
   });
-  const steps = readSteps(source, { toml, ignored });
-  // What steps say of agent and tests is read with the steps.
-  const whole = hasSteps ? { ...source, remarks: new Remarks() } : source;
-  const verifier = readVerifier(whole, { toml, step: undefined, ignored });
-  const task: Task = {
-    id: basename(folder.path),
-    name: toml.task.name ?? basename(folder.path),
-    format: 'harbor',
-    place: folder.path,
-    instruction: hasSteps ? '' : withoutCanary(folder.text('instruction.md')),
-    environment,
-    agent: readAgent(whole, toml.agent, ['agent']),
-    verifier,
-    solution: readSolution(source, { toml, ignored }),
-    steps,
-    rewardStrategy: toml.multi_step_reward_strategy,
-    artifacts: readArtifacts(source, toml.artifacts, ['artifacts']),
-    keywords: toml.task.keywords,
-    notes: remarks.notes,
-    obstacles: remarks.obstacles,
+  const graded = toml.steps.length > 0 ? readSteps(reading, environment) : readWhole(reading, environment);
+  recordArtifacts(reading, artifacts, ['artifacts']);
+  const entry = {
+    id,
+    ...(name !== id && { name }),
+    ...(task.keywords.length > 0 && { tags: task.keywords }),
+    environment: environment.environment,
+    ...graded,
+    ...artifactsOf(artifacts),
   };
-  requireFilesWithin(folder, task);
-  return task;
+  return { ...collected, entry };
 }
 
-function checkVersion({ document, remarks }: HarborSource, toml: TaskToml): void {
+function checkVersion({ document, remarks, toml }: HarborReading): void {
   const key = toml.schema_version === undefined ? 'version' : 'schema_version';
   const version = toml[key];
   if (version !== undefined && !schemaVersions.includes(version))
     remarks.uses('schema-version', document.issue([key], version));
 }
 
-/** Throws `BadFile` if a folder that is put into a container has a link that leads out of the task. */
-function requireFilesWithin(folder: TaskFolder, { verifier, solution, steps }: Task): void {
-  const places = (of: { verifier: TaskVerifier; solution: Task['solution'] }) => [
-    ...of.verifier.tests,
-    ...(of.solution?.kind === 'script' ? [of.solution.files] : []),
-  ];
-  for (const each of [{ verifier, solution }, ...steps])
-    for (const { from, ignored } of places(each)) filesBelow(folder, from, ignored);
+function readWhole(reading: HarborReading, environment: HarborEnvironment): Partial<CaseSource> {
+  const { folder, toml } = reading;
+  const tests = { ...readTests(reading, environment), threshold: 1 };
+  const instruction = withoutCanary(folder.text('instruction.md'));
+  const agent = readAgent(reading, environment, toml.agent, ['agent'], ['agent']);
+  return {
+    variables: { instruction },
+    tests,
+    solution: readSolution(reading),
+    ...(Object.keys(agent).length > 0 && { agent }),
+  };
 }
 
-interface StepsRequest {
-  toml: TaskToml;
-  ignored: readonly string[];
+function readSteps(reading: HarborReading, environment: HarborEnvironment): Partial<CaseSource> {
+  const { toml } = reading;
+  requireNames(reading);
+  const steps = toml.steps.map((step, index) => readStep(reading, environment, step, index));
+  // What is said of the agent is noted with the steps.
+  const unnoted = { ...reading, remarks: new Remarks() };
+  const agent = readAgent(unnoted, environment, toml.agent, ['agent'], ['agent']);
+  return {
+    steps,
+    overall: { rewards: toml.multi_step_reward_strategy, threshold: 1 },
+    ...(Object.keys(agent).length > 0 && { agent }),
+  };
 }
 
-function readSteps(source: HarborSource, { toml, ignored }: StepsRequest): TaskStep[] {
-  const { document, remarks } = source;
-  requireNames(source, toml);
-  return toml.steps.map((step, index) => {
-    const path = ['steps', index];
-    const folder = ['steps', step.name];
-    const agent = { ...toml.agent, ...withoutUndefined(step.agent ?? {}) };
-    // A step's verifier never gets the timeout of the task's verifier.
-    const table = step.verifier ?? { timeout_sec: 600_000, env: {} };
-    if (step.healthcheck) remarks.uses('healthcheck', document.issue([...path, 'healthcheck'], ''));
-    return {
-      name: step.name,
-      instruction: withoutCanary(source.folder.text(...folder, 'instruction.md')),
-      agent: readAgent(source, agent, step.agent ? [...path, 'agent'] : ['agent']),
-      verifier: readVerifier(source, {
-        toml,
-        step: { table, path: step.verifier ? [...path, 'verifier'] : ['verifier'], folder },
-        ignored,
-      }),
-      solution: readSolution(source, { toml, ignored }, folder) ?? readSolution(source, { toml, ignored }),
-      workdirFiles: source.folder.folder(...folder, 'workdir'),
-      setup: source.folder.isFile(...folder, 'workdir', 'setup.sh') ? 'setup.sh' : undefined,
-      healthcheck: step.healthcheck && healthcheckOf(step.healthcheck),
-      artifacts: readArtifacts(source, step.artifacts, [...path, 'artifacts']),
-      minReward: minRewardOf(step),
-    };
-  });
+function readStep(
+  reading: HarborReading,
+  environment: HarborEnvironment,
+  step: StepTable,
+  index: number,
+): StepSource {
+  const { document, remarks, folder, toml } = reading;
+  const { name, min_reward: least } = step;
+  const keys = ['steps', index];
+  const names = ['steps', name];
+  const agent = { ...toml.agent, ...withoutUndefined(step.agent ?? {}) };
+  if (step.healthcheck) remarks.uses('healthcheck', document.issue([...keys, 'healthcheck'], ''));
+  const instruction = withoutCanary(folder.text(...names, 'instruction.md'));
+  const agentAt = step.agent ? [...keys, 'agent'] : ['agent'];
+  const agentOfStep = readAgent(reading, environment, agent, agentAt, [...keys, 'agent']);
+  const tests = readTests(reading, environment, { step, index });
+  const solution = readSolution(reading, names, keys) ?? readSolution(reading, [], keys);
+  const workdir = folder.folder(...names, 'workdir');
+  const files = workdir === undefined ? [] : [{ from: workdir, to: '.', ignored: [] }];
+  recordArtifacts(reading, step.artifacts, [...keys, 'artifacts']);
+  return {
+    name,
+    instruction,
+    folders: placedIn(reading, [...keys, 'workdir'], files).folders,
+    ...(index > 0 && { empties: ['/logs/agent', '/logs/artifacts'] }),
+    ...(folder.isFile(...names, 'workdir', 'setup.sh') && { setup: 'setup.sh' }),
+    ...(step.healthcheck && { healthcheck: healthcheckOf(step.healthcheck) }),
+    agent: agentOfStep,
+    ...(agent.timeout_sec !== undefined && { timeout: agent.timeout_sec }),
+    tests: { ...tests, threshold: typeof least === 'number' ? { reward: least } : { ...least } },
+    ...artifactsOf(step.artifacts),
+    solution,
+  };
 }
 
-function requireNames({ document }: HarborSource, { steps }: TaskToml): void {
+function requireNames({ document, toml: { steps } }: HarborReading): void {
   const names = new Set<string>();
   for (const [index, { name }] of steps.entries()) {
     if (names.has(name))
@@ -130,23 +147,20 @@ function requireNames({ document }: HarborSource, { steps }: TaskToml): void {
 
 /** The solution in a folder of the task, or of one of its steps. */
 function readSolution(
-  source: HarborSource,
-  { toml, ignored }: StepsRequest,
+  reading: HarborReading,
   names: readonly string[] = [],
-): TaskSolution | undefined {
-  const { folder } = source;
+  keys: Keys = [],
+): OracleSource | undefined {
+  const { folder, toml, ignored, own } = reading;
   const script = toml.environment.os === 'windows' ? 'solve.bat' : 'solve.sh';
   if (!folder.isFile(...names, 'solution', script)) return undefined;
+  const from = folder.at(...names, 'solution');
+  own.push(from);
   return {
-    kind: 'script',
-    files: { from: folder.at(...names, 'solution'), to: '/solution', ignored },
     command: [...folder.interpreter(...names, 'solution', script), `/solution/${script}`],
-    env: readVariables(source, toml.solution.env, ['solution', 'env']),
+    ...placedIn(reading, [...keys, 'solution'], [{ from, to: '/solution', ignored }]),
+    env: readVariables(reading, toml.solution.env, ['solution', 'env']),
   };
-}
-
-function minRewardOf({ min_reward: given }: StepTable): Record<string, number> {
-  return typeof given === 'number' ? { reward: given } : { ...given };
 }
 
 function withoutUndefined<Given extends object>(given: Given): Partial<Given> {
@@ -178,22 +192,50 @@ export function withoutCanary(text: string): string {
   return lines.slice(first).join('\n');
 }
 
-function readAgent(source: HarborSource, table: AgentTable, path: Path): TaskAgent {
-  const { document, remarks } = source;
+/**
+ * The agent of a task, or of one of its steps.
+ *
+ * @param path where the table is in `task.toml`
+ * @param keys where the agent is in the case
+ */
+function readAgent(
+  reading: HarborReading,
+  environment: HarborEnvironment,
+  table: AgentTable,
+  path: Path,
+  keys: Keys,
+): AgentSource {
+  const { document, remarks } = reading;
   if (table.timeout_sec === undefined) remarks.uses('agent-without-limit', document.issue(path, ''));
-  return { timeoutMs: table.timeout_sec, user: table.user, network: readNetwork(source, table, path) };
+  const network = readNetwork(reading, table, path) ?? environment.network;
+  return {
+    ...hostsOf(reading, network, keys),
+    ...(table.user !== undefined && { user: table.user }),
+    ...environment.agent,
+  };
 }
 
-function readArtifacts(
-  { document, remarks }: HarborSource,
+function recordArtifacts(
+  { document, remarks }: HarborReading,
   artifacts: readonly ArtifactTable[],
   path: Path,
-): TaskArtifact[] {
-  return artifacts.map(({ source, exclude, service }, index) => {
+): void {
+  for (const [index, { source, service }] of artifacts.entries()) {
     const at = document.issue([...path, index], source);
     remarks.uses('artifacts', at);
     if (posix.normalize(source) === '/') remarks.uses('whole-artifact', at);
     if (service !== 'main') remarks.uses('service-artifact', { ...at, message: `${source} of ${service}` });
-    return { source, exclude };
-  });
+  }
+}
+
+/** Globs of files and of folders; those outside the working folder match nothing. */
+function artifactsOf(artifacts: readonly ArtifactTable[]) {
+  const withBelow = (glob: string) => [glob, `${glob}/**`];
+  const artifactsExcept = artifacts.flatMap(({ source, exclude }) =>
+    exclude.flatMap((glob) => withBelow(`${plainPath(source)}/**/${glob}`)),
+  );
+  return {
+    artifacts: artifacts.flatMap(({ source }) => withBelow(plainPath(source))),
+    ...(artifactsExcept.length > 0 && { artifactsExcept }),
+  };
 }

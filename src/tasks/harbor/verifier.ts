@@ -1,58 +1,117 @@
+import { posix } from 'node:path';
 import { BadFile } from '../../suite/file-issues.ts';
+import type { TestsSource } from '../../suite/tests-source.ts';
 import type { Path } from '../../suite/yaml-file.ts';
-import type { PlacedFolder, TaskEnvironment, TaskVerifier } from '../task.ts';
-import { type HarborSource, readEnvironment, readNetwork, readVariables } from './environment.ts';
-import type { TaskToml, VerifierTable } from './task-toml.ts';
+import { type Keys, placedIn } from '../task.ts';
+import {
+  type HarborEnvironment,
+  type HarborReading,
+  hostsOf,
+  readEnvironment,
+  readNetwork,
+  readVariables,
+} from './environment.ts';
+import type { StepTable, VerifierTable } from './task-toml.ts';
 
-interface VerifierRequest {
-  toml: TaskToml;
-  /** The table of the step, if it is one of a task with several. */
-  step: { table: VerifierTable; path: Path; folder: readonly string[] } | undefined;
-  /** Patterns of files that are not put into place. */
-  ignored: readonly string[];
+/** Folders in containers, by agreement of the format. */
+
+/** Where tests are put, or are in an image that is made for them. */
+const testsFolder = '/tests';
+
+/** Where tests write rewards. */
+const verifierLogs = '/logs/verifier';
+
+/** Whatever is left there is an artifact. */
+const artifactsFolder = '/logs/artifacts';
+
+/** What is read of the tests of a task, or of one of its steps, for which the task's own are the fallback. */
+interface Graded {
+  table: VerifierTable;
+  /** Where the table is in `task.toml`. */
+  path: Path;
+  /** Where the tests are in the case. */
+  keys: Keys;
+  /** Where files of tests may be, in the order in which they are put into place. The later ones win. */
+  places: string[][];
+  /** The environment of the step's own. */
+  environment: VerifierTable['environment'];
 }
 
-/** The verifier of a task, or of one of its steps, for which the task's own is the fallback. */
-export function readVerifier(source: HarborSource, request: VerifierRequest): TaskVerifier {
-  const { document, remarks } = source;
-  const { toml, step } = request;
-  const table = step?.table ?? toml.verifier;
-  const path = step?.path ?? ['verifier'];
-  const at = (key: string, message = '') => document.issue([...path, key], message);
-  const mode = modeOf(source, table, path) ?? modeOf(source, toml.verifier, ['verifier']) ?? 'shared';
-  const user = table.user ?? toml.verifier.user;
-  const separate = mode === 'separate' ? readSeparate(source, request) : undefined;
+/** How a task, or one of its steps, is graded, without its threshold. */
+export function readTests(
+  reading: HarborReading,
+  environment: HarborEnvironment,
+  of?: { step: StepTable; index: number },
+): Omit<TestsSource, 'threshold'> {
+  const { document, remarks, toml } = reading;
+  const graded = of ? gradedStep(of) : gradedTask(reading);
+  const { table, path, keys, places } = graded;
+  const mode = modeOf(reading, table, path) ?? modeOf(reading, toml.verifier, ['verifier']) ?? 'shared';
+  const separate = mode === 'separate' ? readSeparate(reading, graded) : undefined;
   // An image that is made for the verifier contains the tests.
-  const tests = separate?.hasTests ? [] : readTests(source, request);
-  const variables = step ? { ...toml.verifier.env, ...step.table.env } : toml.verifier.env;
+  const files = separate?.hasTests ? {} : readFiles(reading, graded);
   // A step's hooks run after the task's.
-  const collect = [...(toml.verifier.collect ?? []), ...(step?.table.collect ?? [])];
+  const collect = [...(toml.verifier.collect ?? []), ...(of?.step.verifier?.collect ?? [])];
   for (const { service } of collect)
-    if (service !== 'main') remarks.uses('service-collect-hook', at('collect', service));
+    if (service !== 'main')
+      remarks.uses('service-collect-hook', document.issue([...path, 'collect'], service));
+  const script = scriptOf(reading);
+  const place = places.findLast((names) => reading.folder.isFile(...names, script)) ?? [];
+  const env = readVariables(reading, of ? { ...toml.verifier.env, ...table.env } : table.env, [
+    ...path,
+    'env',
+  ]);
+  const network =
+    readNetwork(reading, table, path) ??
+    readNetwork(reading, toml.verifier, ['verifier']) ??
+    (separate?.own ?? environment).network;
   return {
-    mode,
-    environment: separate?.environment,
-    timeoutMs: table.timeout_sec,
-    env: readVariables(source, variables, [...path, 'env']),
-    user,
-    network: readNetwork(source, table, path) ?? readNetwork(source, toml.verifier, ['verifier']),
-    tests,
-    command: [...interpreterOf(source, request), `${testsFolder}/${scriptOf(toml)}`],
-    reading: {
-      kind: 'reward-files',
-      json: `${verifierLogs}/reward.json`,
-      text: `${verifierLogs}/reward.txt`,
-    },
-    collect: collect.map(({ timeout_sec: timeoutMs, command, user }) => ({ command, timeoutMs, user })),
+    ...files,
+    command: [...reading.folder.interpreter(...place, script), `${testsFolder}/${script}`],
+    env,
+    user: table.user ?? toml.verifier.user,
+    timeout: table.timeout_sec,
+    rewards: { json: `${verifierLogs}/reward.json`, text: `${verifierLogs}/reward.txt` },
+    collect: collect.map(({ command, user, timeout_sec: timeout }) => ({ command, user, timeout })),
+    ...hostsOf(reading, network, keys),
+    ...(separate
+      ? {
+          in: 'fresh',
+          ...(separate.own && { environment: separate.own.environment }),
+          brings: broughtOf([...toml.artifacts, ...(of?.step.artifacts ?? [])]),
+          sealed: [testsFolder, verifierLogs],
+        }
+      : { in: 'same' }),
+  };
+}
+
+function gradedTask({ toml: { verifier } }: HarborReading): Graded {
+  return {
+    table: verifier,
+    path: ['verifier'],
+    keys: ['tests'],
+    places: [['tests']],
+    environment: undefined,
+  };
+}
+
+function gradedStep({ step: { name, verifier }, index }: { step: StepTable; index: number }): Graded {
+  return {
+    // A step's verifier never gets the timeout of the task's verifier.
+    table: verifier ?? { timeout_sec: 600_000, env: {} },
+    path: verifier ? ['steps', index, 'verifier'] : ['verifier'],
+    keys: ['steps', index, 'tests'],
+    places: [['tests'], ['steps', name, 'tests']],
+    environment: verifier?.environment,
   };
 }
 
 /** Where a table says that the verifier runs. An environment of its own implies `separate`. */
 function modeOf(
-  { document }: HarborSource,
+  { document }: HarborReading,
   table: VerifierTable,
   path: Path,
-): TaskVerifier['mode'] | undefined {
+): VerifierTable['environment_mode'] {
   if (table.environment_mode === 'shared' && table.environment)
     throw new BadFile([document.issue([...path, 'environment'], 'contradicts environment_mode = "shared"')]);
   return table.environment_mode ?? (table.environment && 'separate');
@@ -60,7 +119,7 @@ function modeOf(
 
 interface Separate {
   /** Undefined for a fresh one of the task's. */
-  environment: TaskEnvironment | undefined;
+  own: HarborEnvironment | undefined;
   hasTests: boolean;
 }
 
@@ -68,59 +127,50 @@ interface Separate {
  * The environment of a separate verifier: the image of its own table, a folder of tests that can be built, or
  * else the environment of the task.
  */
-function readSeparate(source: HarborSource, { toml, step }: VerifierRequest): Separate {
-  const own = step?.table.environment && { table: step.table.environment, path: step.path };
+function readSeparate(reading: HarborReading, { environment, path, keys, places }: Graded): Separate {
+  const { toml, folder } = reading;
+  const own = environment && { table: environment, path };
   const shared = toml.verifier.environment && { table: toml.verifier.environment, path: ['verifier'] };
-  const { table, path } = own ?? shared ?? { table: toml.environment, path: undefined };
-  const at = path ? [...path, 'environment'] : ['environment'];
-  const folders = step ? [[...step.folder, 'tests'], ['tests']] : [['tests']];
-  const folder = folders.find((names) =>
-    ['Dockerfile', 'docker-compose.yaml'].some((name) => source.folder.isFile(...names, name)),
+  const named = own ?? shared;
+  const built = places.findLast((names) =>
+    ['Dockerfile', 'docker-compose.yaml'].some((name) => folder.isFile(...names, name)),
   );
-  const hasTests = folder !== undefined || (path !== undefined && table.docker_image !== undefined);
-  if (!folder && !path) return { environment: undefined, hasTests };
-  const environment = readEnvironment(source, table, { path: at, folder: folder ?? ['environment'] });
-  return { environment, hasTests };
+  const hasTests = built !== undefined || named?.table.docker_image !== undefined;
+  if (!built && !named) return { own: undefined, hasTests };
+  const request = {
+    keys: [...keys, 'environment'],
+    path: [...(named?.path ?? []), 'environment'],
+    folder: built ?? ['environment'],
+  };
+  return { own: readEnvironment(reading, named?.table ?? toml.environment, request), hasTests };
 }
 
-function scriptOf({ environment }: TaskToml): string {
+function scriptOf({ toml: { environment } }: HarborReading): string {
   return environment.os === 'windows' ? 'test.bat' : 'test.sh';
 }
 
-/** Where tests may be, in the order in which they are put into place. The later files replace the earlier. */
-function placesOf({ step }: VerifierRequest): string[][] {
-  return step ? [['tests'], [...step.folder, 'tests']] : [['tests']];
-}
-
-function interpreterOf({ folder }: HarborSource, request: VerifierRequest): string[] {
-  const name = scriptOf(request.toml);
-  const place = placesOf(request).findLast((names) => folder.isFile(...names, name));
-  return folder.interpreter(...(place ?? []), name);
-}
-
 /** The folders of tests, one of which must have the script that the verifier runs. */
-function readTests({ folder, document, remarks }: HarborSource, request: VerifierRequest): PlacedFolder[] {
-  const { toml, ignored } = request;
-  const name = scriptOf(toml);
-  const places = placesOf(request);
-  const tests = places.flatMap((names): PlacedFolder[] => {
-    const from = folder.folder(...names);
-    return from === undefined ? [] : [{ from, to: testsFolder, ignored }];
-  });
+function readFiles(reading: HarborReading, { keys, places }: Graded) {
+  const { folder, document, remarks, ignored, own } = reading;
+  const name = scriptOf(reading);
+  const found = places.flatMap((names) => folder.folder(...names) ?? []);
   if (!places.some((names) => folder.isFile(...names, name))) {
     const path = folder.at(...(places.at(-1) ?? []), name);
     remarks.uses('no-tests', { ...document.issue([], 'is missing'), file: path });
   }
-  return tests;
+  own.push(...found);
+  return placedIn(
+    reading,
+    keys,
+    found.map((from) => ({ from, to: testsFolder, ignored })),
+  );
 }
 
-/** Folders in containers, by agreement of the format. */
+function broughtOf(artifacts: readonly { source: string; exclude: string[] }[]) {
+  const declared = artifacts.map(({ source, exclude }) => ({ path: plainPath(source), except: exclude }));
+  return [{ path: artifactsFolder, except: [] }, ...declared];
+}
 
-/** Where tests are put, or are in an image that is made for them. */
-export const testsFolder = '/tests';
-
-/** Where tests write rewards. */
-export const verifierLogs = '/logs/verifier';
-
-/** Whatever is left there is an artifact. */
-export const artifactsFolder = '/logs/artifacts';
+export function plainPath(path: string): string {
+  return posix.normalize(path).replace(/\/$/, '');
+}

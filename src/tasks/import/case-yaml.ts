@@ -4,8 +4,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { EnvironmentSource } from '../../suite/environment.ts';
 import type { StepSource } from '../../suite/suite-file.ts';
 import type { OracleSource, TestNames, TestsSource } from '../../suite/tests-source.ts';
-import type { TaskCase } from '../case-of.ts';
 import { TaskFiles } from '../files-below.ts';
+import type { Task } from '../task.ts';
 import { TaskFolder } from '../task-folder.ts';
 
 /** A part of a case that a suite file cannot express. */
@@ -36,7 +36,7 @@ const inline = { names: 10, characters: 1000 };
  */
 export function caseYaml(
   place: string,
-  { entry, named }: TaskCase,
+  { entry, named }: Pick<Task, 'entry' | 'named'>,
   folder: string,
   shared: ReadonlyMap<string, string>,
 ): ImportedCase {

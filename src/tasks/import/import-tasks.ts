@@ -20,9 +20,8 @@ import { BadFile, type FileIssue, printFileIssue } from '../../suite/file-issues
 import { SuiteFile } from '../../suite/suite-file.ts';
 import type { TasksSource } from '../../suite/tasks-source.ts';
 import { boundsProblem, exactYaml, yamlFileOf } from '../../suite/yaml-file.ts';
-import { type LeftOut, plannedTasks, type TaskPlanParts } from '../plan-tasks.ts';
+import { type LeftOut, leftOutOf, plannedTasks, type TaskPlanParts } from '../plan-tasks.ts';
 import type { Note } from '../supported.ts';
-import type { Task } from '../task.ts';
 import { isBelow, issueAt } from '../task-folder.ts';
 import { caseYaml, type ImportedCase, NotCarried } from './case-yaml.ts';
 
@@ -56,24 +55,24 @@ export function importTasks(
   const cases: WrittenCase[] = [];
   const imported: string[] = [];
   const leftOut: LeftOut[] = [];
-  for (const { kind, ...each } of plannedTasks(source, parts)) {
-    if (!('planned' in each)) {
-      leftOut.push(each);
+  for (const { case: given, ...read } of plannedTasks(source, parts)) {
+    const { found, task } = read;
+    if (!given || !task) {
+      leftOut.push(leftOutOf(read));
       continue;
     }
-    const { task } = each;
-    const { id } = task;
+    const { id, place } = found;
     const name = target.nameFor(id);
     try {
-      const written = caseYaml(task.place, each.source, `cases/${name}`, shared);
-      const one = { yaml: written.yaml, notes: task.notes };
-      requireReadable({ id: target.name, variants, cases: [one] }, task);
-      target.writeCase(name, written, task.place);
+      const written = caseYaml(place, { entry: given.entry, named: task.named }, `cases/${name}`, shared);
+      const one = { yaml: written.yaml, notes: task.remarks.notes };
+      requireReadable({ id: target.name, variants, cases: [one] }, place);
+      target.writeCase(name, written, place);
       cases.push(one);
       imported.push(id);
     } catch (error) {
       if (!(error instanceof NotCarried || error instanceof BadFile)) throw error;
-      const reasons = error instanceof BadFile ? [...error.issues] : [issueAt(task.place, error.message)];
+      const reasons = error instanceof BadFile ? [...error.issues] : [issueAt(place, error.message)];
       leftOut.push({ id, state: 'does not run', reasons });
     }
   }
@@ -96,7 +95,7 @@ function sharedContexts({ build }: TasksSource, target: ImportFolder): ReadonlyM
 }
 
 /** Throws {@link BadFile} if a suite of this case alone could not be read again. */
-function requireReadable(suite: WrittenSuite, { place }: Task): void {
+function requireReadable(suite: WrittenSuite, place: string): void {
   const text = suiteYaml(suite);
   const tooLarge = sizeProblem(text);
   if (tooLarge !== undefined) throw new NotCarried(`as a suite, it ${tooLarge}`);

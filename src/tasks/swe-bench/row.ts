@@ -5,10 +5,9 @@ import { parseCheckedJson } from '../../base/parse-json.ts';
 import { taskRows } from '../../bounds/tasks.ts';
 import { printPath } from '../../contract/errors.ts';
 import { BadFile } from '../../suite/file-issues.ts';
-import { CommitName } from '../../suite/tests-source.ts';
+import { CommitName, type OracleSource } from '../../suite/tests-source.ts';
 import { checkDocument, type TaskDocument } from '../document.ts';
-import { Remarks } from '../supported.ts';
-import { plainEnvironment, type Task } from '../task.ts';
+import { environmentIn, type Task, type TaskReading, taskReading, textIn } from '../task.ts';
 import { type RowSetup, sourceOf, testRunOf } from './setup.ts';
 
 const Names = z.array(z.string().min(1)).max(taskRows.count.tests);
@@ -73,50 +72,54 @@ const report = '/logs/verifier/report.xml';
 /** Reads a row in the format of SWE-bench. Throws {@link BadFile} with its problems, at its line. */
 export function readRow(text: string, place: RowPlace, setup: RowSetup = {}): Task {
   const document = parseRow(text, place);
-  const remarks = new Remarks();
+  const reading = taskReading(document);
+  const { remarks } = reading;
   const row = checkDocument(document, Row, remarks);
-  const { repo, base_commit } = row;
-  const tests = [...row.FAIL_TO_PASS, ...row.PASS_TO_PASS];
-  if (tests.length === 0) remarks.uses('no-tests', document.issue(['FAIL_TO_PASS'], 'the row names no test'));
+  const { instance_id: id, repo, patch, FAIL_TO_PASS: failToPass, PASS_TO_PASS: passToPass } = row;
+  if (failToPass.length + passToPass.length === 0)
+    remarks.uses('no-tests', document.issue(['FAIL_TO_PASS'], 'the row names no test'));
   const source = sourceOf(setup, row);
-  if (source.kind === 'unnamed') remarks.uses('unnamed-environment', document.issue([], ''));
+  if (!source.image && !source.build) remarks.uses('unnamed-environment', document.issue([], ''));
   const patched = patchedFiles(row.test_patch);
   if ('problem' in patched) remarks.uses('test-patch', document.issue(['test_patch'], patched.problem));
   const files = 'problem' in patched ? [] : patched.after;
-  const { command, timeoutMs, ...reading } = testRunOf(setup, files, report);
+  const { command, timeout, restored, parser } = testRunOf(setup, files, report);
   return {
-    id: row.instance_id,
-    name: row.instance_id,
-    format: 'swe-bench',
-    place: place.file,
-    instruction: row.problem_statement,
-    environment: { ...plainEnvironment, source },
-    agent: {},
-    verifier: {
-      mode: 'separate',
-      timeoutMs,
-      env: {},
-      tests: [],
-      command: ['bash', '-c', command],
-      reading: {
-        kind: 'named-tests',
-        testPatch: row.test_patch,
-        base: base_commit,
-        report,
-        ...reading,
-        failToPass: row.FAIL_TO_PASS,
-        passToPass: failToPassOnly.has(repo) ? [] : row.PASS_TO_PASS,
+    ...reading,
+    entry: {
+      id,
+      tags: [repo],
+      variables: { instruction: row.problem_statement },
+      environment: environmentIn(reading, ['environment'], { ...source, services: [], env: {} }),
+      tests: {
+        command: ['bash', '-c', command],
+        env: {},
+        timeout,
+        named: {
+          parser,
+          report,
+          failToPass,
+          passToPass: failToPassOnly.has(repo) ? [] : passToPass,
+        },
+        collect: [],
+        in: 'fresh',
+        brings: 'workspace',
+        patch: { source: row.test_patch, base: row.base_commit },
+        restored,
+        threshold: 1,
       },
-      collect: [],
+      solution: patch === undefined ? undefined : solutionOf(patch, reading),
+      artifacts: [],
     },
-    solution: row.patch === undefined ? undefined : { kind: 'patch', patch: row.patch },
-    steps: [],
-    rewardStrategy: 'mean',
-    artifacts: [],
-    keywords: [repo],
-    notes: remarks.notes,
-    obstacles: remarks.obstacles,
   };
+}
+
+function solutionOf(patch: string, reading: TaskReading): OracleSource {
+  const path = '/solution/solution.patch';
+  const files = { [path]: textIn(reading, ['solution', path], wholePatch(patch)) };
+  // The repository of the workspace may belong to another user.
+  const command = ['git', '-c', 'safe.directory=*', 'apply', '--whitespace=nowarn', path];
+  return { command, files, env: {} };
 }
 
 function parseRow(text: string, { file, line }: RowPlace): TaskDocument {

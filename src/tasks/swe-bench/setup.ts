@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { inputError } from '../../base/offsite-error.ts';
+import type { EnvironmentSource } from '../../suite/environment.ts';
 import type { RowTest, TasksSource } from '../../suite/tasks-source.ts';
-import type { ContainerSource } from '../task.ts';
 
 /** What rows do not have, and the person who runs them names: their environment, and how their tests run. */
 export type RowSetup = Pick<TasksSource, 'image' | 'build' | 'test'>;
@@ -15,19 +15,17 @@ export interface SetupRow {
 }
 
 /** Where the container of a row starts from. Throws an `input` error for an unknown name in braces. */
-export function sourceOf({ image, build }: RowSetup, row: SetupRow): ContainerSource {
-  if (image !== undefined) return { kind: 'image', image: filled(image, valuesOf(row), 'image') };
-  if (!build) return { kind: 'unnamed' };
-  const { context, dockerfile, target, args } = build;
-  return {
-    kind: 'build',
-    context,
-    dockerfile: posix.resolve(context, dockerfile),
-    target,
-    args: Object.fromEntries(
-      Object.entries(args).map(([name, value]) => [name, filled(value, valuesOf(row), `build.args.${name}`)]),
-    ),
-  };
+export function sourceOf(
+  { image, build }: RowSetup,
+  row: SetupRow,
+): Pick<EnvironmentSource, 'image' | 'build'> {
+  if (image !== undefined) return { image: filled(image, valuesOf(row), 'image') };
+  if (!build) return {};
+  const args = Object.entries(build.args).map(([name, value]) => {
+    return [name, filled(value, valuesOf(row), `build.args.${name}`)];
+  });
+  const dockerfile = posix.resolve(build.context, build.dockerfile);
+  return { build: { ...build, dockerfile, args: Object.fromEntries(args) } };
 }
 
 /** Files that the tests get as they are in the image, because test runners load them by their names. */
@@ -50,21 +48,13 @@ const usualCommands: Readonly<Record<RowTest['parser'], string>> = {
 
 const usualTimeout = 30 * 60_000;
 
-export interface NamedTestRun {
-  parser: RowTest['parser'];
-  /** Bash. */
-  command: string;
-  timeoutMs: number;
-  restored: string[];
-}
-
 /**
  * How the tests of a row run. Other names in braces stay as they are: Bash has some of its own.
  *
  * @param files the files of the test patch that exist after it
  * @param report where a report goes
  */
-export function testRunOf({ test }: RowSetup, files: readonly string[], report: string): NamedTestRun {
+export function testRunOf({ test }: RowSetup, files: readonly string[], report: string) {
   const { parser = 'pytest', command, timeout = usualTimeout, restored = loadedByName } = test ?? {};
   const testFiles = files.filter((file) => !isData.test(file));
   const values = {
@@ -76,7 +66,7 @@ export function testRunOf({ test }: RowSetup, files: readonly string[], report: 
     /\{(files|modules|report)\}/g,
     (_, name: keyof typeof values) => values[name],
   );
-  return { parser, command: filledIn, timeoutMs: timeout, restored: [...restored] };
+  return { parser, command: filledIn, timeout, restored: [...restored] };
 }
 
 /** Files that tests read, and that a test runner does not accept as arguments. */

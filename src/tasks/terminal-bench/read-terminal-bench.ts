@@ -1,41 +1,33 @@
 import { basename } from 'node:path';
 import { z } from 'zod';
+import type { OracleSource, TestsSource } from '../../suite/tests-source.ts';
 import { readYamlFile } from '../../suite/yaml-file.ts';
 import { hostLogs, mainImage } from '../compose/compose-file.ts';
-import { healthcheckOfMain, readCompose } from '../compose/read-compose.ts';
-import { checkDocument, Seconds, type TaskDocument } from '../document.ts';
-import { filesBelow } from '../files-below.ts';
-import { Remarks } from '../supported.ts';
+import { readCompose } from '../compose/read-compose.ts';
+import { checkDocument, Seconds } from '../document.ts';
 import {
-  type PlacedFolder,
-  plainEnvironment,
-  type RewardReading,
+  environmentIn,
+  type FolderReading,
+  type FoundTask,
+  placedIn,
   type Task,
-  type TaskEnvironment,
-  type TaskSolution,
+  taskReading,
 } from '../task.ts';
 import { issueAt, TaskFolder } from '../task-folder.ts';
 
 const testsFolder = '/tests';
 const script = 'run-tests.sh';
 
-/** What a reader of a task's parts works with. */
-interface Source {
-  folder: TaskFolder;
-  document: TaskDocument;
-  remarks: Remarks;
-}
-
 /**
  * Reads a task in the format of Terminal-Bench 1. Throws `BadFile` with all problems of the first of its
  * files that has any, and `input` errors for files that cannot be read.
  */
-export function readTerminalBenchTask(path: string): Task {
-  const folder = new TaskFolder(path);
+export function readTerminalBenchTask({ id, place }: FoundTask): Task {
+  const folder = new TaskFolder(place);
   folder.requireFile('task.yaml');
   const document = readYamlFile(folder.at('task.yaml'), z.unknown(), { reach: folder.reach, merge: true });
-  const remarks = new Remarks();
-  const source: Source = { folder, document, remarks };
+  const reading = { ...taskReading(document), folder };
+  const { remarks } = reading;
   const yaml = checkDocument(document, TaskYaml, remarks);
   if (yaml.descriptions) remarks.uses('older-instruction', document.issue(['descriptions'], ''));
   if (yaml.env_name) remarks.uses('shared-environment', document.issue(['env_name'], yaml.env_name));
@@ -44,41 +36,27 @@ export function readTerminalBenchTask(path: string): Task {
   if (yaml.test_scripts)
     remarks.note('not-used', document.issue(['test_scripts'], `is ignored: ${script} runs the tests`));
   remarks.uses('open-network', document.issue([], ''));
-  const id = basename(folder.path);
-  return {
+  const entry = {
     id,
-    name: id,
-    format: 'terminal-bench',
-    place: folder.path,
-    instruction: yaml.instruction,
-    environment: readEnvironment(source),
-    agent: { timeoutMs: yaml.max_agent_timeout_sec },
-    verifier: {
-      mode: 'shared',
-      timeoutMs: yaml.max_test_timeout_sec,
-      env: {},
-      tests: readTests(source),
-      command: ['bash', `${testsFolder}/${script}`],
-      reading: readingOf(source, yaml),
-      collect: [],
-    },
-    solution: readSolution(source),
-    steps: [],
-    rewardStrategy: 'mean',
+    ...(yaml.tags.length > 0 && { tags: yaml.tags }),
+    variables: { instruction: yaml.instruction },
+    environment: environmentIn(reading, ['environment'], {
+      ...composedIn(reading),
+      timeouts: { harness: yaml.max_agent_timeout_sec },
+    }),
+    tests: { ...readTests(reading, yaml), threshold: 1 },
+    solution: readSolution(reading),
     artifacts: [],
-    keywords: yaml.tags,
-    notes: remarks.notes,
-    obstacles: remarks.obstacles,
   };
+  return { ...reading, entry };
 }
 
-function readEnvironment({ folder, remarks }: Source): TaskEnvironment {
-  const file = folder.at('docker-compose.yaml');
+function composedIn(reading: FolderReading) {
+  const { folder } = reading;
   folder.requireFile('docker-compose.yaml');
-  const { main, services } = readCompose({
-    folder,
-    remarks,
-    file,
+  return readCompose({
+    reading,
+    file: folder.at('docker-compose.yaml'),
     mainName: 'client',
     base: undefined,
     variables: {
@@ -94,43 +72,39 @@ function readEnvironment({ folder, remarks }: Source): TaskEnvironment {
       T_BENCH_CONTAINER_AGENT_LOGS_PATH: '/agent-logs',
     },
   });
+}
+
+function readTests(reading: FolderReading, yaml: TaskYaml): Omit<TestsSource, 'threshold'> {
+  const { folder, document, remarks, own } = reading;
+  const hasScript = folder.isFile(script);
+  if (!hasScript) remarks.uses('no-tests', { ...document.issue([], 'is missing'), file: folder.at(script) });
+  const tests = folder.folder('tests');
+  const placed = [
+    ...(tests === undefined ? [] : [{ from: tests, to: testsFolder, ignored: [] }]),
+    ...(hasScript ? [{ from: folder.at(script), to: `${testsFolder}/${script}`, ignored: [] }] : []),
+  ];
+  own.push(...placed.map(({ from }) => from));
+  const { parser_name: parser } = yaml;
+  const isKnown = parser === 'pytest' || parser === 'swebench';
+  if (!isKnown) remarks.uses('unknown-parser', document.issue(['parser_name'], parser));
   return {
-    ...plainEnvironment,
-    source: main.source,
-    services,
-    main,
-    workdir: main.workdir,
-    user: main.user,
-    env: main.env,
-    cpus: main.cpus,
-    memoryBytes: main.memoryBytes,
-    healthcheck: healthcheckOfMain(main),
-    startUp: { entrypoint: main.entrypoint, command: main.command },
+    ...placedIn(reading, ['tests'], placed),
+    command: ['bash', `${testsFolder}/${script}`],
+    env: {},
+    timeout: yaml.max_test_timeout_sec,
+    ...(isKnown && { prints: parser }),
+    collect: [],
+    in: 'same',
   };
 }
 
-function readTests({ folder, document, remarks }: Source): PlacedFolder[] {
-  const path = folder.at(script);
-  if (!folder.isFile(script)) remarks.uses('no-tests', { ...document.issue([], 'is missing'), file: path });
-  const tests = folder.folder('tests');
-  if (tests !== undefined) filesBelow(folder, tests);
-  return [
-    ...(tests === undefined ? [] : [{ from: tests, to: testsFolder, ignored: [] }]),
-    { from: path, to: `${testsFolder}/${script}`, ignored: [] },
-  ];
-}
-
-function readingOf({ document, remarks }: Source, { parser_name: parser }: TaskYaml): RewardReading {
-  if (parser === 'pytest' || parser === 'swebench') return { kind: 'printed-tests', parser };
-  remarks.uses('unknown-parser', document.issue(['parser_name'], parser));
-  return { kind: 'unknown', name: parser };
-}
-
-function readSolution({ folder, remarks }: Source): TaskSolution | undefined {
+function readSolution(reading: FolderReading): OracleSource | undefined {
+  const { folder, remarks, own } = reading;
   if (folder.isFile('solution.sh')) {
-    const to = '/oracle/solution.sh';
-    const files = { from: folder.at('solution.sh'), to, ignored: [] };
-    return { kind: 'script', files, command: ['bash', to], env: {} };
+    const [from, to] = [folder.at('solution.sh'), '/oracle/solution.sh'];
+    own.push(from);
+    const placed = placedIn(reading, ['solution'], [{ from, to, ignored: [] }]);
+    return { command: ['bash', to], ...placed, env: {} };
   }
   if (folder.isFile('solution.yaml')) remarks.uses('typed-solution', issueAt(folder.at('solution.yaml'), ''));
   return undefined;
