@@ -10,7 +10,6 @@ import {
   type CallOptions,
   type ClientOptions,
   checkApiKey,
-  defaultDeadlines,
   defaultRetryLimits,
   quoteWithout,
   type SentFile,
@@ -71,7 +70,7 @@ export function createClient(options: ClientOptions): Client {
   const { url, apiKey, clock, insecureHttp = false, random = Math.random } = options;
   checkApiKey(apiKey);
   const address = parseAddress(url, insecureHttp);
-  const deadlines = { ...defaultDeadlines, ...options.deadlines };
+  const deadlines = { ...serviceAnswers.time, ...options.deadlines };
   const limits = { ...defaultRetryLimits, ...options.retry };
   const transport = options.transport ?? httpTransport(address, options, deadlines.connect);
   const closing = new AbortController();

@@ -1,10 +1,8 @@
-import type { Clock } from '../base/clock.ts';
 import { startDeadline } from '../base/deadline.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { serviceDescription } from '../bounds/service.ts';
 import type { OperationName } from '../contract/operations.ts';
-import type { Address } from './address.ts';
-import type { Transport } from './exchange.ts';
+import type { CallParts } from './call.ts';
 
 /**
  * Whether a service has an operation that the specification does not have. `absent` is certain. `unclear`: it
@@ -12,20 +10,12 @@ import type { Transport } from './exchange.ts';
  */
 export type Offer = 'offered' | 'absent' | 'unclear' | 'unreachable';
 
-interface OfferParts {
-  address: Address;
-  transport: Transport;
-  clock: Clock;
-  /** Aborts when the client is closed. */
-  closing: AbortSignal;
-}
-
 /**
  * Looks an operation up in the OpenAPI document of a service. The specification does not name such a
  * document, so anything else that a service sends there is not a failure. Rejects only if a signal aborts.
  */
 export async function askOffer(
-  { address, transport, clock, closing }: OfferParts,
+  { address, transport, clock, closing }: Pick<CallParts, 'address' | 'transport' | 'clock' | 'closing'>,
   operation: OperationName,
   signal?: AbortSignal,
 ): Promise<Offer> {

@@ -5,22 +5,12 @@ import { serviceAnswers } from '../bounds/service.ts';
 import { type KnownKeys, Redactor } from '../redaction/redactor.ts';
 import type { Transport } from './exchange.ts';
 
-/** Milliseconds. */
-export interface Deadlines {
-  /** Until a connection is open, including TLS. */
-  connect: number;
-  /**
-   * For one attempt: connecting, sending and the whole answer. For a page of runs, which may be large: until
-   * its first bytes, and between any two.
-   */
-  attempt: number;
-  /** For a call: all its attempts and the waits between them. */
-  call: number;
-  /** The same for a page of runs. */
-  page: number;
-  /** For a call that sends a file, and for each attempt of it. */
-  file: number;
-}
+/**
+ * Milliseconds: until a connection is open, including TLS; for one attempt, with the whole answer; for a call
+ * with all its attempts, for such a call for a page of runs, and for one that sends a file. The attempt of a
+ * page, which may be large, has its time until the first bytes, and between any two.
+ */
+export type Deadlines = Pick<typeof serviceAnswers.time, 'connect' | 'attempt' | 'call' | 'page' | 'file'>;
 
 export interface RetryLimits {
   /** Attempts of one call, including the first. */
@@ -76,14 +66,6 @@ export interface SentFile {
   /** Reads it from its beginning, for each attempt anew. */
   open(): Readable;
 }
-
-export const defaultDeadlines: Deadlines = {
-  connect: serviceAnswers.time.connect,
-  attempt: serviceAnswers.time.attempt,
-  call: serviceAnswers.time.call,
-  page: serviceAnswers.time.page,
-  file: serviceAnswers.time.file,
-};
 
 export const defaultRetryLimits: RetryLimits = {
   attempts: serviceAnswers.count.tries,

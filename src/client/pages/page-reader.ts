@@ -1,10 +1,5 @@
 import { z } from 'zod';
-import {
-  DocumentTooHeavy,
-  longestDocument,
-  parseCheckedJson,
-  parseForeignJson,
-} from '../../base/parse-json.ts';
+import { DocumentTooHeavy, longestDocument, parseForeignJson } from '../../base/parse-json.ts';
 import { serviceAnswers } from '../../bounds/service.ts';
 import { receiving } from '../../contract/receiving.ts';
 import { Costs, RunRecord, RunsResponse, type Setup, Trial } from '../../contract/record.ts';
@@ -71,82 +66,73 @@ export function readPage(
   const note = (message: string) => {
     if (passedOver.size < serviceAnswers.count.passedOver) passedOver.add(`the service lists ${message}`);
   };
-  const read = listed
-    .slice(0, serviceAnswers.count.records)
-    .flatMap((run) => readRun(run, runReadings[parts], quote, note) ?? []);
-  if (listed.length > serviceAnswers.count.records) note('a page with too many runs; some are left out');
-  const runs = read.map((record) => {
-    const brief = partsOf(record, runReadings.brief.run.kept) as ListedRun;
-    return !of || of(brief) ? (record as ListedRun<RunParts>) : brief;
+  const most = serviceAnswers.count.records;
+  if (listed.length > most) note('a page with too many runs; some are left out');
+  const runs = listed.slice(0, most).flatMap((given) => {
+    const brief = readRun(given, 'brief');
+    const isChosen = parts !== 'brief' && brief.record && (!of || of(brief.record as ListedRun));
+    const { record, isLong, issues } = isChosen ? readRun(given, parts) : brief;
+    const run =
+      isObject(given) && Object.hasOwn(given, 'id') ? `run ${quote(named(given.id), 100)}` : 'a run';
+    if (issues.length > 0) {
+      const where = printIssues(issues, quote);
+      note(`${record ? `parts of ${run}` : run} in a form that cannot be read; left out:${where}`);
+    }
+    if (record && isLong) note(`trials of ${run}, too many to be read; left out`);
+    return record ? (record as ListedRun<RunParts>) : [];
   });
   const unread = listed.length - runs.length;
   return { _tag: 'read', page: { page, pageSize, total, runs }, unread, passedOver: [...passedOver] };
 }
 
-function readRun(
-  listed: unknown,
-  reading: (typeof runReadings)[RunParts],
-  quote: Quote,
-  note: (message: string) => void,
-): Record<string, unknown> | undefined {
-  const given = isObject(listed) ? listed : {};
-  const trials = Array.isArray(given.trials) ? given.trials : [];
-  const isLong = trials.length > serviceAnswers.count.records;
-  const { record, issues } = readRecord(
-    trials.length > 0 ? { ...given, trials: undefined } : listed,
-    reading.run,
-    ['id'],
-  );
+/** `String` throws for an object whose `toString` is no function. */
+function named(id: unknown): string {
+  return typeof id === 'object' ? JSON.stringify(id) : String(id);
+}
+
+function readRun(listed: unknown, parts: RunParts): ReadRecord & { isLong: boolean } {
+  const { trials, ...run } = isObject(listed) ? listed : {};
+  const list = Array.isArray(trials) ? trials : [];
+  const isLong = list.length > serviceAnswers.count.records;
+  const { record, issues } = readers[parts].run(list.length > 0 ? run : listed);
+  if (!record || isLong) return { record, issues, isLong };
   const kept: unknown[] = [];
   const all = [...issues];
-  for (const [index, trial] of isLong ? [] : trials.entries()) {
-    const one = readRecord(trial, reading.trial, ['id', 'ordinal', 'status']);
+  for (const [index, trial] of list.entries()) {
+    const one = readers[parts].trial(trial);
     if (one.record) kept.push(one.record);
     if (all.length <= serviceAnswers.count.issues)
       all.push(...one.issues.map((issue) => ({ ...issue, path: ['trials', index, ...issue.path] })));
   }
-  // `String` throws for an object whose `toString` is no function.
-  const id = typeof given.id === 'object' ? JSON.stringify(given.id) : String(given.id);
-  const run = Object.hasOwn(given, 'id') ? `run ${quote(id, 100)}` : 'a run';
-  if (all.length > 0) {
-    const where = printIssues(all, quote);
-    note(`${record ? `parts of ${run}` : run} in a form that cannot be read; left out:${where}`);
-  }
-  if (record && isLong) note(`trials of ${run}, too many to be read; left out`);
-  else if (record && trials.length > 0) record.trials = kept;
-  return record;
+  return { record: list.length > 0 ? { ...record, trials: kept } : record, issues: all, isLong };
 }
 
-/**
- * Undefined if nothing can be done with the record. The issues are about the parts that are left out.
- *
- * @param needed the fields without which a record cannot be used
- */
-function readRecord(
-  listed: unknown,
-  { kept, schema }: RecordReading,
-  needed: readonly PropertyKey[],
-): { record?: Record<string, unknown>; issues: readonly z.core.$ZodIssue[] } {
-  let parts: unknown;
-  try {
-    // A schema may report a problem with each value.
-    parts = parseCheckedJson(JSON.stringify(partsOf(listed, kept) ?? null));
-  } catch (error) {
-    if (error instanceof DocumentTooHeavy) return { issues: [tooLarge] };
-    throw error;
-  }
-  const read = schema.safeParse(parts);
-  if (read.success) return { record: read.data as Record<string, unknown>, issues: [] };
-  const { issues } = read.error;
-  const wrong = issues.map(({ path }) => path[0]);
-  if (!isObject(parts) || wrong.some((field) => field === undefined || needed.includes(field)))
-    return { issues };
-  for (const field of wrong) delete parts[String(field)];
-  const again = schema.safeParse(parts);
-  return again.success ? { record: again.data as Record<string, unknown>, issues } : { issues };
+interface ReadRecord {
+  /** Undefined if nothing can be done with the record. */
+  record?: Record<string, unknown> | undefined;
+  /** About the parts that are left out. */
+  issues: readonly z.core.$ZodIssue[];
 }
 
-const tooLarge: z.core.$ZodIssue = { code: 'custom', path: [], message: 'it is too large to be read' };
+/** Reads the fields of a record that a schema names. Of those that cannot be read, it needs the required ones. */
+function readerOf(schema: z.ZodObject): (value: unknown) => ReadRecord {
+  let leftOut: z.core.$ZodIssue[] = [];
+  const fields = Object.entries(schema.shape).map(([name, field]) => {
+    const read: z.ZodType = receiving(field, z.object);
+    if (!(field instanceof z.ZodOptional)) return [name, read];
+    const withoutIt = read.catch(({ error }: z.core.$ZodCatchCtx) => {
+      leftOut.push(...error.issues.map((issue) => ({ ...issue, path: [name, ...issue.path] })));
+      return undefined;
+    });
+    return [name, withoutIt];
+  });
+  const lenient = z.object(Object.fromEntries(fields));
+  return (value) => {
+    leftOut = [];
+    const { data, error } = lenient.safeParse(value);
+    return { record: data, issues: [...leftOut, ...(error?.issues ?? [])] };
+  };
+}
 
 const BriefTrial = Trial.pick({ id: true, ordinal: true, status: true, sandboxId: true });
 const BriefRun = RunRecord.omit({ costs: true, setup: true, trials: true }).extend({
@@ -195,36 +181,12 @@ export type ListedRun<Parts extends RunParts = 'brief'> = Runs[Parts];
 /** A trial with what it measured. */
 export type ServiceTrial = z.output<typeof MeasuredTrial>;
 
-/** The parts of a run or a trial that are kept, and how they are checked. */
-interface RecordReading {
-  kept: z.ZodObject;
-  schema: z.ZodType;
-}
-
-function readingOf(kept: z.ZodObject): RecordReading {
-  return { kept, schema: receiving<z.ZodType>(kept) };
-}
-
-const briefTrial = readingOf(BriefTrial);
-const runReadings: Record<RunParts, { run: RecordReading; trial: RecordReading }> = {
-  brief: { run: readingOf(schemas.brief), trial: briefTrial },
-  setup: { run: readingOf(schemas.setup), trial: briefTrial },
-  results: { run: readingOf(schemas.results), trial: readingOf(MeasuredTrial) },
+const briefTrial = readerOf(BriefTrial);
+const readers = {
+  brief: { run: readerOf(schemas.brief), trial: briefTrial },
+  setup: { run: readerOf(schemas.setup), trial: briefTrial },
+  results: { run: readerOf(schemas.results), trial: readerOf(MeasuredTrial) },
 };
-
-/** The parts of a value that a schema names. */
-function partsOf(value: unknown, schema: z.core.$ZodType): unknown {
-  if (schema instanceof z.ZodOptional) return partsOf(value, schema.unwrap());
-  if (schema instanceof z.ZodArray && Array.isArray(value))
-    return value.map((entry) => partsOf(entry, schema.element));
-  if (!(schema instanceof z.ZodObject) || !isObject(value)) return value;
-  const fields = Object.entries<z.core.$ZodType>(schema.shape);
-  return Object.fromEntries(
-    fields.flatMap(([name, field]) =>
-      Object.hasOwn(value, name) ? [[name, partsOf(value[name], field)]] : [],
-    ),
-  );
-}
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
