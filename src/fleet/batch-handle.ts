@@ -16,7 +16,6 @@ import {
   type BatchOutcome,
   type BatchProgress,
   batchWorkflow,
-  countNames,
   type PollInput,
   type PollState,
   pollId,
@@ -25,6 +24,7 @@ import {
   pollWorkflow,
   queries,
   signals,
+  totalOf,
 } from './workflow/messages.ts';
 
 /** A trial that a worker holds, as Temporal reports it. */
@@ -174,12 +174,9 @@ function unlessKnown(error: unknown): undefined {
   if (!(error instanceof WorkflowNotFoundError)) throw error;
 }
 
-function add(whole: BatchProgress, { spent, lostTrials, queues, ...part }: BatchProgress): void {
-  for (const name of countNames) whole[name] += part[name];
-  whole.spent.tokens += spent.tokens;
-  whole.spent.usd += spent.usd;
-  whole.lostTrials.push(...lostTrials);
-  for (const { queue, trials } of queues) {
+function add(whole: BatchProgress, part: BatchProgress): void {
+  Object.assign(whole, { ...totalOf([whole, part]), outOfBudget: whole.outOfBudget });
+  for (const { queue, trials } of part.queues) {
     const known = whole.queues.find((one) => one.queue === queue);
     if (known) known.trials += trials;
     else whole.queues.push({ queue, trials });

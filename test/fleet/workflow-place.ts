@@ -50,8 +50,8 @@ export async function openWorkflows(): Promise<WorkflowPlace> {
       return trial.summary;
     },
     offsiteLook: () => Promise.reject(new Error('nothing polls')),
-    offsiteTrialPage: async ({ list: { first, step, count }, taskQueue: queue }) =>
-      Array.from({ length: count }, (_, index) => ({ run: 'run', ordinal: first + index * step, queue })),
+    offsiteTrialPage: async ({ list: { first, count }, taskQueue: queue }) =>
+      Array.from({ length: count }, (_, index) => ({ run: 'run', ordinal: first + index, queue })),
   };
   const worker = await Worker.create({
     connection: native,

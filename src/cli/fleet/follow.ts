@@ -7,13 +7,7 @@ import { countReported, pullBatch } from '../../fleet/pull-batch.ts';
 import { seenWorkers } from '../../fleet/seen-workers.ts';
 import { type WatchEvent, watchBatch } from '../../fleet/status.ts';
 import type { FleetStorage } from '../../fleet/storage/storage.ts';
-import {
-  type BatchOutcome,
-  countNames,
-  noneDone,
-  type TrialSummary,
-  trialName,
-} from '../../fleet/workflow/messages.ts';
+import { type BatchOutcome, type TrialSummary, totalOf, trialName } from '../../fleet/workflow/messages.ts';
 import { PhaseName } from '../../record/cause.ts';
 import { recordVersion, type TrialRecord } from '../../record/trial-record.ts';
 import { type Printable, text } from '../../text/printable.ts';
@@ -91,7 +85,7 @@ export async function follow(
       batches.length === 1 ? 'the batch was canceled' : 'not all batches ended: some were canceled',
     );
   if (outcomes.length === 0) return exitCodes.infrastructure;
-  const outcome = sumOf(outcomes);
+  const outcome = totalOf(outcomes);
   const runs = batches.flatMap(({ batch }) =>
     batch.runs.map(({ id, case: { request } }) => ({ id, caseId: request.id })),
   );
@@ -130,18 +124,6 @@ export async function follow(
   noteLost(outcome, progress);
   const isWhole = outcomes.length === batches.length && outcome.lost === 0 && !outcome.outOfBudget;
   return isWhole ? exitCodeOfRates(summary, options.failUnder) : exitCodes.infrastructure;
-}
-
-function sumOf(outcomes: readonly BatchOutcome[]): BatchOutcome {
-  const sum: BatchOutcome = { ...noneDone(), outOfBudget: false, lostTrials: [] };
-  for (const { spent, outOfBudget, lostTrials, ...counts } of outcomes) {
-    for (const name of countNames) sum[name] += counts[name];
-    sum.spent.tokens += spent.tokens;
-    sum.spent.usd += spent.usd;
-    sum.outOfBudget ||= outOfBudget;
-    sum.lostTrials.push(...lostTrials);
-  }
-  return sum;
 }
 
 function noteLost({ lost, lostTrials, outOfBudget }: BatchOutcome, progress: Progress): void {

@@ -67,13 +67,13 @@ export function placedTrials(
   { runs, trials }: FleetDocument,
   { list, taskQueue, pool }: Pick<PageOrder, 'list' | 'taskQueue' | 'pool'>,
 ): PlacedTrial[] {
-  const { first, step, count } = list;
+  const { first, count } = list;
   const ends: number[] = [];
   for (const run of runs) ends.push((ends.at(-1) ?? 0) + (run.trials ?? trials));
   const last = ends.at(-1) ?? 0;
-  const most = Math.min(count, fleetMessages.count.page, Math.max(0, Math.ceil((last - first) / step)));
+  const most = Math.max(0, Math.min(count, fleetMessages.count.page, last - first));
   return Array.from({ length: most }, (_, index) => {
-    const position = first + index * step;
+    const position = first + index;
     const at = ends.findIndex((end) => position < end);
     const run = runs[at];
     if (!run) throw new Error(`the batch has no trial ${position}`);

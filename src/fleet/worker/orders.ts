@@ -25,10 +25,9 @@ export type TrialOrder = z.infer<typeof TrialOrder>;
 /** A forged batch with a shorter time would make the worker send heartbeats without a pause. */
 export const shortestHeartbeatMs = 1_000;
 
-/** A part of the list of a batch's trials: every `step`th one from `first`, by position in the batch. */
+/** A part of the list of a batch's trials, from the position `first` on. */
 const TrialList = z.object({
   first: z.int().nonnegative(),
-  step: z.int().positive(),
   count: z.int().nonnegative(),
 });
 export type TrialList = z.infer<typeof TrialList>;

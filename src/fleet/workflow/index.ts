@@ -4,7 +4,6 @@ import {
   condition,
   continueAsNew,
   defineQuery,
-  defineSignal,
   defineUpdate,
   setHandler,
 } from '@temporalio/workflow';
@@ -16,7 +15,6 @@ import {
   type BatchOutcome,
   type LimitInput,
   queries,
-  signals,
   type TrialSummary,
   trialName,
   updates,
@@ -99,14 +97,11 @@ export async function offsiteFoundTrial(order: TrialOrder, settings: TrialSettin
  */
 export async function offsiteBatch(input: BatchInput): Promise<BatchOutcome> {
   const { trials: count, window: permits, slice } = input;
-  if (count > slice) {
-    const slices = new Slices(input);
-    setHandler(defineSignal<[number]>(signals.begun), (index) => slices.begun(index));
-    await serve(slices);
-    return slices.ended();
-  }
-  const list = { first: 0, step: 1, count };
-  const trials = new Trials({ ...input, list, permits, isPaused: false, awaits: false });
+  const list = { first: 0, count };
+  const trials =
+    count > slice
+      ? new Slices(input)
+      : new Trials({ ...input, list, permits, isPaused: false, awaits: false });
   await serve(trials);
   return trials.ended();
 }

@@ -47,25 +47,19 @@ export interface BatchInput extends TrialsInput {
 /** The name of the workflow that runs a part of a batch's trials. */
 export const sliceWorkflow = 'offsiteSlice';
 
-export interface SliceInput extends TrialsInput {
+export interface SliceInput extends TrialsInput, Share {
   /** From 0. */
   index: number;
   list: TrialList;
-  /** How many trials it may keep scheduled at its start. */
-  permits: number;
   isPaused: boolean;
-  /** Whether an earlier slice passes its permits and its budget on to this one. */
+  /** Whether more of the budget may come. */
   awaits: boolean;
-  /** The id of the workflow that this slice passes its permits and its budget on to. */
-  next?: string | undefined;
 }
 
-/** What one slice passes on to the next in its lane. */
-export interface Pass {
+/** A part of what a batch may use: how many trials may be scheduled at a time, and what they may spend. */
+export interface Share {
   permits: number;
-  /** What it does not spend. Negative if it spent more than it had. */
   budget: Spending;
-  isLast: boolean;
 }
 
 /** Model usage. A number that is absent is unlimited, or not known. */
@@ -74,9 +68,16 @@ export interface Spending {
   usd?: number | undefined;
 }
 
-export const countNames = ['scheduled', 'passed', 'failed', 'void', 'elsewhere', 'lost'] as const;
+/** What is unlimited stays so. */
+export function sumOf(budget: Spending, other: Spending, sign: 1 | -1): Spending {
+  const { tokens, usd } = budget;
+  return {
+    ...(tokens !== undefined && { tokens: tokens + sign * (other.tokens ?? 0) }),
+    ...(usd !== undefined && { usd: usd + sign * (other.usd ?? 0) }),
+  };
+}
 
-export interface BatchDone {
+export interface BatchOutcome {
   /** Trials that were scheduled. */
   scheduled: number;
   passed: number;
@@ -87,17 +88,25 @@ export interface BatchDone {
   /** Trials that no worker could run. */
   lost: number;
   spent: { tokens: number; usd: number };
-}
-
-export function noneDone(): BatchDone {
-  const none = { scheduled: 0, passed: 0, failed: 0, void: 0, elsewhere: 0, lost: 0 };
-  return { ...none, spent: { tokens: 0, usd: 0 } };
-}
-
-export interface BatchOutcome extends BatchDone {
   /** Set if not all trials were scheduled because the batch's budget is spent. */
   outOfBudget: boolean;
   lostTrials: LostTrial[];
+}
+
+/** What several parts of a batch, or several batches, have done together. */
+export function totalOf(parts: readonly BatchOutcome[]): BatchOutcome {
+  const sum = (of: (part: BatchOutcome) => number) => parts.reduce((total, part) => total + of(part), 0);
+  return {
+    scheduled: sum((part) => part.scheduled),
+    passed: sum((part) => part.passed),
+    failed: sum((part) => part.failed),
+    void: sum((part) => part.void),
+    elsewhere: sum((part) => part.elsewhere),
+    lost: sum((part) => part.lost),
+    spent: { tokens: sum(({ spent }) => spent.tokens), usd: sum(({ spent }) => spent.usd) },
+    outOfBudget: parts.some(({ outOfBudget }) => outOfBudget),
+    lostTrials: parts.flatMap(({ lostTrials }) => lostTrials),
+  };
 }
 
 export interface LostTrial {
@@ -158,7 +167,7 @@ export function trialName({ run, ordinal }: { run: string; ordinal: number }): s
   return `${run}/${ordinal}`;
 }
 
-export const signals = { pause: 'pause', unpause: 'unpause', pass: 'pass', begun: 'begun' } as const;
+export const signals = { pause: 'pause', unpause: 'unpause', free: 'free', take: 'take' } as const;
 export const updates = { renew: 'renew' } as const;
 export const queries = { progress: 'progress', outcome: 'outcome' } as const;
 

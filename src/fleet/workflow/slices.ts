@@ -5,236 +5,190 @@ import {
   defineQuery,
   defineSignal,
   getExternalWorkflowHandle,
-  isCancellation,
   ParentClosePolicy,
   setHandler,
-  sleep,
   startChild,
   workflowInfo,
 } from '@temporalio/workflow';
 import { fleetMessages } from '../../bounds/fleet.ts';
-import type { TrialList } from '../worker/orders.ts';
 import {
   type BatchInput,
   type BatchOutcome,
   type BatchProgress,
-  countNames,
-  type LostTrial,
-  noneDone,
-  type Pass,
   queries,
+  type Share,
   type SliceInput,
-  type Spending,
   signals,
   sliceWorkflow,
+  sumOf,
   type TrialSummary,
-  type TrialsInput,
+  totalOf,
 } from './messages.ts';
 import { Trials } from './trials.ts';
 
-type Slice = ChildWorkflowHandle<typeof offsiteSlice>;
+interface Slice {
+  id: string;
+  isOpen: boolean;
+  /** Whether it has trials that it has not scheduled, as far as is known here. */
+  takes: boolean;
+  /** Whether it was told that it may get more. */
+  awaits: boolean;
+  /** What it was given and has not given back. */
+  has: Share;
+  /** The most permits that it can use. */
+  most: number;
+  handle: Promise<ChildWorkflowHandle<typeof offsiteSlice>>;
+}
 
 /**
- * Runs the trials of a large batch in child workflows. In each lane, one slice is started in advance, and
- * gets the permits of the slice before it as they become free.
+ * Runs the trials of a large batch in child workflows, each of which takes the next part of the list. What no
+ * slice uses of the window and of the budget is here. It goes to the slices that still schedule trials, and
+ * starts the next slice if these need no more: so the first trials of a slice run beside the last of those
+ * before it, and several slices run at a time if the window is larger than what one workflow can hold.
  */
 export class Slices implements Served {
   readonly #input: BatchInput;
-  readonly #slicing: Slicing;
-  readonly #id = workflowInfo().workflowId;
-  readonly #done = noneDone();
-  readonly #lost: LostTrial[] = [];
-  /** For each slice that was started, whether it still runs. */
-  readonly #isOpen = new Map<number, boolean>();
-  readonly #handles = new Map<number, Slice>();
-  readonly #runs: Promise<void>[] = [];
-  #failure: { error: unknown } | undefined;
+  readonly #isLimited: boolean;
+  readonly #slices: Slice[] = [];
+  #free: Share;
   #isPaused = false;
-  #isOutOfBudget = false;
+  #outcome = totalOf([]);
+  #failure: { error: unknown } | undefined;
 
   constructor(input: BatchInput) {
+    const { window, lane, budget } = input;
     this.#input = input;
-    this.#slicing = new Slicing(input);
+    // With a budget, one slice at a time schedules trials: only an undivided budget can be spent completely.
+    this.#isLimited = budget.tokens !== undefined || budget.usd !== undefined;
+    this.#free = { permits: this.#isLimited ? Math.min(window, lane) : window, budget };
   }
 
   async work(): Promise<void> {
-    for (let lane = 0; lane < this.#slicing.lanes; lane++) this.#start(lane);
-    await condition(() => this.#failure !== undefined || ![...this.#isOpen.values()].includes(true));
+    setHandler(defineSignal<[number, Share]>(signals.free), (index, share) => this.#takeBack(index, share));
+    this.#divide();
+    await condition(() => this.#failure !== undefined || !this.#slices.some(({ isOpen }) => isOpen));
     if (this.#failure) throw this.#failure.error;
   }
 
   async settled(): Promise<void> {
-    await Promise.all(this.#runs);
-  }
-
-  /** Called when a slice has started a trial: from now on, the next slice of its lane is needed. */
-  begun(index: number): void {
-    const next = index + this.#slicing.lanes;
-    if (next < this.#slicing.count && !this.#isOpen.has(next)) this.#start(next);
+    await condition(() => !this.#slices.some(({ isOpen }) => isOpen));
   }
 
   pause(isPaused: boolean): void {
     this.#isPaused = isPaused;
-    for (const slice of this.#handles.values()) void this.#signalPause(slice);
+    for (const slice of this.#slices) this.#signal(slice, isPaused ? signals.pause : signals.unpause);
   }
 
   ended(): BatchOutcome {
-    return { ...this.#done, outOfBudget: this.#isOutOfBudget, lostTrials: this.#lost };
+    return this.#outcome;
   }
 
   progress(): BatchProgress {
-    const slices = [...this.#isOpen].map(([index, isOpen]) => ({ id: this.#name(index), isOpen }));
+    const slices = this.#slices.map(({ id, isOpen }) => ({ id, isOpen }));
     const { trials } = this.#input;
-    return { ...this.ended(), trials, isPaused: this.#isPaused, queues: [], results: [], slices };
+    return { ...this.#outcome, trials, isPaused: this.#isPaused, queues: [], results: [], slices };
   }
 
   outcome(): null {
     return null;
   }
 
-  #start(index: number): void {
-    this.#isOpen.set(index, true);
-    this.#runs.push(this.#run(index));
+  /** A slice that gives something back has scheduled all of its trials. */
+  #takeBack(index: number, share: Share): void {
+    const slice = this.#slices[index];
+    if (!slice?.isOpen) return;
+    slice.takes = false;
+    slice.has = shareOf(slice.has, share, -1);
+    this.#free = shareOf(this.#free, share, 1);
+    this.#divide();
   }
 
-  /** Never rejects. */
-  async #run(index: number): Promise<void> {
-    try {
-      this.#add(await (await this.#opened(index)).result());
-    } catch (error) {
-      this.#failure ??= { error };
-    } finally {
-      this.#isOpen.set(index, false);
-      this.#handles.delete(index);
-    }
+  #divide(): void {
+    const { lane, slice: size, trials } = this.#input;
+    const taking = this.#slices.filter(({ isOpen, takes }) => isOpen && takes);
+    for (const slice of taking)
+      this.#give(slice, Math.min(this.#free.permits, slice.most - slice.has.permits));
+    const first = this.#slices.length * size;
+    const isOver = first >= trials || this.#outcome.outOfBudget || this.#failure !== undefined;
+    if (isOver || this.#free.permits <= 0 || (this.#isLimited && taking.length > 0)) return;
+    const count = Math.min(size, trials - first);
+    this.#start({ first, count }, Math.min(lane, count));
+    this.#divide();
   }
 
-  async #opened(index: number): Promise<Slice> {
+  #give(slice: Slice, permits: number): void {
+    const share = { permits, budget: this.#free.budget };
+    const awaits = this.#isLimited && this.#slices.some((other) => other !== slice && other.isOpen);
+    const { tokens = 0, usd = 0 } = share.budget;
+    if (permits === 0 && tokens === 0 && usd === 0 && awaits === slice.awaits) return;
+    slice.awaits = awaits;
+    slice.has = shareOf(slice.has, share, 1);
+    this.#free = shareOf(this.#free, share, -1);
+    this.#signal(slice, signals.take, share, awaits);
+  }
+
+  #start(list: SliceInput['list'], most: number): void {
     const { trials: _trials, window: _window, slice: _slice, lane: _lane, ...shared } = this.#input;
-    const { lanes, count } = this.#slicing;
-    const isFirst = index < lanes;
-    const isPaused = this.#isPaused;
-    const { tokens, usd } = shared.budget;
-    const nothing = { ...(tokens !== undefined && { tokens: 0 }), ...(usd !== undefined && { usd: 0 }) };
-    const input: SliceInput = {
-      ...shared,
-      index,
-      isPaused,
-      awaits: !isFirst,
-      list: this.#slicing.list(index),
-      permits: isFirst ? this.#slicing.permits(index) : 0,
-      budget: isFirst ? shared.budget : nothing,
-      next: index + lanes < count ? this.#name(index + lanes) : undefined,
-    };
-    const slice = await startChild<typeof offsiteSlice>(sliceWorkflow, {
-      workflowId: this.#name(index),
+    const index = this.#slices.length;
+    const id = `${workflowInfo().workflowId}/slice-${index + 1}`;
+    const has = { permits: Math.min(this.#free.permits, most), budget: this.#free.budget };
+    const awaits = this.#isLimited && this.#slices.some(({ isOpen }) => isOpen);
+    const input: SliceInput = { ...shared, ...has, index, list, awaits, isPaused: this.#isPaused };
+    const handle = startChild<typeof offsiteSlice>(sliceWorkflow, {
+      workflowId: id,
       args: [input],
       cancellationType: 'WAIT_CANCELLATION_COMPLETED',
       // Its sandboxes end even if somebody ends the batch's workflow by force.
       parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
     });
-    this.#handles.set(index, slice);
-    if (isPaused !== this.#isPaused) void this.#signalPause(slice);
-    return slice;
+    const slice = { id, handle, has, most, awaits, isOpen: true, takes: true };
+    this.#free = shareOf(this.#free, has, -1);
+    this.#slices.push(slice);
+    void this.#follow(slice);
   }
 
-  /** Never rejects: a slice that has ended need not know. */
-  async #signalPause(slice: Slice): Promise<void> {
-    await slice.signal(this.#isPaused ? signals.pause : signals.unpause).catch(() => undefined);
+  /** Never rejects. */
+  async #follow(slice: Slice): Promise<void> {
+    try {
+      const outcome = await (await slice.handle).result();
+      const total = totalOf([this.#outcome, outcome]);
+      this.#outcome = { ...total, lostTrials: total.lostTrials.slice(0, fleetMessages.count.lost) };
+      const { permits, budget } = slice.has;
+      this.#free = shareOf(this.#free, { permits, budget: sumOf(budget, outcome.spent, -1) }, 1);
+    } catch (error) {
+      this.#failure ??= { error };
+    } finally {
+      slice.isOpen = false;
+    }
+    this.#divide();
   }
 
-  #name(index: number): string {
-    return `${this.#id}/slice-${index + 1}`;
-  }
-
-  #add({ outOfBudget, lostTrials, spent, ...counts }: BatchOutcome): void {
-    for (const name of countNames) this.#done[name] += counts[name];
-    this.#done.spent.tokens += spent.tokens;
-    this.#done.spent.usd += spent.usd;
-    this.#lost.push(...lostTrials.slice(0, fleetMessages.count.lost - this.#lost.length));
-    this.#isOutOfBudget ||= outOfBudget;
-  }
-}
-
-/**
- * Divides a batch into slices. Slices of a lane run one after another, and each passes its permits on to the
- * next while its last trials run. Lanes run side by side. They take the trials of a part in turn, so the
- * whole batch advances in the order of its list.
- */
-class Slicing {
-  readonly lanes: number;
-  readonly count: number;
-  readonly #trials: number;
-  readonly #window: number;
-  /** Trials of one slice. */
-  readonly #size: number;
-
-  constructor({
-    trials,
-    window,
-    slice,
-    lane,
-    budget,
-  }: Omit<BatchInput, keyof TrialsInput> & { budget: Spending }) {
-    // With a budget there is one lane: only an undivided budget can be spent completely.
-    const isLimited = budget.tokens !== undefined || budget.usd !== undefined;
-    this.lanes = isLimited ? 1 : Math.min(Math.ceil(window / lane), Math.ceil(trials / slice));
-    this.#trials = trials;
-    this.#window = Math.min(window, this.lanes * lane);
-    // Two slices of a lane are enough only if one can use all permits.
-    const most = Math.max(slice, 2 * this.permits(0));
-    const parts = Math.ceil(trials / (this.lanes * most));
-    this.#size = Math.ceil(trials / (this.lanes * parts));
-    this.count = parts * this.lanes;
-  }
-
-  /** The trials of a slice. Slice `index` belongs to the lane `index % lanes`. */
-  list(index: number): TrialList {
-    const lane = index % this.lanes;
-    const ofPart = this.lanes * this.#size;
-    const begin = Math.floor(index / this.lanes) * ofPart;
-    const trials = Math.min(ofPart, this.#trials - begin);
-    return {
-      first: begin + lane,
-      step: this.lanes,
-      count: Math.ceil(Math.max(0, trials - lane) / this.lanes),
-    };
-  }
-
-  /** How many trials a lane keeps scheduled. */
-  permits(lane: number): number {
-    return Math.floor(this.#window / this.lanes) + Number(lane < this.#window % this.lanes);
+  /** A slice that has ended need not know. */
+  #signal(slice: Slice, signal: string, ...content: unknown[]): void {
+    if (!slice.isOpen) return;
+    void slice.handle.then((handle) => handle.signal(signal, ...content)).catch(() => undefined);
   }
 }
 
-/** Milliseconds until a workflow that is not there yet gets the signal again. */
-const againMs = 1_000;
+function shareOf(one: Share, other: Share, sign: 1 | -1): Share {
+  return {
+    permits: one.permits + sign * other.permits,
+    budget: sumOf(one.budget, other.budget, sign),
+  };
+}
 
 /** Runs one part of a batch's trials. The batch's own workflow starts it. */
 export async function offsiteSlice(input: SliceInput): Promise<BatchOutcome> {
-  const { next, index } = input;
   const { parent } = workflowInfo();
-  const trials = new Trials({
-    ...input,
-    pass: next === undefined ? undefined : (what) => signalWorkflow(next, signals.pass, what),
-    begun: parent && (() => signalWorkflow(parent.workflowId, signals.begun, index)),
-  });
-  setHandler(defineSignal<[Pass]>(signals.pass), (what) => trials.receive(what));
+  const giveBack = async (share: Share) => {
+    if (!parent) return;
+    const batch = getExternalWorkflowHandle(parent.workflowId);
+    await batch.signal(signals.free, input.index, share);
+  };
+  const trials = new Trials({ ...input, giveBack });
+  setHandler(defineSignal<[Share, boolean]>(signals.take), (share, awaits) => trials.take(share, awaits));
   await serve(trials);
   return trials.ended();
-}
-
-/** Signals another workflow. The next slice may not be there yet if this one is short. */
-async function signalWorkflow<What>(workflow: string, signal: string, what: What): Promise<void> {
-  for (;;) {
-    try {
-      await getExternalWorkflowHandle(workflow).signal<[What]>(signal, what);
-      return;
-    } catch (error) {
-      if (isCancellation(error)) throw error;
-      await sleep(againMs);
-    }
-  }
 }
 
 /** What runs trials and can be asked about them. */

@@ -11,49 +11,43 @@ import {
   type BatchOutcome,
   type BatchProgress,
   type FleetActivities,
-  type LostTrial,
-  noneDone,
-  type Pass,
   type PlacedTrial,
+  type Share,
   type Spending,
+  sumOf,
   type TrialSummary,
   type TrialsInput,
+  totalOf,
   trialName,
 } from './messages.ts';
 
-/** A workflow that has scheduled all of its trials passes its permits on in this number of steps. */
-const passes = 16;
+/** A workflow that has scheduled all of its trials gives its permits back in this number of steps. */
+const steps = 16;
 
-export interface TrialsParts extends TrialsInput {
+export interface TrialsParts extends TrialsInput, Share {
   list: TrialList;
-  /** How many trials may be scheduled at a time. */
-  permits: number;
   isPaused: boolean;
-  /** Whether more permits and more budget arrive with {@link Trials.receive}. */
+  /** Whether more of the budget may arrive with {@link Trials.take}. */
   awaits: boolean;
-  /** Passes on what this workflow does not need any more. */
-  pass?: ((pass: Pass) => Promise<void>) | undefined;
-  /** Called once, when the first trials are scheduled. */
-  begun?: (() => Promise<void>) | undefined;
+  /** Gives back what this workflow does not need any more. */
+  giveBack?: (share: Share) => Promise<void>;
 }
 
 /** Runs trials of a batch as activities: as many at a time as permits and budget allow. Deterministic. */
 export class Trials {
-  readonly done = noneDone();
   readonly #parts: TrialsParts;
   readonly #open = new Map<string, Promise<void>>();
   /** Scheduled or held trials by task queue. */
   readonly #queues = new Map<string, number>();
   readonly #results: { trial: string; summary: TrialSummary }[] = [];
   readonly #byTrial = new Map<string, TrialSummary>();
-  readonly #lost: LostTrial[] = [];
+  readonly #outcome = totalOf([]);
   #page: PlacedTrial[] = [];
   #permits: number;
   #budget: Spending;
   #awaits: boolean;
   #isPaused: boolean;
   #step: number | undefined;
-  #isBegun = false;
   /** Counts the changes after which more trials may start, or the work may end. */
   #changes = 0;
 
@@ -72,8 +66,8 @@ export class Trials {
         if (this.#page.length === 0) await this.#readPage();
         if (this.#mayStart) this.#startNext();
       }
-      await this.#announceBegun();
-      if (await this.#passOn()) return;
+      await this.#giveBack();
+      if (this.#isOver) return;
       await condition(() => this.#changes !== before);
     }
   }
@@ -87,16 +81,16 @@ export class Trials {
     this.#changes++;
   }
 
-  /** Takes over what another workflow passes on. */
-  receive({ permits, budget, isLast }: Pass): void {
+  /** Takes more of what the batch may use. */
+  take({ permits, budget }: Share, awaits: boolean): void {
     this.#permits += permits;
     this.#budget = sumOf(this.#budget, budget, 1);
-    if (isLast) this.#awaits = false;
+    this.#awaits = awaits;
     this.#changes++;
   }
 
   ended(): BatchOutcome {
-    return { ...this.done, outOfBudget: this.#isOutOfBudget, lostTrials: this.#lost };
+    return { ...this.#outcome, outOfBudget: this.#isOutOfBudget };
   }
 
   /** @param after how many results the asker has */
@@ -122,16 +116,16 @@ export class Trials {
   }
 
   get #isAllScheduled(): boolean {
-    return this.done.scheduled >= this.#parts.list.count;
+    return this.#outcome.scheduled >= this.#parts.list.count;
   }
 
   get #isOver(): boolean {
-    return !this.#awaits && this.#open.size === 0 && (this.#isAllScheduled || this.#isOutOfBudget);
+    return this.#open.size === 0 && (this.#isAllScheduled || this.#isOutOfBudget);
   }
 
   /** How many trials the budget allows at a time. */
   get #room(): number {
-    return headroom(this.#budget, this.#parts.trialBudget, this.done.spent);
+    return headroom(this.#budget, this.#parts.trialBudget, this.#outcome.spent);
   }
 
   get #mayStart(): boolean {
@@ -143,22 +137,17 @@ export class Trials {
     const { offsiteTrialPage } = proxyActivities<FleetActivities>({
       startToCloseTimeout: fleetMessages.time.page,
     });
-    const { scheduled } = this.done;
-    const first = list.first + scheduled * list.step;
+    const { scheduled } = this.#outcome;
+    const first = list.first + scheduled;
     const count = Math.min(fleetMessages.count.page, list.count - scheduled);
-    this.#page = await offsiteTrialPage({
-      document,
-      list: { ...list, first, count },
-      taskQueue,
-      pool,
-    });
+    this.#page = await offsiteTrialPage({ document, list: { first, count }, taskQueue, pool });
     if (this.#page.length === 0) throw new Error(`the list of trials ends after ${scheduled}`);
   }
 
   #startNext(): void {
     const next = this.#page.shift();
     if (!next) return;
-    this.done.scheduled++;
+    this.#outcome.scheduled++;
     const name = trialName(next);
     this.#count(next.queue, 1);
     const ran = this.#run(next, name).finally(() => {
@@ -176,11 +165,12 @@ export class Trials {
       this.#add(name, await runTrial(order, { queue, heartbeatMs, priority, group }));
     } catch (error) {
       if (isCancellation(error)) return;
-      this.done.lost++;
+      const { lostTrials } = this.#outcome;
+      this.#outcome.lost++;
       const reason =
         error instanceof ActivityFailure ? (error.cause?.message ?? error.message) : String(error);
-      if (this.#lost.length < fleetMessages.count.lost)
-        this.#lost.push({ trial: name, reason: reason.slice(0, fleetMessages.bytes.text) });
+      if (lostTrials.length < fleetMessages.count.lost)
+        lostTrials.push({ trial: name, reason: reason.slice(0, fleetMessages.bytes.text) });
     }
   }
 
@@ -193,28 +183,19 @@ export class Trials {
   #add(trial: string, summary: TrialSummary): void {
     this.#results.push({ trial, summary });
     this.#byTrial.set(trial, summary);
-    this.done[summary.verdict]++;
-    this.done.spent.tokens += summary.tokens ?? 0;
-    this.done.spent.usd += summary.usd ?? 0;
+    this.#outcome[summary.verdict]++;
+    this.#outcome.spent.tokens += summary.tokens ?? 0;
+    this.#outcome.spent.usd += summary.usd ?? 0;
   }
 
-  async #announceBegun(): Promise<void> {
-    if (this.#isBegun || this.done.scheduled === 0) return;
-    this.#isBegun = true;
-    await this.#parts.begun?.();
-  }
-
-  /** Passes on what is free once no more trials are started here. Resolves with whether the work is over. */
-  async #passOn(): Promise<boolean> {
-    const { pass, trialBudget } = this.#parts;
-    // Read before the call, which may change it. The result describes the state before.
-    const isOver = this.#isOver;
-    // Without a first trial here, nobody has started the next workflow.
-    if (!pass || !this.#isBegun || !(this.#isAllScheduled || isOver)) return isOver;
-    this.#step ??= Math.max(1, Math.ceil(this.#permits / passes));
+  /** Gives back what is free once all trials are scheduled. What is left at the end is known without that. */
+  async #giveBack(): Promise<void> {
+    const { giveBack, trialBudget } = this.#parts;
+    if (!giveBack || !this.#isAllScheduled || this.#open.size === 0) return;
+    this.#step ??= Math.max(1, Math.ceil(this.#permits / steps));
     const permits = this.#permits - this.#open.size;
-    if (permits < this.#step && !isOver) return false;
-    const { spent } = this.done;
+    if (permits < this.#step) return;
+    const { spent } = this.#outcome;
     const kept: Spending = {
       tokens: spent.tokens + this.#open.size * (trialBudget.tokens ?? 0),
       usd: spent.usd + this.#open.size * (trialBudget.usd ?? 0),
@@ -222,18 +203,8 @@ export class Trials {
     const budget = sumOf(this.#budget, kept, -1);
     this.#permits -= permits;
     this.#budget = sumOf(this.#budget, budget, -1);
-    await pass({ permits, budget, isLast: isOver });
-    return isOver;
+    await giveBack({ permits, budget });
   }
-}
-
-/** What is unlimited stays so. */
-function sumOf(budget: Spending, other: Spending, sign: 1 | -1): Spending {
-  const { tokens, usd } = budget;
-  return {
-    ...(tokens !== undefined && { tokens: tokens + sign * (other.tokens ?? 0) }),
-    ...(usd !== undefined && { usd: usd + sign * (other.usd ?? 0) }),
-  };
 }
 
 /**
