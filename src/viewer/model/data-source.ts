@@ -6,7 +6,7 @@ export interface RecordReference {
   attempt?: number | undefined;
 }
 
-/** Where the page takes its data from: a server, or the file that the page is in. */
+/** Where the page takes its data from: a server, or the file that the page is in. What is not there rejects. */
 export interface DataSource {
   /** Newest first. */
   batches(signal?: AbortSignal): Promise<BatchInList[]>;
@@ -24,8 +24,8 @@ export interface DataSource {
    * @param limit characters; a longer text is cut in its middle
    */
   value(reference: RecordReference, pointer: string, limit?: number, signal?: AbortSignal): Promise<string>;
-  /** A stored content; undefined if it is not available. */
-  blob(sha256: string, signal?: AbortSignal): Promise<Blob | undefined>;
+  /** A stored content. */
+  blob(sha256: string, signal?: AbortSignal): Promise<Blob>;
   /**
    * Adds the batch of another exported page, until this page is closed. Resolves with the keys of the batch
    * that was here and of the added one. Absent where a server has the data.

@@ -2,29 +2,24 @@ import { standingOf } from '../../record/failures.ts';
 import type { ModelExchange } from '../../record/model-account.ts';
 import { commandsOf, type TimelineEntry } from '../../record/timeline.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
-import { shownValue } from './cut-record.ts';
-
-/** A text of an entry. */
-export interface EntryText {
-  label: string;
-  /** Its place in the record, as a JSON pointer. */
-  pointer: string;
-  text: string;
-}
-
-/** A number or a short text of an entry. */
-export interface EntryFigure {
-  label: string;
-  value: number | string;
-  unit?: 'milliseconds' | 'bytes' | 'dollars' | 'tokens' | undefined;
-}
+import { cost, count, duration, size } from '../../text/quantities.ts';
+import { valueAt } from './cut-record.ts';
 
 /** What there is to see of an entry of the timeline. */
 export interface EntryDetails {
-  figures: EntryFigure[];
-  texts: EntryText[];
+  /** Numbers and short texts. */
+  figures: { label: string; value: string }[];
+  /** Texts of the record, with the place of each as a JSON pointer. */
+  texts: { label: string; pointer: string }[];
   /** Kept contents, such as the body of a request. */
   blobs: { label: string; sha256: string }[];
+}
+
+/** The same, with what the record may not have. */
+interface Wanted {
+  figures?: [label: string, value: string | number | undefined][];
+  texts?: [label: string, pointer: string][];
+  blobs?: [label: string, sha256: string | undefined][];
 }
 
 /** An entry's name in URLs. */
@@ -32,186 +27,169 @@ export function entryName({ kind, index }: Pick<TimelineEntry, 'kind' | 'index'>
   return `${kind}.${index}`;
 }
 
-export function entryDetails(record: TrialRecord, entry: TimelineEntry): EntryDetails {
-  const { kind, index } = entry;
+type Entry = Pick<TimelineEntry, 'kind' | 'index' | 'failed'>;
+
+export function entryDetails(record: TrialRecord, entry: Entry): EntryDetails {
+  const { figures = [], texts = [], blobs = [] } = wantedOf(record, entry);
+  return {
+    figures: figures.flatMap(([label, value]) =>
+      value === undefined ? [] : { label, value: String(value) },
+    ),
+    texts: texts
+      .filter(([, pointer]) => ![undefined, ''].includes(valueAt(record, pointer) as undefined))
+      .map(([label, pointer]) => ({ label, pointer })),
+    blobs: blobs.flatMap(([label, sha256]) => (sha256 === undefined ? [] : { label, sha256 })),
+  };
+}
+
+function wantedOf(record: TrialRecord, { kind, index, failed }: Entry): Wanted {
   switch (kind) {
     case 'phase':
-      return phaseDetails(record, entry);
+      return phaseDetails(record, index, failed);
     case 'command': {
-      const command = commandsOf(record)?.[index];
       const list = commandsOf(record) === record.trajectory ? 'trajectory' : 'derivedTrajectory';
-      const at = `/${list}/${index}`;
-      return details(
-        [figure('Exit code', command?.exitCode)],
-        [
-          text('Command', `${at}/command`, command?.command),
-          text(
-            command?.outputTruncated ? 'Output, shortened by the harness' : 'Output',
-            `${at}/output`,
-            command?.output,
-          ),
-        ],
-      );
+      return commandDetails(`/${list}/${index}`, record[list]?.[index], 'shortened by the harness');
     }
-    case 'verify': {
-      const step = record.verifySteps?.[index];
-      const at = `/verifySteps/${index}`;
-      return details(
-        [figure('Exit code', step?.exitCode)],
-        [
-          text('Command', `${at}/command`, step?.command),
-          text(
-            step?.outputTruncated ? 'Output, its beginning and its end' : 'Output',
-            `${at}/output`,
-            step?.output,
-          ),
-        ],
+    case 'verify':
+      return commandDetails(
+        `/verifySteps/${index}`,
+        record.verifySteps?.[index],
+        'its beginning and its end',
       );
-    }
     case 'validation':
       return validationDetails(record, index);
     case 'exchange': {
       const exchange = record.models?.exchanges[index];
-      return exchange ? exchangeDetails(exchange, index) : details([], []);
+      return exchange ? exchangeDetails(exchange, `/models/exchanges/${index}`) : {};
     }
     case 'connection': {
-      const { sentBytes, receivedBytes, failure } = record.models?.connections[index] ?? {};
-      return details(
-        [figure('Sent', sentBytes, 'bytes'), figure('Received', receivedBytes, 'bytes')],
-        [text('Failure', `/models/connections/${index}/failure`, failure)],
-      );
-    }
-    case 'tool': {
-      const event = record.events?.[index];
-      if (event?.kind !== 'tool') return details([], []);
-      const input = event.input === undefined ? undefined : shownValue(event.input);
-      return details(
-        [],
-        [
-          text('Input', `/events/${index}/input`, input),
-          text('Output', `/events/${index}/output`, event.output),
+      const { sentBytes, receivedBytes } = record.models?.connections[index] ?? {};
+      return {
+        figures: [
+          ['Sent', known(sentBytes, size)],
+          ['Received', known(receivedBytes, size)],
         ],
-      );
+        texts: [['Failure', `/models/connections/${index}/failure`]],
+      };
     }
-    default: {
-      const event = record.events?.[index];
-      return details(
-        [],
-        [text('Text', `/events/${index}/text`, event && 'text' in event ? event.text : undefined)],
-      );
-    }
+    default:
+      return {
+        texts: ['Input', 'Output', 'Text'].map((label) => [label, `/events/${index}/${label.toLowerCase()}`]),
+      };
   }
 }
 
-function phaseDetails(record: TrialRecord, { index, failed }: TimelineEntry) {
-  const { phases, steps = [], harnessOutput, subject } = record;
-  const phase = phases[index];
-  const isHarness = phase?.name === 'harness';
-  const step = steps.findIndex(({ name }) => name === phase?.step);
-  const { cause, harness } = steps[step] ?? record;
-  const at = step === -1 ? '/cause' : `/steps/${step}/cause`;
-  return details(isHarness && harness ? [figure('Ended', harness.ended)] : [], [
-    text('Failure', `${at}/message`, failed ? cause?.message : undefined),
-    text('Output', `${at}/output`, failed ? cause?.output : undefined),
-    text('Prompt', '/subject/prompt', isHarness ? subject?.prompt : undefined),
-    text('Output of the harness', '/harnessOutput', isHarness ? harnessOutput : undefined),
-  ]);
+function phaseDetails(record: TrialRecord, index: number, failed: boolean): Wanted {
+  const { name, step } = record.phases[index] ?? {};
+  const place = record.steps?.findIndex((one) => one.name === step) ?? -1;
+  const at = place === -1 ? '' : `/steps/${place}`;
+  const { harness } = record.steps?.[place] ?? record;
+  const isHarness = name === 'harness';
+  return {
+    figures: isHarness ? [['Ended', harness?.ended]] : [],
+    texts: [
+      ...pairs(failed, ['Failure', `${at}/cause/message`], ['Output', `${at}/cause/output`]),
+      ...pairs(isHarness, ['Prompt', '/subject/prompt'], ['Output of the harness', '/harnessOutput']),
+    ],
+  };
 }
 
-function validationDetails({ validations, judgments }: TrialRecord, index: number): EntryDetails {
+function pairs(areWanted: boolean, ...all: [string, string][]): [string, string][] {
+  return areWanted ? all : [];
+}
+
+function commandDetails(
+  at: string,
+  command: { exitCode?: number | undefined; outputTruncated?: boolean | undefined } | undefined,
+  cut: string,
+): Wanted {
+  return {
+    figures: [['Exit code', command?.exitCode]],
+    texts: [
+      ['Command', `${at}/command`],
+      [command?.outputTruncated ? `Output, ${cut}` : 'Output', `${at}/output`],
+    ],
+  };
+}
+
+function validationDetails({ validations, judgments }: TrialRecord, index: number): Wanted {
   const validation = validations?.[index];
-  if (!validation) return details([], []);
+  if (!validation) return {};
   const at = `/validations/${index}`;
-  const captured = (label: string, name: 'input' | 'output' | 'error' | 'metadata') =>
-    text(label, `${at}/${name}/text`, validation[name]?.text);
   const { calls = [], logs = [], judgment, message } = validation;
   // An error's text begins with its message.
-  const isSaid = message !== undefined && validation.error?.text.includes(message.trim());
-  const callTexts = calls.flatMap((call, position) => [
-    text(`Call ${position + 1}: input`, `${at}/calls/${position}/input/text`, call.input?.text),
-    text(`Call ${position + 1}: output`, `${at}/calls/${position}/output/text`, call.output?.text),
-    text(`Call ${position + 1}: error`, `${at}/calls/${position}/error/text`, call.error?.text),
-  ]);
-  const logTexts = logs.map((log, position) =>
-    text(
-      log.level === 'stderr' ? 'Log (stderr)' : 'Log',
-      `${at}/logs/${position}/value/text`,
-      log.value?.text,
-    ),
-  );
-  return details(
-    [
-      figure('Status', standingOf(validation, judgments)),
-      figure('Score', judgment?.score),
-      figure('Threshold', judgment?.threshold),
-      figure('Choice', judgment?.choice),
-      figure('Judge', judgment?.model),
+  const isSaid = message !== undefined && validation.error?.text.includes(message.trim()) === true;
+  return {
+    figures: [
+      ['Status', standingOf(validation, judgments)],
+      ['Score', judgment?.score],
+      ['Threshold', judgment?.threshold],
+      ['Choice', judgment?.choice],
+      ['Judge', judgment?.model],
     ],
-    [
-      text('Message', `${at}/message`, isSaid ? undefined : message),
-      text('Reason', `${at}/judgment/reason`, judgment?.reason),
-      captured('Error', 'error'),
-      captured('Input', 'input'),
-      captured('Output', 'output'),
-      ...callTexts,
-      ...logTexts,
-      captured('Metadata', 'metadata'),
+    texts: [
+      ...pairs(!isSaid, ['Message', `${at}/message`]),
+      ['Reason', `${at}/judgment/reason`],
+      ['Error', `${at}/error/text`],
+      ['Input', `${at}/input/text`],
+      ['Output', `${at}/output/text`],
+      ...calls.flatMap((_, call) =>
+        ['input', 'output', 'error'].map((part): [string, string] => [
+          `Call ${call + 1}: ${part}`,
+          `${at}/calls/${call}/${part}/text`,
+        ]),
+      ),
+      ...logs.map(({ level }, log): [string, string] => [
+        level === 'stderr' ? 'Log (stderr)' : 'Log',
+        `${at}/logs/${log}/value/text`,
+      ]),
+      ['Metadata', `${at}/metadata/text`],
     ],
-  );
+  };
 }
 
-function exchangeDetails(exchange: ModelExchange, index: number): EntryDetails {
-  const { usage, startedAt, firstByteAt, failedTries, requestBody, responseBody, replayed } = exchange;
-  const figures = [
-    figure('Role', exchange.role),
-    figure('Model', exchange.model),
-    figure('Answered by', exchange.answeredBy),
-    figure('Status', exchange.status),
-    figure('Input', usage.inputTokens, 'tokens'),
-    figure('Output', usage.outputTokens, 'tokens'),
-    figure('Read from cache', usage.cacheReadTokens, 'tokens'),
-    figure('Written to cache', usage.cacheWriteTokens, 'tokens'),
-    figure('Cost', usage.costUsd, 'dollars'),
-    figure(
-      'First byte after',
-      firstByteAt === undefined ? undefined : firstByteAt - startedAt,
-      'milliseconds',
-    ),
-    figure('Request', exchange.requestBytes, 'bytes'),
-    figure('Response', exchange.responseBytes, 'bytes'),
-    figure('Wire', exchange.wire),
-    figure('Path', exchange.path),
-    figure('Translated from', exchange.translation?.from),
-    figure('Replayed from', replayed && `${replayed.of}: ${replayed.trial}, request ${replayed.number}`),
-    figure('Matched', replayed && [replayed.how, ...(replayed.differs ?? [])].join(', ')),
-    ...[...(exchange.translation?.losses ?? []), ...(exchange.losses ?? [])].map(({ path, kind }) =>
-      figure(`Left out: ${kind}`, path),
-    ),
-  ];
-  const tries = failedTries.map(({ reason }, position) =>
-    text(`Failed try ${position + 1}`, `/models/exchanges/${index}/failedTries/${position}/reason`, reason),
-  );
+function exchangeDetails(exchange: ModelExchange, at: string): Wanted {
+  const { usage, startedAt, firstByteAt, translation, replayed, losses = [] } = exchange;
   return {
-    ...details(figures, [text('Failure', `/models/exchanges/${index}/failure`, exchange.failure), ...tries]),
+    figures: [
+      ['Role', exchange.role],
+      ['Model', exchange.model],
+      ['Answered by', exchange.answeredBy],
+      ['Status', exchange.status],
+      ['Input', known(usage.inputTokens, tokens)],
+      ['Output', known(usage.outputTokens, tokens)],
+      ['Read from cache', known(usage.cacheReadTokens, tokens)],
+      ['Written to cache', known(usage.cacheWriteTokens, tokens)],
+      ['Cost', known(usage.costUsd, cost)],
+      ['First byte after', known(firstByteAt, (first) => duration(first - startedAt))],
+      ['Request', size(exchange.requestBytes)],
+      ['Response', size(exchange.responseBytes)],
+      ['Wire', exchange.wire],
+      ['Path', exchange.path],
+      ['Translated from', translation?.from],
+      ['Replayed from', replayed && `${replayed.of}: ${replayed.trial}, request ${replayed.number}`],
+      ['Matched', replayed && [replayed.how, ...(replayed.differs ?? [])].join(', ')],
+      ...[...(translation?.losses ?? []), ...losses].map(({ path, kind }): [string, string] => [
+        `Left out: ${kind}`,
+        path,
+      ]),
+    ],
+    texts: [
+      ['Failure', `${at}/failure`],
+      ...exchange.failedTries.map((_, index): [string, string] => [
+        `Failed try ${index + 1}`,
+        `${at}/failedTries/${index}/reason`,
+      ]),
+    ],
     blobs: [
-      ...(requestBody ? [{ label: 'Request', sha256: requestBody }] : []),
-      ...(responseBody ? [{ label: 'Response', sha256: responseBody }] : []),
+      ['Request', exchange.requestBody],
+      ['Response', exchange.responseBody],
     ],
   };
 }
 
-function details(figures: (EntryFigure | undefined)[], texts: (EntryText | undefined)[]): EntryDetails {
-  return {
-    figures: figures.filter((each) => each !== undefined),
-    texts: texts.filter((each) => each !== undefined),
-    blobs: [],
-  };
-}
+const tokens = (number: number) => `${count(number)} tokens`;
 
-function figure(label: string, value: number | string | undefined, unit?: EntryFigure['unit']) {
-  return value === undefined ? undefined : { label, value, unit };
-}
-
-function text(label: string, pointer: string, value: string | undefined): EntryText | undefined {
-  return value === undefined || value === '' ? undefined : { label, pointer, text: value };
+function known<Value>(value: Value | undefined, shown: (value: Value) => string): string | undefined {
+  return value === undefined ? undefined : shown(value);
 }

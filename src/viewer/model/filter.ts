@@ -134,3 +134,12 @@ export function withField(text: string, field: Field, value: string | undefined)
 export function fieldOf(text: string, field: Field): string | undefined {
   return words(text).find((word) => word.field === field && !word.negated)?.value;
 }
+
+/** Whether a text has all words of a filter, which has nothing but words. */
+export function wordTest(filter: string): (text: string) => boolean {
+  const words = filter
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '');
+  return (text) => words.every((word) => text.toLowerCase().includes(word));
+}

@@ -53,3 +53,53 @@ export function useShortcuts(shortcuts: Shortcut[]): void {
     return () => void active.splice(active.indexOf(list), 1);
   }, []);
 }
+
+interface Rows<Item> {
+  /** What a row is, such as `trial`. */
+  what: string;
+  items: readonly Item[];
+  /** The place of the current item; -1 if there is none. */
+  at: number;
+  select: (item: Item) => void;
+  /** Without it, a row is opened as soon as it is selected. */
+  open?: { does: string; run: (item: Item) => void };
+  /** The rows that some keys stop at, such as `that failed`. */
+  stops?: { which: string; fits: (item: Item) => boolean };
+}
+
+/** The shortcuts that go through rows. */
+export function rowShortcuts<Item>({ what, items, at, select, open, stops }: Rows<Item>): Shortcut[] {
+  const move = (direction: 1 | -1, fits?: (item: Item) => boolean) => () => {
+    const next = nextOf(items, at, direction, fits);
+    if (next !== undefined) select(next);
+  };
+  const current = items[at];
+  return [
+    { keys: open ? ['j', 'ArrowDown'] : ['j'], does: `Next ${what}`, run: move(1) },
+    { keys: open ? ['k', 'ArrowUp'] : ['k'], does: `Previous ${what}`, run: move(-1) },
+    ...(stops
+      ? [
+          { keys: ['n', ']'], does: `Next ${what} ${stops.which}`, run: move(1, stops.fits) },
+          { keys: ['p', '['], does: `Previous ${what} ${stops.which}`, run: move(-1, stops.fits) },
+        ]
+      : []),
+    ...(open
+      ? [{ keys: ['Enter', 'o'], does: open.does, run: () => current !== undefined && open.run(current) }]
+      : []),
+  ];
+}
+
+/**
+ * The next item in a direction that fits, from the first or last one if none is current. Undefined at the end.
+ *
+ * @param at the place of the current one; -1 if there is none
+ */
+export function nextOf<Item>(
+  items: readonly Item[],
+  at: number,
+  direction: 1 | -1,
+  fits: (item: Item) => boolean = () => true,
+): Item | undefined {
+  if (direction === 1) return items.slice(at + 1).find(fits);
+  return items.slice(0, at === -1 ? items.length : at).findLast(fits);
+}

@@ -1,10 +1,9 @@
 import type { AuditStanding } from '../../../record/audit.ts';
-import { type GridTrial, gridOf, passRate, tallyOf } from '../../model/grid.ts';
+import { type GridRow, type GridTrial, gridOf, passRate, tallyOf } from '../../model/grid.ts';
 import { line } from '../parts/foreign.ts';
 import { percent } from '../parts/quantities.ts';
-import { narrow, useMedia } from '../parts/use-media.ts';
+import { type Column, Table } from '../parts/table.tsx';
 import { standingText } from '../parts/verdict.tsx';
-import { VirtualList } from '../parts/virtual-list.tsx';
 import { Repeats } from './repeats.tsx';
 
 interface BatchGridProps {
@@ -26,61 +25,38 @@ export function BatchGrid({ trials, variants, at, addressOf }: BatchGridProps) {
   const hasReasons = trials.some(({ verdict, cause }) => verdict === 'void' && cause);
   // One with an audited trial has a line with the level that was reached.
   const hasLevels = trials.some(({ audit }) => audit);
-  const isNarrow = useMedia(narrow);
-  const rowHeight =
-    (isNarrow ? 3 : 0.9) +
-    1.75 * Math.ceil(most / repeatsInLine) +
-    (hasReasons ? 2.3 : 0) +
-    (hasLevels ? 1.3 : 0);
-  const columns = {
-    '--variants': `${variants.length}`,
-    '--cell': `${inLine * 1.75 + 3.8}rem`,
-  };
-  const shown =
-    at === undefined ? undefined : rows.findIndex(({ cells }) => cells.flat().some(({ key }) => key === at));
+  const height = 1.75 * Math.ceil(most / repeatsInLine) + (hasReasons ? 2.3 : 0) + (hasLevels ? 1.3 : 0);
   return (
-    <div
-      class="table grid"
-      role="table"
-      aria-label="Cases and variants"
-      aria-rowcount={rows.length + 1}
-      style={columns}
-    >
-      <VirtualList
-        header={
-          <div class="row header" role="row" aria-rowindex={1}>
-            <span role="columnheader">Case</span>
-            {variants.map((variant) => (
-              <span key={variant} role="columnheader" title={line(variant)}>
-                {line(variant)}
-              </span>
-            ))}
-          </div>
-        }
-        label="Cases"
-        count={rows.length}
-        rowHeight={rowHeight}
-        shown={shown}
-        row={(index, attributes) => {
-          const row = rows[index];
-          return (
-            row && (
-              <div key={row.caseId} class="row" role="row" aria-rowindex={index + 2} {...attributes}>
-                <span role="rowheader" class="name" title={`${line(row.caseName)} (${line(row.caseId)})`}>
-                  <span>
-                    {line(row.caseName)}
-                    {row.caseId !== row.caseName && <span class="dim"> {line(row.caseId)}</span>}
-                  </span>
-                </span>
-                {row.cells.map((cell, column) => (
-                  <Cell key={variants[column]} cell={cell} at={at} addressOf={addressOf} />
-                ))}
-              </div>
-            )
-          );
-        }}
-      />
-    </div>
+    <Table
+      class="grid"
+      label="Cases and variants"
+      rowsLabel="Cases"
+      items={rows}
+      keyOf={({ caseId }) => caseId}
+      rowHeight={{ wide: 0.9 + height, narrow: 3 + height }}
+      at={rows.findIndex(({ cells }) => cells.flat().some(({ key }) => key === at))}
+      isMarked={false}
+      style={{ '--variants': `${variants.length}`, '--cell': `${inLine * 1.75 + 3.8}rem` }}
+      columns={[
+        {
+          name: 'Case',
+          class: 'name',
+          isHeader: true,
+          attributes: ({ caseName, caseId }) => ({ title: `${line(caseName)} (${line(caseId)})` }),
+          cell: ({ caseName, caseId }) => (
+            <span>
+              {line(caseName)}
+              {caseId !== caseName && <span class="dim"> {line(caseId)}</span>}
+            </span>
+          ),
+        },
+        ...variants.map((variant, column): Column<GridRow> => {
+          const name = line(variant);
+          const cell = ({ cells }: GridRow) => <Cell cell={cells[column] ?? []} {...{ at, addressOf }} />;
+          return { name, title: name, class: 'cell', cell };
+        }),
+      ]}
+    />
   );
 }
 
@@ -92,7 +68,7 @@ function Cell({ cell, at, addressOf }: CellProps) {
   const rate = passRate(tallyOf(cell));
   const cause = cell.find(({ verdict }) => verdict === 'void')?.cause;
   return (
-    <span role="cell" class="cell">
+    <>
       <Repeats trials={cell} at={at} addressOf={addressOf} />
       {cell.length > 1 && rate !== undefined && <span class="dim rate">{percent(rate)}</span>}
       {cell.some(({ audit }) => audit) && <Levels cell={cell} />}
@@ -101,7 +77,7 @@ function Cell({ cell, at, addressOf }: CellProps) {
           {cause.kind}: {line(cause.message)}
         </span>
       )}
-    </span>
+    </>
   );
 }
 

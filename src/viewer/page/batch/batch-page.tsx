@@ -10,13 +10,12 @@ import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';
 import { Figure, Heading, Notice, Pending } from '../parts/heading.tsx';
 import { cost, count, duration, percent, plural, when } from '../parts/quantities.ts';
-import { narrow, useMedia } from '../parts/use-media.ts';
+import { Table } from '../parts/table.tsx';
 import { AuditChip, signOf, standingOf, TallyBar, tallyText, Verdict } from '../parts/verdict.tsx';
-import { VirtualList } from '../parts/virtual-list.tsx';
 import { addressOf, go, setQuery } from '../router.ts';
-import { useShortcuts } from '../shortcuts.ts';
+import { rowShortcuts, useShortcuts } from '../shortcuts.ts';
 import { BatchGrid } from './batch-grid.tsx';
-import { isFailed, neighbour, useBatch } from './use-batch.ts';
+import { isFailed, useBatch } from './use-batch.ts';
 
 /** One batch: its trials as a grid of cases and variants, or as a list. */
 export function BatchPage({ batch, query }: { batch: number; query: URLSearchParams }) {
@@ -28,18 +27,16 @@ export function BatchPage({ batch, query }: { batch: number; query: URLSearchPar
   const view = query.get('view') === 'list' ? 'list' : 'grid';
   const at = query.get('at') === null ? undefined : Number(query.get('at'));
   const address = (trial: GridTrial) => addressOf(`/trial/${trial.key}`, { q: filter });
-  const move = (direction: 1 | -1, fits?: (trial: GridTrial) => boolean) => {
-    const next = neighbour(shown, at, direction, fits);
-    if (next) setQuery({ at: String(next.key) });
-  };
-  const current = shown.find(({ key }) => key === at);
 
   useShortcuts([
-    { keys: ['j', 'ArrowDown'], does: 'Next trial', run: () => move(1) },
-    { keys: ['k', 'ArrowUp'], does: 'Previous trial', run: () => move(-1) },
-    { keys: ['n', ']'], does: 'Next trial that failed or is void', run: () => move(1, isFailed) },
-    { keys: ['p', '['], does: 'Previous trial that failed or is void', run: () => move(-1, isFailed) },
-    { keys: ['Enter', 'o'], does: 'Open the trial', run: () => current && go(address(current)) },
+    ...rowShortcuts({
+      what: 'trial',
+      items: shown,
+      at: shown.findIndex(({ key }) => key === at),
+      select: ({ key }) => setQuery({ at: String(key) }),
+      open: { does: 'Open the trial', run: (trial) => go(address(trial)) },
+      stops: { which: 'that failed or is void', fits: isFailed },
+    }),
     {
       keys: ['v'],
       does: 'Change between grid and list',
@@ -141,73 +138,56 @@ interface TrialTableProps {
 
 /** Trials with the reason of each. */
 function TrialTable({ trials, at, addressOf }: TrialTableProps) {
-  const isNarrow = useMedia(narrow);
+  const reasonOf = ({ summary, cause }: GridTrial) => line(summary?.reason ?? cause?.message ?? '');
   return (
-    <div class="table trials" role="table" aria-label="Trials" aria-rowcount={trials.length + 1}>
-      <VirtualList
-        header={
-          <div class="row header" role="row" aria-rowindex={1}>
-            {['Verdict', 'Trial', 'Reason'].map((name) => (
-              <span key={name} role="columnheader">
-                {name}
+    <Table
+      class="trials"
+      label="Trials"
+      rowsLabel="Trials that match"
+      items={trials}
+      keyOf={({ key }) => key}
+      rowHeight={{ wide: 2.8, narrow: 6.8 }}
+      at={trials.findIndex(({ key }) => key === at)}
+      columns={[
+        { name: 'Verdict', cell: (trial) => <Verdict standing={standingOf(trial)} /> },
+        {
+          name: 'Trial',
+          class: 'name',
+          cell: (trial) => (
+            <a class="cover" href={addressOf(trial)}>
+              <span>{line(trial.caseName)}</span>{' '}
+              <span class="dim">
+                {line(trial.variant)} #{trial.ordinal}
               </span>
-            ))}
-            {['Time', 'Tokens', 'Cost'].map((name) => (
-              <span key={name} role="columnheader" class="number">
-                {name}
-              </span>
-            ))}
-          </div>
-        }
-        label="Trials that match"
-        count={trials.length}
-        rowHeight={isNarrow ? 6.8 : 2.8}
-        shown={at === undefined ? undefined : trials.findIndex(({ key }) => key === at)}
-        row={(index, attributes) => {
-          const trial = trials[index];
-          if (!trial) return null;
-          const { key, caseName, variant, ordinal, cause, durationMs, summary, attempts } = trial;
-          const reason = line(summary?.reason ?? cause?.message ?? '');
-          return (
-            <div
-              key={key}
-              class={`row ${key === at ? 'current' : ''}`}
-              role="row"
-              aria-rowindex={index + 2}
-              aria-current={key === at ? 'true' : undefined}
-              {...attributes}
-            >
-              <span role="cell">
-                <Verdict standing={standingOf(trial)} />
-              </span>
-              <span role="cell" class="name">
-                <a class="cover" href={addressOf(trial)}>
-                  <span>{line(caseName)}</span>{' '}
-                  <span class="dim">
-                    {line(variant)} #{ordinal}
-                  </span>
-                </a>
-              </span>
-              <span role="cell" class="reason" title={reason}>
-                <AuditChip audit={trial.audit} />
-                {cause && <span class="tag">{cause.kind}</span>}
-                {attempts > 1 && <span class="tag">{attempts} attempts</span>}
-                {reason}
-              </span>
-              <span role="cell" class="number">
-                {duration(durationMs)}
-              </span>
-              <span role="cell" class="number">
-                {summary?.totalTokens !== 0 && count(summary?.totalTokens)}
-              </span>
-              <span role="cell" class="number">
-                {summary?.totalTokens !== 0 && cost(summary?.costUsd)}
-              </span>
-            </div>
-          );
-        }}
-      />
-    </div>
+            </a>
+          ),
+        },
+        {
+          name: 'Reason',
+          class: 'reason',
+          attributes: (trial) => ({ title: reasonOf(trial) }),
+          cell: (trial) => (
+            <>
+              <AuditChip audit={trial.audit} />
+              {trial.cause && <span class="tag">{trial.cause.kind}</span>}
+              {trial.attempts > 1 && <span class="tag">{trial.attempts} attempts</span>}
+              {reasonOf(trial)}
+            </>
+          ),
+        },
+        { name: 'Time', isNumber: true, cell: ({ durationMs }) => duration(durationMs) },
+        {
+          name: 'Tokens',
+          isNumber: true,
+          cell: ({ summary }) => summary?.totalTokens !== 0 && count(summary?.totalTokens),
+        },
+        {
+          name: 'Cost',
+          isNumber: true,
+          cell: ({ summary }) => summary?.totalTokens !== 0 && cost(summary?.costUsd),
+        },
+      ]}
+    />
   );
 }
 

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { commitText } from '../../../record/suite-commit.ts';
+import { wordTest } from '../../model/filter.ts';
 import { passRate, passRates } from '../../model/grid.ts';
 import { type BatchInList, isPlatforms, partText } from '../../model/shapes.ts';
 import { useLoaded } from '../data/source.tsx';
@@ -7,11 +8,10 @@ import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';
 import { Heading, Notice } from '../parts/heading.tsx';
 import { cost, count, percent, plural, took, when } from '../parts/quantities.ts';
-import { narrow, useMedia } from '../parts/use-media.ts';
+import { type Column, Table } from '../parts/table.tsx';
 import { TallySigns } from '../parts/verdict.tsx';
-import { type RowAttributes, VirtualList } from '../parts/virtual-list.tsx';
 import { addressOf, go, setQuery } from '../router.ts';
-import { useShortcuts } from '../shortcuts.ts';
+import { rowShortcuts, useShortcuts } from '../shortcuts.ts';
 import { RateChart } from './rate-chart.tsx';
 
 /** All batches, with the pass rate of each suite over time. */
@@ -41,31 +41,32 @@ function Empty({ error, children }: { error?: Error | undefined; children?: prea
 }
 
 function Batches({ batches, query }: { batches: BatchInList[]; query: URLSearchParams }) {
-  const isNarrow = useMedia(narrow);
-  const [at, setAt] = useState<number>();
+  const [current, setCurrent] = useState<number>();
   const filter = query.get('q') ?? '';
   const suite = query.get('suite') ?? undefined;
   const marked = (query.get('marked') ?? '').split(',').filter((key) => key !== '');
   const suites = passRates(batches);
-  const words = filter.toLowerCase().split(/\s+/);
+  const matches = wordTest(filter);
   const shown = batches.filter(
-    (batch) =>
-      (suite === undefined || batch.suite === suite) && words.every((word) => searched(batch).includes(word)),
+    (batch) => (suite === undefined || batch.suite === suite) && matches(searched(batch)),
   );
-  const current = at === undefined ? undefined : shown[Math.min(at, shown.length - 1)];
-  const mark = (key: number) => {
+  const at = shown.findIndex(({ key }) => key === current);
+  const mark = ({ key }: BatchInList) => {
     const others = marked.filter((each) => each !== String(key));
     const all = others.length < marked.length ? others : [...others.slice(-1), String(key)];
     setQuery({ marked: all.join(',') });
   };
   const comparison = comparisonOf(marked);
-  const move = (by: number) => setAt((last) => clamp(last === undefined ? 0 : last + by, shown.length));
 
   useShortcuts([
-    { keys: ['j', 'ArrowDown'], does: 'Next batch', run: () => move(1) },
-    { keys: ['k', 'ArrowUp'], does: 'Previous batch', run: () => move(-1) },
-    { keys: ['Enter'], does: 'Open the batch', run: () => current && go(addressOf(`/batch/${current.key}`)) },
-    { keys: ['x'], does: 'Mark the batch, to compare it', run: () => current && mark(current.key) },
+    ...rowShortcuts({
+      what: 'batch',
+      items: shown,
+      at,
+      select: ({ key }) => setCurrent(key),
+      open: { does: 'Open the batch', run: ({ key }) => go(addressOf(`/batch/${key}`)) },
+    }),
+    { keys: ['x'], does: 'Mark the batch, to compare it', run: () => shown[at] && mark(shown[at]) },
     { keys: ['c'], does: 'Compare the two marked batches', run: () => comparison && go(comparison) },
   ]);
 
@@ -90,122 +91,98 @@ function Batches({ batches, query }: { batches: BatchInList[]; query: URLSearchP
         label="Filter batches by suite, variant, id, set or service"
         placeholder="Filter by suite, variant, id, set or service   /"
       />
-      <div class="table batches" role="table" aria-label="Batches" aria-rowcount={shown.length + 1}>
-        <VirtualList
-          header={
-            <div class="row header" role="row" aria-rowindex={1}>
-              <span role="columnheader">
-                <span class="unseen">Marked</span>
-              </span>
-              <span role="columnheader">Suite</span>
-              <span role="columnheader">Batch</span>
-              <span role="columnheader">Verdicts</span>
-              {['Pass rate', 'Tokens', 'Cost', 'Took', 'Started'].map((name) => (
-                <span key={name} role="columnheader" class="number">
-                  {name}
-                </span>
-              ))}
-              <span role="columnheader">
-                <span class="unseen">Note</span>
-              </span>
-            </div>
-          }
-          label="All batches that match"
-          count={shown.length}
-          rowHeight={isNarrow ? 8.6 : 2.8}
-          shown={at}
-          row={(index, attributes) => {
-            const batch = shown[index];
-            return (
-              batch && (
-                <Row
-                  key={batch.key}
-                  {...{ batch, index, attributes, mark }}
-                  isMarked={marked.includes(String(batch.key))}
-                  isCurrent={batch === current}
-                />
-              )
-            );
-          }}
-        />
-      </div>
+      <Table
+        class="batches"
+        label="Batches"
+        rowsLabel="All batches that match"
+        items={shown}
+        keyOf={({ key }) => key}
+        rowHeight={{ wide: 2.8, narrow: 8.6 }}
+        at={at}
+        columns={[
+          {
+            name: <span class="unseen">Marked</span>,
+            cell: (batch) => (
+              <input
+                type="checkbox"
+                checked={marked.includes(String(batch.key))}
+                aria-label={`Mark ${line(batch.id)} to compare it`}
+                onChange={() => mark(batch)}
+              />
+            ),
+          },
+          ...columns,
+        ]}
+      />
       {shown.length === 0 && <Notice>No batch matches the filter.</Notice>}
     </div>
   );
 }
 
-interface RowProps {
-  batch: BatchInList;
-  index: number;
-  attributes: RowAttributes;
-  isMarked: boolean;
-  isCurrent: boolean;
-  mark: (key: number) => void;
+const namesOf = ({ variants }: BatchInList) => variants.map(line).join(', ');
+
+function notesOf({ marks, service, set }: BatchInList): string {
+  const platform = isPlatforms(service) ? ['run by the platform'] : [];
+  return [...marks, ...platform, ...(set ? [partText(set)] : [])].join(' · ');
 }
 
-function Row({ batch, index, attributes, isMarked, isCurrent, mark }: RowProps) {
-  const { key, id, shortId, suite, service, startedAt, commit, set, variants, elapsed } = batch;
-  const { tokens, costUsd } = batch;
-  const notes = [
-    ...batch.marks,
-    ...(isPlatforms(service) ? ['run by the platform'] : []),
-    ...(set ? [partText(set)] : []),
-  ].join(' · ');
-  const names = variants.map(line).join(', ');
-  return (
-    <div
-      class={`row ${isCurrent ? 'current' : ''}`}
-      role="row"
-      aria-rowindex={index + 2}
-      aria-current={isCurrent ? 'true' : undefined}
-      {...attributes}
-    >
-      <span role="cell">
-        <input
-          type="checkbox"
-          checked={isMarked}
-          aria-label={`Mark ${line(id)} to compare it`}
-          onChange={() => mark(key)}
-        />
-      </span>
-      <span role="cell" class="name" title={`${line(suite)}: ${names}`}>
-        <a class="cover" href={addressOf(`/batch/${key}`)}>
-          {line(suite)}
+const columns: Column<BatchInList>[] = [
+  {
+    name: 'Suite',
+    class: 'name',
+    attributes: (batch) => ({ title: `${line(batch.suite)}: ${namesOf(batch)}` }),
+    cell: (batch) => (
+      <>
+        <a class="cover" href={addressOf(`/batch/${batch.key}`)}>
+          {line(batch.suite)}
         </a>{' '}
-        <span class="dim">{names}</span>
-      </span>
-      <span role="cell" class="id" title={line(id)}>
+        <span class="dim">{namesOf(batch)}</span>
+      </>
+    ),
+  },
+  {
+    name: 'Batch',
+    class: 'id',
+    attributes: ({ id }) => ({ title: line(id) }),
+    cell: ({ shortId, commit }) => (
+      <>
         <span>{line(shortId)}</span>{' '}
         {commit && (
           <span class="dim" title={`of commit ${line(commit.id)}`}>
             at {line(commitText(commit))}
           </span>
         )}
-      </span>
-      <span role="cell" class="verdicts">
-        <TallySigns tally={batch} />
-      </span>
-      <span role="cell" class="number rate">
-        {percent(passRate(batch))}
-      </span>
-      <span role="cell" class="number dim tokens">
-        {tokens !== 0 && count(tokens)}
-      </span>
-      <span role="cell" class="number dim cost">
-        {tokens !== 0 && cost(costUsd)}
-      </span>
-      <span role="cell" class="number dim took">
-        {elapsed && took(elapsed.ms, elapsed.isAbout)}
-      </span>
-      <span role="cell" class="number dim time">
-        {when(startedAt)}
-      </span>
-      <span role="cell" class="dim note" title={notes}>
-        {notes}
-      </span>
-    </div>
-  );
-}
+      </>
+    ),
+  },
+  { name: 'Verdicts', class: 'verdicts', cell: (batch) => <TallySigns tally={batch} /> },
+  { name: 'Pass rate', isNumber: true, class: 'rate', cell: (batch) => percent(passRate(batch)) },
+  {
+    name: 'Tokens',
+    isNumber: true,
+    class: 'dim tokens',
+    cell: ({ tokens }) => tokens !== 0 && count(tokens),
+  },
+  {
+    name: 'Cost',
+    isNumber: true,
+    class: 'dim cost',
+    cell: ({ tokens, costUsd }) => tokens !== 0 && cost(costUsd),
+  },
+  {
+    name: 'Took',
+    isNumber: true,
+    class: 'dim took',
+    cell: ({ elapsed }) => elapsed && took(elapsed.ms, elapsed.isAbout),
+  },
+  { name: 'Started', isNumber: true, class: 'dim time', cell: ({ startedAt }) => when(startedAt) },
+  {
+    name: <span class="unseen">Note</span>,
+    class: 'dim note',
+    attributes: (batch) => ({ title: notesOf(batch) }),
+    cell: notesOf,
+  },
+];
 
 /** What the filter looks in. */
 function searched({ suite, id, service, commit, set, variants }: BatchInList): string {
@@ -216,8 +193,4 @@ function searched({ suite, id, service, commit, set, variants }: BatchInList): s
 function comparisonOf(marked: readonly string[]): string | undefined {
   const [left, right] = [...marked].sort((one, other) => Number(one) - Number(other));
   return left && right ? addressOf('/compare', { left, right }) : undefined;
-}
-
-function clamp(index: number, length: number): number {
-  return Math.max(0, Math.min(index, length - 1));
 }

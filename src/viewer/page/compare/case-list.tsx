@@ -1,13 +1,14 @@
 import { useState } from 'preact/hooks';
 import type { Change, ComparedCase, Measure } from '../../model/compare.ts';
+import { wordTest } from '../../model/filter.ts';
+import type { GridTrial } from '../../model/grid.ts';
 import { Repeats } from '../batch/repeats.tsx';
 import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';
 import { Notice } from '../parts/heading.tsx';
-import { narrow, useMedia } from '../parts/use-media.ts';
-import { type RowAttributes, VirtualList } from '../parts/virtual-list.tsx';
+import { type Column, Table } from '../parts/table.tsx';
 import { addressOf, go, setQuery } from '../router.ts';
-import { useShortcuts } from '../shortcuts.ts';
+import { rowShortcuts, useShortcuts } from '../shortcuts.ts';
 import { delta, shownAs } from './measures.tsx';
 
 const names: Record<Change, string> = {
@@ -36,38 +37,31 @@ interface CaseListProps {
 
 /** The cases of a comparison, flips first. */
 export function CaseList({ cases, isNoise, measures, query }: CaseListProps) {
-  const isNarrow = useMedia(narrow);
-  const [at, setAt] = useState<number>();
+  const [current, setCurrent] = useState<string>();
   const filter = query.get('q') ?? '';
-  const words = filter.toLowerCase().split(/\s+/);
+  const matches = wordTest(filter);
   const said = ({ change }: ComparedCase) => (isNoise && inNoise[change]) || change;
-  const shown = cases.filter((one) => {
-    const text = `${one.caseName} ${names[said(one)]}`.toLowerCase();
-    return words.every((word) => text.includes(word));
+  const shown = cases.filter((one) => matches(`${one.caseName} ${names[said(one)]}`));
+  const at = shown.findIndex(({ caseId }) => caseId === current);
+  const address = ({ caseId }: ComparedCase) =>
+    addressOf('/compare', { ...Object.fromEntries(query), case: caseId });
+  useShortcuts(
+    rowShortcuts({
+      what: 'case',
+      items: shown,
+      at,
+      select: ({ caseId }) => setCurrent(caseId),
+      open: { does: 'Show both transcripts of the case', run: (one) => go(address(one)) },
+      stops: { which: 'that flipped', fits: ({ change }) => change === 'regressed' || change === 'fixed' },
+    }),
+  );
+  const side = (name: 'A' | 'B', trialsOf: (one: ComparedCase) => GridTrial[]): Column<ComparedCase> => ({
+    name,
+    class: 'cell',
+    cell: (one) => (
+      <Repeats trials={trialsOf(one)} at={undefined} addressOf={({ key }) => addressOf(`/trial/${key}`)} />
+    ),
   });
-  const address = (one: ComparedCase) =>
-    addressOf('/compare', { ...Object.fromEntries(query), case: one.caseId });
-  const current = at === undefined ? undefined : shown[at];
-  const move = (by: number) =>
-    setAt((last) => Math.max(0, Math.min(last === undefined ? 0 : last + by, shown.length - 1)));
-  const nextFlip = (by: 1 | -1) => {
-    const isFlip = ({ change }: ComparedCase) => change === 'regressed' || change === 'fixed';
-    for (let index = (at ?? -1) + by; index >= 0 && index < shown.length; index += by) {
-      const one = shown[index];
-      if (one && isFlip(one)) return setAt(index);
-    }
-  };
-  useShortcuts([
-    { keys: ['j', 'ArrowDown'], does: 'Next case', run: () => move(1) },
-    { keys: ['k', 'ArrowUp'], does: 'Previous case', run: () => move(-1) },
-    { keys: ['n', ']'], does: 'Next case that flipped', run: () => nextFlip(1) },
-    { keys: ['p', '['], does: 'Previous case that flipped', run: () => nextFlip(-1) },
-    {
-      keys: ['Enter', 'o'],
-      does: 'Show both transcripts of the case',
-      run: () => current && go(address(current)),
-    },
-  ]);
   return (
     <>
       <FilterBox
@@ -79,92 +73,47 @@ export function CaseList({ cases, isNoise, measures, query }: CaseListProps) {
       {shown.length === 0 ? (
         <Notice>No case matches the filter.</Notice>
       ) : (
-        <div
-          class="table cases"
-          role="table"
-          aria-label="Cases"
-          aria-rowcount={shown.length + 1}
+        <Table
+          class="cases"
+          label="Cases"
+          rowsLabel="Cases that match"
+          items={shown}
+          keyOf={({ caseId }) => caseId}
+          rowHeight={{ wide: 2.6, narrow: 6.6 }}
+          at={at}
           style={{ '--measures': `${measures.length}` }}
-        >
-          <VirtualList
-            label="Cases that match"
-            count={shown.length}
-            rowHeight={isNarrow ? 6.6 : 2.6}
-            shown={at}
-            header={
-              <div class="row header" role="row" aria-rowindex={1}>
-                {['Change', 'Case', 'A', 'B'].map((name) => (
-                  <span key={name} role="columnheader">
-                    {name}
-                  </span>
-                ))}
-                {measures.map((measure) => (
-                  <span key={measure} role="columnheader" class="number">
-                    {shownAs[measure].name}, B - A
-                  </span>
-                ))}
-              </div>
-            }
-            row={(index, attributes) => {
-              const one = shown[index];
-              return (
-                one && (
-                  <Row
-                    key={one.caseId}
-                    {...{ one, measures, index, attributes }}
-                    address={address(one)}
-                    change={said(one)}
-                    isCurrent={index === at}
-                  />
-                )
-              );
-            }}
-          />
-        </div>
+          columns={[
+            {
+              name: 'Change',
+              attributes: (one) => ({ class: `change ${said(one)}` }),
+              cell: (one) => names[said(one)],
+            },
+            {
+              name: 'Case',
+              class: 'name',
+              cell: (one) => (
+                <>
+                  <a class="cover" href={address(one)}>
+                    {line(one.caseName)}
+                  </a>
+                  {one.parts && <span class="dim"> {one.parts.join(', ')}</span>}
+                </>
+              ),
+            },
+            side('A', ({ a }) => a),
+            side('B', ({ b }) => b),
+            ...measures.map((measure): Column<ComparedCase> => {
+              const { name, shown } = shownAs[measure];
+              return {
+                name: `${name}, B - A`,
+                isNumber: true,
+                attributes: () => ({ 'data-name': name }),
+                cell: ({ deltas }) => delta(deltas[measure], shown),
+              };
+            }),
+          ]}
+        />
       )}
     </>
-  );
-}
-
-interface RowProps {
-  one: ComparedCase;
-  /** As the row says it. */
-  change: Change;
-  measures: Measure[];
-  index: number;
-  attributes: RowAttributes;
-  address: string;
-  isCurrent: boolean;
-}
-
-function Row({ one, change, measures, index, attributes, address, isCurrent }: RowProps) {
-  return (
-    <div
-      class={`row ${isCurrent ? 'current' : ''}`}
-      role="row"
-      aria-rowindex={index + 2}
-      aria-current={isCurrent ? 'true' : undefined}
-      {...attributes}
-    >
-      <span role="cell" class={`change ${change}`}>
-        {names[change]}
-      </span>
-      <span role="cell" class="name">
-        <a class="cover" href={address}>
-          {line(one.caseName)}
-        </a>
-        {one.parts && <span class="dim"> {one.parts.join(', ')}</span>}
-      </span>
-      {[one.a, one.b].map((trials, side) => (
-        <span key={side === 0 ? 'a' : 'b'} role="cell" class="cell">
-          <Repeats trials={trials} at={undefined} addressOf={({ key }) => addressOf(`/trial/${key}`)} />
-        </span>
-      ))}
-      {measures.map((measure) => (
-        <span key={measure} role="cell" class="number" data-name={shownAs[measure].name}>
-          {delta(one.deltas[measure], shownAs[measure].shown)}
-        </span>
-      ))}
-    </div>
   );
 }

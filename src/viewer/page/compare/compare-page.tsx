@@ -19,7 +19,7 @@ import { standingOf, Verdict } from '../parts/verdict.tsx';
 import { addressOf, setQuery } from '../router.ts';
 import { useShortcuts } from '../shortcuts.ts';
 import { EntryPanel } from '../trial/entry-panel.tsx';
-import { RecordContext, type ShownRecord, useRecord } from '../trial/record-context.tsx';
+import { RecordOf, useRecord } from '../trial/record-context.tsx';
 import { TimelineList } from '../trial/timeline-list.tsx';
 import { CaseList } from './case-list.tsx';
 import { Finding } from './finding.tsx';
@@ -249,38 +249,29 @@ function Transcript({ trial: { key }, side, query }: TranscriptProps) {
     (source, signal) => source.trial({ trial: key }, signal),
     (event) => event.trials.includes(key),
   );
-  const shown = useMemo<ShownRecord | undefined>(
-    () => page?.found && { ...page.found, reference: { trial: key } },
-    [page, key],
-  );
   if (!page) return <Notice error={error} />;
-  if (!shown) return <Notice>{page.unreadable ? line(page.unreadable) : 'It has no result yet.'}</Notice>;
+  if (!page.found)
+    return <Notice>{page.unreadable ? line(page.unreadable) : 'It has no result yet.'}</Notice>;
   return (
-    <RecordContext.Provider value={shown}>
+    <RecordOf page={page}>
       <Entries side={side} query={query} />
-    </RecordContext.Provider>
+    </RecordOf>
   );
 }
 
 function Entries({ side, query }: { side: 'left' | 'right'; query: URLSearchParams }) {
   const { record } = useRecord();
   const entries = useMemo(() => timelineOf(record), [record]);
-  const selected = entries.findIndex((entry) => entryName(entry) === query.get(`${side}Sel`));
+  const selected = entries.find((entry) => entryName(entry) === query.get(`${side}Sel`));
   const [reason] = explain(record).reasons;
-  const entry = entries[selected];
   return (
     <>
       {reason !== undefined && <p class="reason">{line(reason)}</p>}
       <TimelineList
-        entries={entries}
-        record={record}
-        selected={selected}
-        onSelect={(index) => {
-          const next = entries[index];
-          if (next) setQuery({ [`${side}Sel`]: entryName(next) });
-        }}
+        {...{ entries, record, selected }}
+        onSelect={(entry) => setQuery({ [`${side}Sel`]: entryName(entry) })}
       />
-      {entry && <EntryPanel key={entryName(entry)} entry={entry} />}
+      {selected && <EntryPanel key={entryName(selected)} entry={selected} />}
     </>
   );
 }

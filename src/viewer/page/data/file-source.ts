@@ -77,7 +77,7 @@ export function fileSource(): DataSource {
         const content = await bytes(textOf, idOfBlob(sha256));
         if (content) return content;
       }
-      return undefined;
+      throw new Error('Its content is not in this file.');
     },
     add: async (file) => {
       // Nothing of the file but its data is looked at.

@@ -2,16 +2,6 @@ import type { DataSource, RecordReference, WatchState } from '../../model/data-s
 import type { LedgerEvent, TrialFigures } from '../../model/shapes.ts';
 import { keep, kept } from '../kept.ts';
 
-/** A failed request. `status` is undefined if the server did not answer. */
-class RequestFailed extends Error {
-  readonly status: number | undefined;
-
-  constructor(message: string, status?: number) {
-    super(message);
-    this.status = status;
-  }
-}
-
 /** Trials whose summaries are asked for at once: their keys must fit into a URL. */
 const summariesAtOnce = 400;
 /** Milliseconds until a lost connection is tried again. */
@@ -27,11 +17,11 @@ export function httpSource(token: string): DataSource {
       response = await fetch(`/api${path}`, { headers, signal: signal ?? null });
     } catch (error) {
       if (signal?.aborted) throw error;
-      throw new RequestFailed('`offsite view` does not answer. Is it still running?');
+      throw new Error('`offsite view` does not answer. Is it still running?');
     }
     if (response.ok) return response;
     const { message } = (await response.json().catch(() => ({}))) as { message?: string };
-    throw new RequestFailed(message ?? `The server answered ${response.status}.`, response.status);
+    throw new Error(message ?? `The server answered ${response.status}.`);
   }
 
   const json = async <Answer>(path: string, signal?: AbortSignal) =>
@@ -52,14 +42,7 @@ export function httpSource(token: string): DataSource {
       if (limit !== undefined) query.set('limit', String(limit));
       return (await ask(`/trials/${reference.trial}/value?${query}`, signal)).text();
     },
-    blob: async (sha256, signal) => {
-      try {
-        return await (await ask(`/blobs/${sha256}`, signal)).blob();
-      } catch (error) {
-        if (error instanceof RequestFailed && error.status === 404) return undefined;
-        throw error;
-      }
-    },
+    blob: async (sha256, signal) => (await ask(`/blobs/${sha256}`, signal)).blob(),
     watch: (listener, onState, signal) => void watch(ask, listener, onState, signal),
   };
 }

@@ -1,27 +1,16 @@
-import { useEffect, useState } from 'preact/hooks';
-import { useData } from '../data/source.tsx';
+import { useLoaded } from '../data/source.tsx';
 import { TextBlock } from './text-block.tsx';
 
 /** A kept content as text. JSON is laid out. */
 export function BlobText({ label, sha256 }: { label: string; sha256: string }) {
-  const { source } = useData();
-  const [text, setText] = useState<string>();
-  const [failure, setFailure] = useState<string>();
-  useEffect(() => {
-    const ended = new AbortController();
-    const load = async () => {
-      const blob = await source.blob(sha256, ended.signal);
-      setText(blob ? laidOut(await blob.text()) : undefined);
-      setFailure(blob ? undefined : 'Its content is not available.');
-    };
-    load().catch((error: Error) => !ended.signal.aborted && setFailure(error.message));
-    return () => ended.abort();
-  }, [source, sha256]);
+  const { value: text, error } = useLoaded(sha256, async (source, signal) =>
+    laidOut(await (await source.blob(sha256, signal)).text()),
+  );
   return (
     <div class="named">
       <h3>{label}</h3>
       {text === undefined ? (
-        <p class="dim">{failure ?? 'Loading …'}</p>
+        <p class="dim">{error?.message ?? 'Loading …'}</p>
       ) : (
         <LongText key={sha256} {...{ text, label }} />
       )}

@@ -1,7 +1,8 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import type { Artifact } from '../../../contract/report.ts';
-import { useData } from '../data/source.tsx';
+import { useLoaded } from '../data/source.tsx';
 import { LongText } from '../parts/blob-text.tsx';
+import { Fold } from '../parts/fold.tsx';
 import { line } from '../parts/foreign.ts';
 import { byteSize } from '../parts/quantities.ts';
 import { useRecord } from './record-context.tsx';
@@ -14,7 +15,18 @@ export function Artifacts() {
   return (
     <div class="scroll-pane">
       {artifacts.map((artifact) => (
-        <ArtifactView key={artifact.path} artifact={artifact} />
+        <Fold
+          key={artifact.path}
+          class="file"
+          summary={
+            <>
+              <span class="path">{line(artifact.path)}</span>{' '}
+              <span class="dim">{byteSize(artifact.byteSize)}</span>
+            </>
+          }
+        >
+          {() => <Content {...artifact} />}
+        </Fold>
       ))}
       {artifactsOmitted.length > 0 && (
         <>
@@ -33,52 +45,24 @@ export function Artifacts() {
 /** Bytes of a content that is shown. A larger one can be saved. */
 const mostShown = 16 * 1024 ** 2;
 
-function ArtifactView({ artifact: { path, byteSize: size, sha256 } }: { artifact: Artifact }) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <details class="file" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>
-        <span class="path">{line(path)}</span> <span class="dim">{byteSize(size)}</span>
-      </summary>
-      {isOpen && <Content {...{ path, size, sha256 }} />}
-    </details>
+function Content({ path, byteSize: size, sha256 }: Artifact) {
+  const { value: content, error } = useLoaded(sha256, async (source, signal) =>
+    shownAs(await source.blob(sha256, signal)),
   );
-}
-
-function Content({ path, size, sha256 }: { path: string; size: number; sha256: string }) {
-  const { source } = useData();
-  const [content, setContent] = useState<Shown>();
-  const [failure, setFailure] = useState<string>();
-  useEffect(() => {
-    const ended = new AbortController();
-    let url: string | undefined;
-    const load = async () => {
-      const blob = await source.blob(sha256, ended.signal);
-      if (!blob) return setFailure('Its content is not available.');
-      const found = await shownAs(blob);
-      if (ended.signal.aborted) return;
-      url = URL.createObjectURL(new Blob([blob], { type: found.type ?? 'application/octet-stream' }));
-      setContent({ ...found, url });
-    };
-    load().catch((error: Error) => !ended.signal.aborted && setFailure(error.message));
-    return () => {
-      ended.abort();
-      if (url !== undefined) URL.revokeObjectURL(url);
-    };
-  }, [source, sha256]);
-  if (failure !== undefined) return <p class="dim">{failure}</p>;
-  if (!content) return <p class="dim">Loading …</p>;
+  const url = useMemo(() => content && URL.createObjectURL(content.file), [content]);
+  useEffect(() => () => url && URL.revokeObjectURL(url), [url]);
+  if (!content) return <p class="dim">{error?.message ?? 'Loading …'}</p>;
   return (
     <>
       <p>
-        <a class="button" href={content.url} download={path.split('/').at(-1) ?? 'artifact'}>
+        <a class="button" href={url} download={path.split('/').at(-1) ?? 'artifact'}>
           Save
         </a>{' '}
         <span class="id">sha256 {sha256}</span>
       </p>
-      {content.type !== undefined && <img src={content.url} alt={line(path)} />}
+      {content.isPicture && <img src={url} alt={line(path)} />}
       {content.text !== undefined && <LongText text={content.text} label={line(path)} />}
-      {content.type === undefined && content.text === undefined && (
+      {!content.isPicture && content.text === undefined && (
         <p class="dim">{size > mostShown ? 'It is too large for a page.' : 'It is not text.'}</p>
       )}
     </>
@@ -86,22 +70,23 @@ function Content({ path, size, sha256 }: { path: string; size: number; sha256: s
 }
 
 interface Shown {
-  url: string;
-  /** The type of a picture. */
-  type?: string | undefined;
-  text?: string | undefined;
+  /** With the type of a picture, or one that no browser shows. */
+  file: Blob;
+  isPicture?: boolean;
+  text?: string;
 }
 
 /** How a content is shown. Its first bytes decide, because a file's name can be misleading. */
-async function shownAs(blob: Blob): Promise<Omit<Shown, 'url'>> {
+async function shownAs(blob: Blob): Promise<Shown> {
   const head = new Uint8Array(await blob.slice(0, 16).arrayBuffer());
   const type = pictures.find(({ fits }) => fits(String.fromCharCode(...head)))?.type;
-  if (type !== undefined) return { type };
-  if (blob.size > mostShown) return {};
+  const file = new Blob([blob], { type: type ?? 'application/octet-stream' });
+  if (type !== undefined) return { file, isPicture: true };
+  if (blob.size > mostShown) return { file };
   try {
-    return { text: new TextDecoder('utf-8', { fatal: true }).decode(await blob.arrayBuffer()) };
+    return { file, text: new TextDecoder('utf-8', { fatal: true }).decode(await blob.arrayBuffer()) };
   } catch {
-    return {};
+    return { file };
   }
 }
 

@@ -1,9 +1,9 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { FileChange } from '../../../record/files.ts';
 import { partPaths } from '../../../record/tool-files.ts';
-import type { DataSource } from '../../model/data-source.ts';
-import { useData } from '../data/source.tsx';
-import { Comparisons, type DiffLine, type FileDiff } from '../parts/diff.ts';
+import { useLoaded } from '../data/source.tsx';
+import { Comparisons, type DiffLine } from '../parts/diff.ts';
+import { Fold } from '../parts/fold.tsx';
 import { line } from '../parts/foreign.ts';
 import { plural } from '../parts/quantities.ts';
 import { useRecord } from './record-context.tsx';
@@ -38,40 +38,18 @@ export function Changes() {
     );
   }
   if (changes.length === 0) return <p class="notice">No file changed.</p>;
-  const { own, git, caches } = partPaths(changes, ({ path }) => path);
+  const { own, git, caches } = partPaths(
+    changes.map((change) => ({ change, comparisons })),
+    ({ change }) => change.path,
+  );
   return (
     <div class="scroll-pane">
-      {own.map((change, index) => (
-        <Change key={change.path} change={change} comparisons={comparisons} isOpen={index < openAtFirst} />
+      {own.map((one, index) => (
+        <Change key={one.change.path} {...one} isOpen={index < openAtFirst} />
       ))}
-      <MinorChanges title="below .git" changes={git} comparisons={comparisons} />
-      <MinorChanges title="in caches of tools" changes={caches} comparisons={comparisons} />
+      <MinorChanges title="below .git" all={git} />
+      <MinorChanges title="in caches of tools" all={caches} />
     </div>
-  );
-}
-
-/** A closed list of files that add nothing to what the other files show about the work. */
-function MinorChanges({
-  title,
-  changes,
-  comparisons,
-}: {
-  title: string;
-  changes: FileChange[];
-  comparisons: Comparisons;
-}) {
-  const [wasOpened, setOpened] = useState(false);
-  if (changes.length === 0) return null;
-  return (
-    <details onToggle={(event) => event.currentTarget.open && setOpened(true)}>
-      <summary>
-        and {plural(changes.length, 'file')} {title}
-      </summary>
-      {wasOpened &&
-        changes.map((change) => (
-          <Change key={change.path} change={change} comparisons={comparisons} isOpen={false} />
-        ))}
-    </details>
   );
 }
 
@@ -80,21 +58,34 @@ interface Compared {
   comparisons: Comparisons;
 }
 
-function Change({ change, comparisons, isOpen }: Compared & { isOpen: boolean }) {
-  const [wasOpened, setOpened] = useState(isOpen);
-  const { path, kind, before, after, omitted } = change;
+/** A closed list of files that add nothing to what the other files show about the work. */
+function MinorChanges({ title, all }: { title: string; all: Compared[] }) {
+  if (all.length === 0) return null;
   return (
-    <details class="file" open={isOpen} onToggle={(event) => event.currentTarget.open && setOpened(true)}>
-      <summary>
-        <span class={`tag ${kind}`}>{kind}</span> <span class="path">{line(path)}</span>
-        <span class="dim">{modeChange(before?.mode, after?.mode)}</span>
-      </summary>
-      {omitted !== undefined ? (
-        <p class="dim">{omissions[omitted]}</p>
-      ) : (
-        wasOpened && <Difference change={change} comparisons={comparisons} />
-      )}
-    </details>
+    <Fold summary={`and ${plural(all.length, 'file')} ${title}`}>
+      {() => all.map((one) => <Change key={one.change.path} {...one} isOpen={false} />)}
+    </Fold>
+  );
+}
+
+function Change({ change, comparisons, isOpen }: Compared & { isOpen: boolean }) {
+  const { path, kind, before, after, omitted } = change;
+  const summary = (
+    <>
+      <span class={`tag ${kind}`}>{kind}</span> <span class="path">{line(path)}</span>
+      <span class="dim">{modeChange(before?.mode, after?.mode)}</span>
+    </>
+  );
+  return (
+    <Fold class="file" isOpen={isOpen} summary={summary}>
+      {() =>
+        omitted === undefined ? (
+          <Difference change={change} comparisons={comparisons} />
+        ) : (
+          <p class="dim">{omissions[omitted]}</p>
+        )
+      }
+    </Fold>
   );
 }
 
@@ -107,19 +98,14 @@ function modeChange(before: number | undefined, after: number | undefined): stri
 const linesAtOnce = 1_000;
 
 function Difference({ change, comparisons }: Compared) {
-  const { source } = useData();
-  const [diff, setDiff] = useState<FileDiff>();
-  const [failure, setFailure] = useState<string>();
   const [shown, setShown] = useState(linesAtOnce);
-  useEffect(() => {
-    const ended = new AbortController();
-    load(source, change, comparisons, ended.signal).then(setDiff, (error: Error) => {
-      if (!ended.signal.aborted) setFailure(error.message);
-    });
-    return () => ended.abort();
-  }, [source, change, comparisons]);
-  if (failure !== undefined) return <p class="dim">{failure}</p>;
-  if (!diff) return <p class="dim">Comparing …</p>;
+  const { before, after, path } = change;
+  const { value: diff, error } = useLoaded(`${before?.content} ${after?.content}`, async (source, signal) => {
+    const text = async (sha256: string | undefined) =>
+      sha256 === undefined ? '' : (await source.blob(sha256, signal)).text();
+    return comparisons.diff(await text(before?.content), await text(after?.content), signal);
+  });
+  if (!diff) return <p class="dim">{error?.message ?? 'Comparing …'}</p>;
   if (diff.lines.length === 0) return <p class="dim">{unchanged(change)}</p>;
   return (
     <>
@@ -127,7 +113,7 @@ function Difference({ change, comparisons }: Compared) {
         {plural(diff.added, 'line')} added, {diff.removed} removed
         {diff.isRough && '; too different to be compared in time'}
       </p>
-      <div class="diff" role="region" aria-label={`Difference of ${line(change.path)}`} tabIndex={0}>
+      <div class="diff" role="region" aria-label={`Difference of ${line(path)}`} tabIndex={0}>
         {diff.lines.slice(0, shown).map((each, index) => (
           <Line key={index} {...each} />
         ))}
@@ -146,21 +132,6 @@ function unchanged({ before, after }: FileChange): string {
   if (target !== undefined) return `A link to ${line(target)}.`;
   if ((after ?? before)?.type === 'folder') return 'A folder.';
   return 'No line of its content changed.';
-}
-
-async function load(
-  source: DataSource,
-  { before, after }: FileChange,
-  comparisons: Comparisons,
-  signal: AbortSignal,
-): Promise<FileDiff> {
-  const text = async (sha256: string | undefined) => {
-    if (sha256 === undefined) return '';
-    const blob = await source.blob(sha256, signal);
-    if (!blob) throw new Error('The content of the file is not available.');
-    return blob.text();
-  };
-  return comparisons.diff(await text(before?.content), await text(after?.content), signal);
 }
 
 const signs: Record<DiffLine['kind'], string> = { added: '+', removed: '-', same: ' ', gap: '' };

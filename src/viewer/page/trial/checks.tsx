@@ -4,6 +4,7 @@ import { stepRewards, stepRewardText, stepStanding } from '../../../record/step-
 import type { StepResult } from '../../../record/trial-record.ts';
 import { stepUsage } from '../../../record/usage.ts';
 import { entryDetails } from '../../model/entry.ts';
+import { Fold } from '../parts/fold.tsx';
 import { line } from '../parts/foreign.ts';
 import { count, duration } from '../parts/quantities.ts';
 import { Verdict } from '../parts/verdict.tsx';
@@ -22,6 +23,8 @@ export function Checks() {
   } = record;
   if (verifySteps.length + validations.length + judgments.length === 0)
     return <p class="notice">Nothing was checked.</p>;
+  const textsOf = (kind: 'verify' | 'validation', index: number) =>
+    entryDetails(record, { kind, index, failed: false }).texts;
   return (
     <div class="scroll-pane">
       <Steps />
@@ -31,11 +34,11 @@ export function Checks() {
           {verifySteps.map((step, index) => (
             <Check
               key={index}
-              kind="verify"
-              index={index}
               isPassed={step.exitCode === 0}
               title={step.command.trim().split('\n')[0] ?? ''}
               note={noteOf(`exit ${step.exitCode}`, step.durationMs)}
+              // A command of one line is the title.
+              texts={textsOf('verify', index).slice(step.command.trim().includes('\n') ? 0 : 1)}
             />
           ))}
         </section>
@@ -46,11 +49,10 @@ export function Checks() {
           {validations.map((validation, index) => (
             <Check
               key={validation.id}
-              kind="validation"
-              index={index}
               isPassed={validation.exitCode === undefined ? undefined : hasPassed(validation, judgments)}
               title={validation.name}
               note={noteOf(standingOf(validation, judgments) ?? '', validation.durationMs)}
+              texts={textsOf('validation', index)}
             />
           ))}
         </section>
@@ -59,7 +61,17 @@ export function Checks() {
         <section>
           <h2>Judgments</h2>
           {judgments.map((judgment, index) => (
-            <JudgmentView key={index} judgment={judgment} index={index} />
+            <Check
+              key={index}
+              isPassed={judgment.threshold === undefined ? undefined : reachesThreshold(judgment)}
+              isOpen
+              title={judgment.name}
+              note={noteOfJudgment(judgment)}
+              texts={[
+                { label: 'Error', pointer: `/judgments/${index}/error` },
+                { label: 'Reason', pointer: `/judgments/${index}/reason` },
+              ]}
+            />
           ))}
         </section>
       )}
@@ -85,54 +97,38 @@ function noteOf(ending: string, durationMs: number | undefined): string {
 }
 
 interface CheckProps {
-  kind: 'verify' | 'validation';
-  index: number;
   /** Undefined without a verdict. */
   isPassed: boolean | undefined;
+  isOpen?: boolean;
   title: string;
   note: string;
+  texts: { label: string; pointer: string }[];
 }
 
-function Check({ kind, index, isPassed, title, note }: CheckProps) {
-  const { record } = useRecord();
-  const { texts } = entryDetails(record, { kind, index, at: 0, title, failed: isPassed === false });
+function Check({ isPassed, isOpen = isPassed !== true, title, note, texts }: CheckProps) {
+  const summary = (
+    <>
+      <Sign isPassed={isPassed} /> <span class="name">{line(title)}</span> <span class="dim">{note}</span>
+    </>
+  );
   return (
-    <details class="check" open={isPassed !== true}>
-      <summary>
-        <Sign isPassed={isPassed} /> <span class="name">{line(title)}</span> <span class="dim">{note}</span>
-      </summary>
-      {texts
-        .filter(({ label, text }) => label !== 'Command' || text.trim() !== title)
-        .map(({ label, pointer, text }) => (
-          <RecordText key={pointer} {...{ label, pointer, text }} />
-        ))}
-    </details>
+    <Fold class="check" isOpen={isOpen} summary={summary}>
+      {() => texts.map((text) => <RecordText key={text.pointer} {...text} />)}
+    </Fold>
   );
 }
 
-function JudgmentView({ judgment, index }: { judgment: Judgment; index: number }) {
-  const { name, score, threshold, choice, model, reason, error, evaluator, durationMs } = judgment;
-  const isPassed = threshold === undefined ? undefined : reachesThreshold(judgment);
+/** What a judge was asked to reach, and who judged. */
+function noteOfJudgment({ score, threshold, choice, model, evaluator, durationMs }: Judgment): string {
   const facts = [
     `score ${score ?? 'none'}`,
-    ...(threshold === undefined ? [] : [`threshold ${threshold}`]),
-    ...(choice === undefined ? [] : [`choice ${line(choice)}`]),
-    ...(model === undefined ? [] : [line(model)]),
-    ...(evaluator === undefined ? [] : [line(evaluator)]),
-    ...(durationMs === undefined ? [] : [duration(durationMs)]),
+    threshold !== undefined && `threshold ${threshold}`,
+    choice !== undefined && `choice ${line(choice)}`,
+    model !== undefined && line(model),
+    evaluator !== undefined && line(evaluator),
+    durationMs !== undefined && duration(durationMs),
   ];
-  return (
-    <details class="check" open>
-      <summary>
-        <Sign isPassed={isPassed} /> <span class="name">{line(name)}</span>{' '}
-        <span class="dim">{facts.join(' · ')}</span>
-      </summary>
-      {error !== undefined && <RecordText label="Error" pointer={`/judgments/${index}/error`} text={error} />}
-      {reason !== undefined && (
-        <RecordText label="Reason" pointer={`/judgments/${index}/reason`} text={reason} />
-      )}
-    </details>
-  );
+  return facts.filter((fact) => fact !== false).join(' · ');
 }
 
 function Sign({ isPassed }: { isPassed: boolean | undefined }) {

@@ -1,9 +1,9 @@
 import type { TimelineEntry } from '../../../record/timeline.ts';
-import { type EntryFigure, entryDetails } from '../../model/entry.ts';
+import { entryDetails } from '../../model/entry.ts';
 import { BlobText } from '../parts/blob-text.tsx';
 import { line } from '../parts/foreign.ts';
 import { Figure } from '../parts/heading.tsx';
-import { byteSize, cost, count, duration, took } from '../parts/quantities.ts';
+import { duration, took } from '../parts/quantities.ts';
 import { RecordText, useRecord } from './record-context.tsx';
 
 /** The details of the selected entry. */
@@ -20,33 +20,17 @@ export function EntryPanel({ entry }: { entry: TimelineEntry }) {
       <dl class="facts">
         <Figure name="Began" value={`+${duration(at - record.startedAt)}`} />
         {until !== undefined && <Figure name="Took" value={took(until - at, isAbout)} />}
-        {figures.map((figure) => (
-          <Figure key={figure.label} name={figure.label} value={written(figure)} />
+        {figures.map(({ label, value }) => (
+          <Figure key={label} name={label} value={line(value)} />
         ))}
       </dl>
-      {texts.map(({ label, pointer, text }) => (
-        <RecordText key={pointer} {...{ label, pointer, text }} />
+      {texts.map((text) => (
+        <RecordText key={text.pointer} {...text} />
       ))}
-      {blobs.map(({ label, sha256 }) => (
-        <BlobText key={label} {...{ label, sha256 }} />
+      {blobs.map((blob) => (
+        <BlobText key={blob.label} {...blob} />
       ))}
       {texts.length === 0 && blobs.length === 0 && <p class="dim">Nothing more was kept of it.</p>}
     </section>
   );
-}
-
-function written({ value, unit }: EntryFigure): string {
-  if (typeof value === 'string') return line(value);
-  switch (unit) {
-    case 'milliseconds':
-      return duration(value);
-    case 'bytes':
-      return byteSize(value);
-    case 'dollars':
-      return cost(value);
-    case 'tokens':
-      return `${count(value)} tokens`;
-    default:
-      return String(value);
-  }
 }

@@ -5,21 +5,20 @@ import { entryName } from '../../model/entry.ts';
 import { line } from '../parts/foreign.ts';
 import { cost, count, duration, took } from '../parts/quantities.ts';
 import { narrow, useMedia } from '../parts/use-media.ts';
-import { type RowAttributes, VirtualList } from '../parts/virtual-list.tsx';
+import { VirtualList } from '../parts/virtual-list.tsx';
 
 interface TimelineListProps {
   entries: TimelineEntry[];
   record: TrialRecord;
-  selected: number;
-  onSelect: (index: number) => void;
+  selected: TimelineEntry | undefined;
+  onSelect: (entry: TimelineEntry) => void;
 }
 
 /** The entries with the time of each since the trial began. */
 export function TimelineList({ entries, record, selected, onSelect }: TimelineListProps) {
-  const entry = entries[selected];
   const list = useId();
+  const idOf = (entry: TimelineEntry) => `${list}-${entryName(entry)}`;
   const isNarrow = useMedia(narrow);
-  const span = Math.max(1, record.finishedAt - record.startedAt);
   return (
     <VirtualList
       class="entries"
@@ -27,19 +26,26 @@ export function TimelineList({ entries, record, selected, onSelect }: TimelineLi
       label="Timeline"
       count={entries.length}
       rowHeight={isNarrow ? 2.4 : 1.9}
-      shown={selected}
-      activeId={entry && idOf(list, entry)}
+      shown={selected && entries.indexOf(selected)}
+      activeId={selected && idOf(selected)}
       row={(index, attributes) => {
-        const each = entries[index];
+        const entry = entries[index];
         return (
-          each && (
-            <EntryRow
-              key={entryName(each)}
-              entry={each}
-              {...{ list, index, attributes, record, span, onSelect }}
-              count={entries.length}
-              isSelected={index === selected}
-            />
+          entry && (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the list has the keys
+            <div
+              key={entryName(entry)}
+              id={idOf(entry)}
+              class={`entry ${entry.kind} ${entry.failed ? 'failed' : ''}`}
+              role="option"
+              aria-selected={entry === selected}
+              aria-posinset={index + 1}
+              aria-setsize={entries.length}
+              onClick={() => onSelect(entry)}
+              {...attributes}
+            >
+              <EntryCells entry={entry} record={record} />
+            </div>
           )
         );
       }}
@@ -47,48 +53,13 @@ export function TimelineList({ entries, record, selected, onSelect }: TimelineLi
   );
 }
 
-const idOf = (list: string, entry: TimelineEntry) => `${list}-${entryName(entry)}`;
-
-interface EntryRowProps {
-  /** The list's id. */
-  list: string;
-  entry: TimelineEntry;
-  index: number;
-  count: number;
-  attributes: RowAttributes;
-  record: TrialRecord;
-  /** Milliseconds of the whole trial. */
-  span: number;
-  isSelected: boolean;
-  onSelect: (index: number) => void;
-}
-
-function EntryRow({
-  list,
-  entry,
-  index,
-  count: all,
-  attributes,
-  record,
-  span,
-  isSelected,
-  onSelect,
-}: EntryRowProps) {
+function EntryCells({ entry, record }: { entry: TimelineEntry; record: TrialRecord }) {
   const { kind, title, failed, at, until, isAbout } = entry;
+  const span = Math.max(1, record.finishedAt - record.startedAt);
   const start = share(at - record.startedAt, span);
   const width = share((until ?? at) - at, span);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the list has the keys
-    <div
-      id={idOf(list, entry)}
-      class={`entry ${kind} ${failed ? 'failed' : ''}`}
-      role="option"
-      aria-selected={isSelected}
-      aria-posinset={index + 1}
-      aria-setsize={all}
-      onClick={() => onSelect(index)}
-      {...attributes}
-    >
+    <>
       <span class="at">+{duration(at - record.startedAt)}</span>
       <span class="kind">{kind}</span>
       <span class="title">
@@ -104,7 +75,7 @@ function EntryRow({
       <span class="axis" aria-hidden="true">
         <span style={{ insetInlineStart: `${start}%`, width: `${Math.min(width, 100 - start)}%` }} />
       </span>
-    </div>
+    </>
   );
 }
 

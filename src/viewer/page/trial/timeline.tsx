@@ -8,11 +8,12 @@ import {
 } from '../../../record/timeline.ts';
 import type { TrialRecord } from '../../../record/trial-record.ts';
 import { entryName } from '../../model/entry.ts';
+import { wordTest } from '../../model/filter.ts';
 import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';
 import { duration } from '../parts/quantities.ts';
 import { setQuery } from '../router.ts';
-import { useShortcuts } from '../shortcuts.ts';
+import { nextOf, useShortcuts } from '../shortcuts.ts';
 import { EntryPanel } from './entry-panel.tsx';
 import { useRecord } from './record-context.tsx';
 import { TimelineList } from './timeline-list.tsx';
@@ -36,26 +37,19 @@ export function Timeline({ query }: { query: URLSearchParams }) {
   const shown = useMemo(() => filtered(all, filter, hidden), [all, filter, hidden]);
   const present = Object.keys(groups).filter((name) => all.some(({ kind }) => groups[name]?.includes(kind)));
   const selectedName = query.get('sel');
-  const selected = useMemo(() => {
-    const found = shown.findIndex((entry) => entryName(entry) === selectedName);
-    return found === -1 && selectedName === null ? firstToShow(shown) : found;
-  }, [shown, selectedName]);
-  const entry = shown[selected];
-  const select = (index: number) => {
-    const next = shown[Math.max(0, Math.min(index, shown.length - 1))];
-    if (next) setQuery({ sel: entryName(next) });
-  };
-  const nextFailed = (direction: 1 | -1) => {
-    for (let index = selected + direction; index >= 0 && index < shown.length; index += direction)
-      if (shown[index]?.failed) return select(index);
-  };
+  const found = shown.find((entry) => entryName(entry) === selectedName);
+  const selected = selectedName === null ? firstToShow(shown) : found;
+  const at = selected ? shown.indexOf(selected) : -1;
+  const select = (entry: TimelineEntry | undefined) => entry && setQuery({ sel: entryName(entry) });
+  const next = (direction: 1 | -1, fits?: (entry: TimelineEntry) => boolean) => () =>
+    select(nextOf(shown, at, direction, fits));
   useShortcuts([
-    { keys: ['ArrowDown'], does: 'Next entry of the timeline', run: () => select(selected + 1) },
-    { keys: ['ArrowUp'], does: 'Previous entry', run: () => select(selected - 1) },
-    { keys: ['e'], does: 'Next entry that failed', run: () => nextFailed(1) },
-    { keys: ['E'], does: 'Previous entry that failed', run: () => nextFailed(-1) },
-    { keys: ['Home'], does: 'First entry', run: () => select(0) },
-    { keys: ['End'], does: 'Last entry', run: () => select(shown.length - 1) },
+    { keys: ['ArrowDown'], does: 'Next entry of the timeline', run: next(1) },
+    { keys: ['ArrowUp'], does: 'Previous entry', run: next(-1) },
+    { keys: ['e'], does: 'Next entry that failed', run: next(1, ({ failed }) => failed) },
+    { keys: ['E'], does: 'Previous entry that failed', run: next(-1, ({ failed }) => failed) },
+    { keys: ['Home'], does: 'First entry', run: () => select(shown[0]) },
+    { keys: ['End'], does: 'Last entry', run: () => select(shown.at(-1)) },
   ]);
 
   if (all.length === 0) return <p class="notice">It ended before anything happened.</p>;
@@ -83,11 +77,11 @@ export function Timeline({ query }: { query: URLSearchParams }) {
           ))}
         </fieldset>
       </div>
-      <OverviewStrip record={record} entries={shown} selected={entry} onSelect={select} />
+      <OverviewStrip record={record} entries={shown} selected={selected} onSelect={select} />
       <div class="split">
         <TimelineList entries={shown} record={record} selected={selected} onSelect={select} />
-        {entry ? (
-          <EntryPanel key={entryName(entry)} entry={entry} />
+        {selected ? (
+          <EntryPanel key={entryName(selected)} entry={selected} />
         ) : (
           <p class="notice">{shown.length === 0 ? 'Nothing matches the filter.' : 'Select an entry.'}</p>
         )}
@@ -98,30 +92,23 @@ export function Timeline({ query }: { query: URLSearchParams }) {
 
 function filtered(entries: TimelineEntry[], filter: string, hidden: readonly string[]): TimelineEntry[] {
   const kinds = new Set(hidden.flatMap((name) => groups[name] ?? []));
-  const words = filter
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => word !== '');
-  if (words.length === 0 && kinds.size === 0) return entries;
-  return entries.filter(({ kind, title, failed }) => {
-    if (kinds.has(kind)) return false;
-    if (words.length === 0) return true;
-    if (kind === 'phase') return false;
-    const text = `${kind} ${title} ${failed ? 'failed' : ''}`.toLowerCase();
-    return words.every((word) => text.includes(word));
-  });
+  const matches = wordTest(filter);
+  const shown = entries.filter(({ kind }) => !kinds.has(kind));
+  if (filter.trim() === '') return shown;
+  return shown.filter(
+    ({ kind, title, failed }) => kind !== 'phase' && matches(`${kind} ${title} ${failed ? 'failed' : ''}`),
+  );
 }
 
 /** The entry to show first: the check that failed, else the phase that failed, else the last message. */
-function firstToShow(entries: readonly TimelineEntry[]): number {
-  const failedCheck = entries.findIndex(
-    ({ kind, failed }) => failed && (kind === 'verify' || kind === 'validation'),
+function firstToShow(entries: readonly TimelineEntry[]): TimelineEntry | undefined {
+  const failed = entries.filter((entry) => entry.failed);
+  return (
+    failed.find(({ kind }) => kind === 'verify' || kind === 'validation') ??
+    failed.find(({ kind }) => kind === 'phase') ??
+    entries.findLast(({ kind }) => kind === 'message') ??
+    entries[0]
   );
-  if (failedCheck !== -1) return failedCheck;
-  const failedPhase = entries.findIndex(({ kind, failed }) => failed && kind === 'phase');
-  if (failedPhase !== -1) return failedPhase;
-  const lastMessage = entries.findLastIndex(({ kind }) => kind === 'message');
-  return lastMessage === -1 ? 0 : lastMessage;
 }
 
 function toggled(names: readonly string[], name: string): string[] {
@@ -132,7 +119,7 @@ interface OverviewStripProps {
   record: TrialRecord;
   entries: TimelineEntry[];
   selected: TimelineEntry | undefined;
-  onSelect: (index: number) => void;
+  onSelect: (entry: TimelineEntry | undefined) => void;
 }
 
 /** The line of the strip on which a kind is drawn. */
@@ -170,8 +157,7 @@ function OverviewStrip({ record, entries, selected, onSelect }: OverviewStripPro
   const goTo = (event: MouseEvent) => {
     const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
     const at = startedAt + ((event.clientX - box.left) / box.width) * span;
-    const after = entries.findIndex((entry) => entry.kind !== 'phase' && entry.at >= at);
-    onSelect(after === -1 ? entries.length - 1 : after);
+    onSelect(entries.find((entry) => entry.kind !== 'phase' && entry.at >= at) ?? entries.at(-1));
   };
 
   return (

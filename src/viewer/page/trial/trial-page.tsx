@@ -4,18 +4,19 @@ import { commandsOf } from '../../../record/timeline.ts';
 import type { TrialRecord } from '../../../record/trial-record.ts';
 import { usageOf } from '../../../record/usage.ts';
 import { explain } from '../../model/explain.ts';
+import { parseFilter } from '../../model/filter.ts';
 import type { GridTrial } from '../../model/grid.ts';
 import type { TrialPage as Page, TrialRow } from '../../model/shapes.ts';
-import { filtered, isFailed, neighbour, useBatch } from '../batch/use-batch.ts';
+import { isFailed, useBatch } from '../batch/use-batch.ts';
 import { useLoaded } from '../data/source.tsx';
 import { line, lines } from '../parts/foreign.ts';
 import { Figure, Heading, Notice, Pending } from '../parts/heading.tsx';
 import { cost, count, duration } from '../parts/quantities.ts';
 import { AuditChip, standingOf, Verdict } from '../parts/verdict.tsx';
 import { addressOf, go } from '../router.ts';
-import { useShortcuts } from '../shortcuts.ts';
+import { nextOf, rowShortcuts, useShortcuts } from '../shortcuts.ts';
 import { Attempts } from './attempts.tsx';
-import { RecordContext, type ShownRecord, useRecord } from './record-context.tsx';
+import { RecordOf, useRecord } from './record-context.tsx';
 import { TrialTabs } from './trial-tabs.tsx';
 
 /** One trial: its verdict with the reason, then all that happened. */
@@ -31,19 +32,18 @@ export function TrialPage({ trial, query }: { trial: number; query: URLSearchPar
   // While the next trial loads, the neighbours are those of its batch: keys may come faster than trials.
   const batch = useRef<number | undefined>(undefined);
   batch.current = page?.batch.key ?? batch.current;
-  const neighbours = useNeighbours(batch.current, trial, filter);
-  const open = (next: GridTrial | undefined) => next && go(addressOf(`/trial/${next.key}`, { q: filter }));
+  const { items, at } = useTrials(batch.current, trial, filter);
+  const addressAt = ({ key }: GridTrial) => addressOf(`/trial/${key}`, { q: filter });
   const back = page && addressOf(`/batch/${page.batch.key}`, { q: filter, at: String(trial) });
 
   useShortcuts([
-    { keys: ['j'], does: 'Next trial', run: () => open(neighbours.next) },
-    { keys: ['k'], does: 'Previous trial', run: () => open(neighbours.previous) },
-    { keys: ['n', ']'], does: 'Next trial that failed or is void', run: () => open(neighbours.nextFailed) },
-    {
-      keys: ['p', '['],
-      does: 'Previous trial that failed or is void',
-      run: () => open(neighbours.previousFailed),
-    },
+    ...rowShortcuts({
+      what: 'trial',
+      items,
+      at,
+      select: (next) => go(addressAt(next)),
+      stops: { which: 'that failed or is void', fits: isFailed },
+    }),
     { keys: ['u'], does: 'Back to the batch', run: () => back && go(back) },
   ]);
 
@@ -71,9 +71,18 @@ export function TrialPage({ trial, query }: { trial: number; query: URLSearchPar
         </Heading>
         <span class="grow" />
         <nav class="steps" aria-label="Other trials of the batch">
-          <Step name="Previous" to={neighbours.previous} filter={filter} />
-          <Step name="Next" to={neighbours.next} filter={filter} />
-          <Step name="Next failed" to={neighbours.nextFailed} filter={filter} />
+          {steps.map(([name, direction, fits]) => {
+            const next = nextOf(items, at, direction, fits);
+            return next ? (
+              <a key={name} class="button" href={addressAt(next)}>
+                {name}
+              </a>
+            ) : (
+              <span key={name} class="button off" aria-disabled="true">
+                {name}
+              </span>
+            );
+          })}
         </nav>
       </div>
       {error && <Notice error={error} />}
@@ -84,11 +93,7 @@ export function TrialPage({ trial, query }: { trial: number; query: URLSearchPar
 
 function Found({ page, query }: { page: Page; query: URLSearchParams }) {
   const { trial, attempt, found, unreadable, attempts } = page;
-  const shown = useMemo<ShownRecord | undefined>(
-    () => found && { ...found, reference: { trial: trial.key, attempt } },
-    [found, trial.key, attempt],
-  );
-  if (!shown)
+  if (!found)
     return (
       <>
         <section class="why" aria-label="Verdict">
@@ -100,7 +105,7 @@ function Found({ page, query }: { page: Page; query: URLSearchParams }) {
       </>
     );
   return (
-    <RecordContext.Provider value={shown}>
+    <RecordOf page={page}>
       {attempt !== undefined && (
         <p class="note">
           This is what attempt {attempt} of {attempts.length} found. It does not count.{' '}
@@ -112,36 +117,25 @@ function Found({ page, query }: { page: Page; query: URLSearchParams }) {
       )}
       <Why attempts={attempts.length} audit={attempt === undefined ? trial.audit : undefined} />
       <TrialTabs page={page} query={query} />
-    </RecordContext.Provider>
+    </RecordOf>
   );
 }
 
-function Step({ name, to, filter }: { name: string; to: GridTrial | undefined; filter: string }) {
-  if (!to)
-    return (
-      <span class="button off" aria-disabled="true">
-        {name}
-      </span>
-    );
-  return (
-    <a class="button" href={addressOf(`/trial/${to.key}`, { q: filter })}>
-      {name}
-    </a>
-  );
-}
+const steps = [
+  ['Previous', -1],
+  ['Next', 1],
+  ['Next failed', 1, isFailed],
+] as const;
 
-function useNeighbours(batch: number | undefined, trial: number, filter: string) {
+/** The trials of the batch that the filter leaves, and the place of this one. */
+function useTrials(batch: number | undefined, trial: number, filter: string) {
   const { trials } = useBatch(batch, filter !== '');
   return useMemo(() => {
-    const list = filtered(trials, filter);
+    const left = trials.filter(parseFilter(filter).matches);
+    const placeIn = (list: readonly GridTrial[]) => list.findIndex(({ key }) => key === trial);
     // If a link leads to a trial that the filter leaves out, its place in the batch counts.
-    const all = [list, trials].find((each) => each.some(({ key }) => key === trial)) ?? [];
-    return {
-      previous: neighbour(all, trial, -1),
-      next: neighbour(all, trial, 1),
-      previousFailed: neighbour(all, trial, -1, isFailed),
-      nextFailed: neighbour(all, trial, 1, isFailed),
-    };
+    const items = [left, trials].find((each) => placeIn(each) !== -1) ?? [];
+    return { items, at: placeIn(items) };
   }, [trials, trial, filter]);
 }
 

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { LaterGrading } from '../../../record/audit.ts';
 import type { EnvironmentStep } from '../../../record/environment.ts';
 import { isJudgment } from '../../../record/failures.ts';
@@ -7,6 +7,7 @@ import type { HostConnection } from '../../../record/model-account.ts';
 import type { TrialRecord } from '../../../record/trial-record.ts';
 import type { TrialPage } from '../../model/shapes.ts';
 import { BlobText, LongText } from '../parts/blob-text.tsx';
+import { Fold } from '../parts/fold.tsx';
 import { line } from '../parts/foreign.ts';
 import { Figure } from '../parts/heading.tsx';
 import { duration, plural, when } from '../parts/quantities.ts';
@@ -122,36 +123,36 @@ function Environment() {
   return (
     <div class="scroll-pane">
       {environment.map((step, index) => (
-        <Step key={index} step={step} />
+        <Step key={index} {...step} />
       ))}
     </div>
   );
 }
 
-function Step({
-  step: { phase, description, startedAt, durationMs, exitCode, log },
-}: {
-  step: EnvironmentStep;
-}) {
+function Step({ phase, description, startedAt, durationMs, exitCode, log }: EnvironmentStep) {
   const failed = exitCode !== undefined && exitCode !== 0;
-  const [isOpen, setOpen] = useState(failed);
   const facts = [
-    ...(exitCode === undefined ? [] : [`exit ${exitCode}`]),
-    ...(durationMs === undefined ? [] : [duration(durationMs)]),
-    ...(startedAt === undefined ? [] : [when(startedAt)]),
+    exitCode !== undefined && `exit ${exitCode}`,
+    durationMs !== undefined && duration(durationMs),
+    startedAt !== undefined && when(startedAt),
   ];
+  const summary = (
+    <>
+      <span class={`tag ${failed ? 'failed' : ''}`}>{phase}</span>{' '}
+      <span class="name">{line(description)}</span>{' '}
+      <span class="dim">{facts.filter((fact) => fact !== false).join(' · ')}</span>
+    </>
+  );
   return (
-    <details class="check" open={failed} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>
-        <span class={`tag ${failed ? 'failed' : ''}`}>{phase}</span>{' '}
-        <span class="name">{line(description)}</span> <span class="dim">{facts.join(' · ')}</span>
-      </summary>
-      {log === undefined ? (
-        <p class="dim">It printed nothing, or another Offsite process ran it.</p>
-      ) : (
-        isOpen && <BlobText label="Output" sha256={log} />
-      )}
-    </details>
+    <Fold class="check" isOpen={failed} summary={summary}>
+      {() =>
+        log === undefined ? (
+          <p class="dim">It printed nothing, or another Offsite process ran it.</p>
+        ) : (
+          <BlobText label="Output" sha256={log} />
+        )
+      }
+    </Fold>
   );
 }
 
@@ -186,28 +187,23 @@ function Raw() {
 }
 
 function Part({ name, value }: { name: string; value: unknown }) {
-  const [isOpen, setOpen] = useState(false);
-  const isShort = typeof value !== 'object' || value === null;
-  if (isShort)
+  if (typeof value !== 'object' || value === null)
     return (
       <p class="member">
         <code>{name}</code> {line(JSON.stringify(value))}
       </p>
     );
-  return (
-    <details class="file" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>
-        <code>{name}</code>{' '}
-        <span class="dim">{Array.isArray(value) ? plural(value.length, 'entry', 'entries') : ''}</span>
-      </summary>
-      {isOpen && <Json value={value} name={name} />}
-    </details>
+  const summary = (
+    <>
+      <code>{name}</code>{' '}
+      <span class="dim">{Array.isArray(value) ? plural(value.length, 'entry', 'entries') : ''}</span>
+    </>
   );
-}
-
-function Json({ value, name }: { value: unknown; name: string }) {
-  const text = useMemo(() => JSON.stringify(value, null, 2), [value]);
-  return <LongText text={text} label={name} />;
+  return (
+    <Fold class="file" summary={summary}>
+      {() => <LongText text={JSON.stringify(value, null, 2)} label={name} />}
+    </Fold>
+  );
 }
 
 /** The later gradings of a trial, newest first, each beside the first one. */
@@ -271,8 +267,7 @@ function Grading({ grading, first }: { grading: LaterGrading; first: string }) {
 /** What the trial was asked to do, and the setup that it ran with. */
 function Task() {
   const { record } = useRecord();
-  const { subject, harnessVersion, finalMessage, turns, sandboxId, imageId, disagreements, sandboxLacks } =
-    record;
+  const { subject, harnessVersion, turns, sandboxId, imageId, disagreements, sandboxLacks } = record;
   const mapped = record.mappedImages?.map(({ name, usedInstead }) => `${usedInstead} in place of ${name}`);
   const digests = record.images?.flatMap(({ name, digest }) => (digest ? [`${name}@${digest}`] : []));
   const { replay } = record;
@@ -316,13 +311,9 @@ function Task() {
           </ul>
         </>
       )}
-      {subject && <RecordText label="Prompt" pointer="/subject/prompt" text={subject.prompt} />}
-      {finalMessage !== undefined && (
-        <RecordText label="Final message of the agent" pointer="/finalMessage" text={finalMessage} />
-      )}
-      {subject?.verify !== undefined && (
-        <RecordText label="Verify script" pointer="/subject/verify" text={subject.verify} />
-      )}
+      <RecordText label="Prompt" pointer="/subject/prompt" />
+      <RecordText label="Final message of the agent" pointer="/finalMessage" />
+      <RecordText label="Verify script" pointer="/subject/verify" />
     </div>
   );
 }
