@@ -140,13 +140,7 @@ test.each([
     modelUnmeasured: false,
     validations: [{ ...validation, status: 'failed' }],
   };
-  const { texts } = entryDetails(record, {
-    kind: 'validation',
-    index: 0,
-    at: 0,
-    title: 'has a',
-    failed: true,
-  });
+  const { texts } = entryDetails(record, { kind: 'validation', index: 0, failed: true });
   expect(texts.map(({ label }) => label)).toEqual(labels);
 });
 
