@@ -11,12 +11,14 @@ import type { PhaseName } from '../record/cause.ts';
 import { failuresOf, reachesThreshold, scoreText } from '../record/failures.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { unscriptedModels, unscriptedText } from '../record/usage.ts';
+import { checksFile } from '../suite/load-tests.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { duration } from '../text/quantities.ts';
 import type { TrialParts } from '../trial/phase.ts';
 import { wholeSearch } from '../trial/prepare/visible-answers.ts';
 import { mappedImages } from '../trial/record.ts';
 import { runTrial } from '../trial/run-trial.ts';
+import type { TrialSpec } from '../trial/spec.ts';
 import { type CheckedCase, type CheckedState, type StateToCheck, statesOf } from './checked-state.ts';
 import type { KeptChecks } from './kept-checks.ts';
 
@@ -162,7 +164,7 @@ async function checkState(
   const gradings = await Promise.all(
     Array.from({ length: repeat }, (_, ordinal) => parts.limit(() => check(ordinal))),
   );
-  return stateOf(state, gradings);
+  return stateOf(state, gradings, judgesOf(spec));
 }
 
 /**
@@ -195,7 +197,11 @@ type Grading =
   | { kind: 'stopped'; phase: PhaseName | undefined; limitMs: number };
 
 /** What the gradings of a state say together. */
-function stateOf(state: CheckedState['state'], gradings: readonly Grading[]): CheckedState {
+function stateOf(
+  state: CheckedState['state'],
+  gradings: readonly Grading[],
+  judges: ReadonlySet<string>,
+): CheckedState {
   const results = gradings.flatMap((one) => (one.kind === 'graded' ? [one.result] : []));
   const stopped = gradings.flatMap((one) => (one.kind === 'stopped' ? [one] : []));
   const verdicts = gradings.map((one) => (one.kind === 'graded' ? one.result.verdict : 'void'));
@@ -205,7 +211,8 @@ function stateOf(state: CheckedState['state'], gradings: readonly Grading[]): Ch
   const flaky = differing(results);
   // The rewards of tests are shown with the tests.
   const judgments = (results[0]?.judgments ?? []).filter(({ evaluator }) => evaluator !== 'tests');
-  const passing = state === 'untouched' ? results.slice(0, 1).flatMap(passingAlready) : [];
+  const passing =
+    state === 'untouched' ? results.slice(0, 1).flatMap((one) => passingAlready(one, judges)) : [];
   // A judge's script often means its `otherwise` for what is not done.
   const lost = state === 'solved' ? results.flatMap(unscriptedModels).map(unscriptedText) : [];
   const notes = [...new Set([...results.flatMap(notesOf), ...lost, ...passing])];
@@ -270,14 +277,27 @@ function notesOf({ events = [], sandboxLacks = [] }: TrialRecord): string[] {
  * What passes before any work, beside what fails: by itself, it would not tell work from none. The case is
  * sound all the same, as with tests of what must stay as it is.
  */
-function passingAlready({ verdict, verifySteps, judgments = [] }: TrialRecord): string[] {
+function passingAlready(
+  { verdict, verifySteps, validations = [], judgments = [] }: TrialRecord,
+  judges: ReadonlySet<string>,
+): string[] {
   const tests = judgments.filter(({ evaluator }) => evaluator === 'tests');
+  const checks = judges.size === 0 ? [] : validations.filter(({ name }) => !judges.has(name));
   const passing = [
+    ...(checks.length > 0 && checks.every(({ exitCode }) => exitCode === 0) ? ['checks pass'] : []),
     ...(tests.length > 0 && tests.every(reachesThreshold) ? ['tests pass'] : []),
     ...(verifySteps?.length && verifySteps.every(({ exitCode }) => exitCode === 0) ? ['verify passes'] : []),
   ];
   if (verdict !== 'failed') return [];
   return passing.map((name) => `its ${name} untouched: only what is graded beside shows that work was done`);
+}
+
+/** The names of the judges that a case of a suite has. A judge that is not asked looks like a check that failed. */
+function judgesOf({ validator }: TrialSpec): ReadonlySet<string> {
+  const content = validator?.files.find(({ path }) => path === checksFile)?.content;
+  if (content === undefined) return new Set();
+  const { judges } = JSON.parse(content) as { judges: { name: string }[] };
+  return new Set(judges.map(({ name }) => name));
 }
 
 /** The commands of the solution that failed. Undefined if none did, as in the untouched state. */

@@ -106,17 +106,34 @@ test('a check tells the case that passes untouched, and the one whose solution f
 test('a check says what passes untouched beside what fails', async () => {
   const validator = { name: 'said', source: '#!/bin/sh\necho it is not; exit 1' };
   const beside = planned('beside', 'true');
-  const cases = [{ ...beside, request: { ...beside.request, validator } }];
-  expect(await check(cases, runners, 1)).toMatchObject([
-    {
-      states: [
-        {
-          verdicts: ['failed'],
-          notes: ['its verify passes untouched: only what is graded beside shows that work was done'],
-        },
-      ],
-    },
-  ]);
+  // What the checks and the judge of a case become.
+  const judged = planned('judged', 'true');
+  const checks = {
+    name: 'checks',
+    source: `import { validate } from 'offsite/validator';
+      validate('there', () => {});
+      validate('judge', () => { throw new Error('nothing to judge'); });`,
+    manifest: [
+      { index: 0, name: 'there' },
+      { index: 1, name: 'judge' },
+    ],
+    sourceFiles: [
+      { path: 'checks.json', content: JSON.stringify({ checks: [], judges: [{ name: 'judge' }] }) },
+    ],
+  };
+  const cases = [
+    { ...beside, request: { ...beside.request, validator } },
+    { ...judged, request: { ...judged.request, verify: undefined, validator: checks } },
+  ];
+  const passes = (what: string) => ({
+    states: [
+      {
+        verdicts: ['failed'],
+        notes: [`its ${what} untouched: only what is graded beside shows that work was done`],
+      },
+    ],
+  });
+  expect(await check(cases, runners, 1)).toMatchObject([passes('verify passes'), passes('checks pass')]);
 });
 
 test('a check that repeats names what came out one way and another', async () => {
