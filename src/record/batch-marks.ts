@@ -56,7 +56,7 @@ export function batchMarks(batch: BatchFacts): string[] {
     isRunning && 'running',
     unfinished > 0 && `${plural(unfinished, 'trial')} left`,
     canceled > 0 && `${plural(canceled, 'trial')} canceled`,
-    elsewhere > 0 && `${plural(elsewhere, 'trial')} ran elsewhere`,
+    elsewhere > 0 && `${isFound ? 'at least ' : ''}${plural(elsewhere, 'trial')} ran elsewhere`,
     superseded > 0 && supersededText(superseded),
     isFound && 'found at the service',
     fromService > 0 && `${fromService} from the service`,

@@ -85,7 +85,9 @@ function rateOf({ passRate, void: missing }: SideSummary): Printable {
   const voided = missing > 0 ? ours(`, ${missing} void`) : ours('');
   if (!passRate) return text`no verdict${voided}`;
   const { rate, passed, failed } = passRate;
-  return text`${ours(percent(rate))}, ${passed} of ${plural(passed + failed, 'trial')} passed${voided}`;
+  // Where cases have different numbers of trials with a verdict, the rate is not that of the trials.
+  const mean = percent(rate) === percent(passed / (passed + failed)) ? '' : ', the mean of its cases';
+  return text`${ours(percent(rate) + mean)}, ${passed} of ${plural(passed + failed, 'trial')} passed${voided}`;
 }
 
 function severalCompared(variants: number, { difference }: Comparison): Printable {
