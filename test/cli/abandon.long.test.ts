@@ -7,7 +7,7 @@ import { offsite } from './offsite.ts';
 eachPlace();
 
 test('a batch can be ended on this machine alone', async () => {
-  const batch = await died(place);
+  const { batch, stopped } = await died(place);
   const { exitCode, stdout, stderr } = await offsite(place, [
     'data',
     'abandon',
@@ -19,6 +19,6 @@ test('a batch can be ended on this machine alone', async () => {
   expect(JSON.parse(stdout)).toMatchObject([{ batches: [batch], voided: 0, withdrawn: 2, unreported: 1 }]);
   expect(await batches(place)).toMatchObject([{ id: batch, state: 'finished', passed: 1, void: 0 }]);
   expect((await offsite(place, ['resume'])).stdout).toMatch(/^nothing to resume in \S+\n$/);
-  const [b] = await runsOf(place, 'b');
-  expect(b?.trials?.map(({ status }) => status)).toEqual(['running']);
+  const [run] = await runsOf(place, stopped);
+  expect(run?.trials?.map(({ status }) => status)).toEqual(['running']);
 });

@@ -8,7 +8,7 @@ import { offsite } from './offsite.ts';
 eachPlace();
 
 test('an abandoned batch is reported, closed, and leaves nothing', async () => {
-  const batch = await died(place);
+  const { batch, stopped } = await died(place);
   const { exitCode, stdout, stderr } = await offsite(place, ['data', 'abandon', batch]);
   expect(exitCode, stderr).toBe(0);
   expect(stdout).toBe(`abandoned batch ${batch}: 2 open trials ended as void\n`);
@@ -20,7 +20,7 @@ test('an abandoned batch is reported, closed, and leaves nothing', async () => {
   expect(voided).toEqual({ a: ['completed', 0], b: ['completed', 1], c: ['completed', 1] });
   expect((await offsite(place, ['data', 'outbox'])).stdout).toBe('nothing waits to be reported\n');
   expect((await offsite(place, ['resume'])).stdout).toMatch(/^nothing to resume in \S+\n$/);
-  const why = await offsite(place, ['show', 'b/worker#0']);
+  const why = await offsite(place, ['show', `${stopped}/worker#0`]);
   expect(why.stdout).toContain('it was interrupted, and its batch was abandoned');
   await containersOnce([`offsite.batch=${batch}`], (found) => found.length === 0);
   const again = await offsite(place, ['data', 'abandon', batch]);
