@@ -20,7 +20,7 @@ export function keepAudit(records: Records, trial: TrialKey, { at, levels }: Tri
 
 /** What audits of a trial found; undefined if there was none. */
 export function auditOf(records: Records, trial: TrialKey): (TrialAudit & AuditMark) | undefined {
-  const { audit } = records.get('SELECT audit FROM trials WHERE key = ?', trial) ?? {};
+  const audit = records.value('SELECT audit FROM trials WHERE key = ?', trial);
   return typeof audit === 'string' ? (JSON.parse(audit) as TrialAudit & AuditMark) : undefined;
 }
 

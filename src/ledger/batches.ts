@@ -1,7 +1,7 @@
 import type { BatchFacts } from '../record/batch-marks.ts';
 import type { SuiteCommit } from '../record/suite-commit.ts';
 import { foreignService } from './platform.ts';
-import type { BatchKey, Records, RunKey } from './records.ts';
+import { type BatchKey, type Records, type RunKey, Table, type Value } from './records.ts';
 import type { StartKey } from './starts.ts';
 import { closeRun } from './trial-states.ts';
 
@@ -67,24 +67,19 @@ export interface StoredRun {
 export const runColumns = `runs.key, runs.batch, runs.id, runs.task_index, runs.case_id, runs.case_name, runs.variant,
   runs.variant_index, runs.variant_id, runs.setup`;
 
+/** The SQL condition that a batch has planned trials without a result. */
+export const isOpen = `batches.state = 'open' AND EXISTS (
+  SELECT 1 FROM runs WHERE runs.batch = batches.key AND runs.state <> 'finished' AND runs.origin = 'planned')`;
+
 /** The batches that this agent started, and their planned runs. */
-export class Batches {
-  readonly #records: Records;
-
-  constructor(records: Records) {
-    this.#records = records;
-  }
-
+export class Batches extends Table {
   /** Records a batch and its runs. */
   add(batch: NewBatch): { key: BatchKey; runs: Map<string, RunKey> } {
-    const records = this.#records;
+    const records = this.records;
     const { runs, commit, ...facts } = batch;
     return records.transaction(() => {
       const key = records.insert('batches', { ...facts, ...commitColumns(commit), startedAt: records.now() });
-      if (batch.start !== undefined) {
-        records.run("UPDATE starts SET state = 'started' WHERE key = ?", batch.start);
-        records.note({ subject: 'start', key: batch.start, state: 'started' });
-      }
+      if (batch.start !== undefined) records.become({ subject: 'start', key: batch.start, state: 'started' });
       records.note({ subject: 'batch', key, state: 'open' });
       return { key, runs: new Map(runs.map((run) => [run.id, this.#addRun(key, run)])) };
     });
@@ -95,7 +90,7 @@ export class Batches {
    * may already have other runs of the batch. Returns the keys of the batch and of the given runs.
    */
   join(batch: NewBatch): { key: BatchKey; runs: Map<string, RunKey> } {
-    const records = this.#records;
+    const records = this.records;
     return records.transaction(() => {
       const known = this.find(batch.id).find(({ service }) => service === batch.service);
       const key = known?.key ?? this.add({ ...batch, runs: [] }).key;
@@ -112,41 +107,34 @@ export class Batches {
 
   /** Whether the ledger has a batch of the service. */
   has(service: string, id: string): boolean {
-    return this.#records.get('SELECT 1 FROM batches WHERE service = ? AND id = ?', service, id) !== undefined;
+    return this.records.get('SELECT 1 FROM batches WHERE service = ? AND id = ?', service, id) !== undefined;
   }
 
   /** The batches with an id; more than one if services use the same id. */
   find(id: string): StoredBatch[] {
-    return this.#records.select<BatchRow>('SELECT * FROM batches WHERE id = ?', id).map(batchOf);
+    return storedBatches(this.records, 'WHERE id = ?', id);
   }
 
   /** The batch that a start led to. */
   ofStart(start: StartKey): StoredBatch | undefined {
-    return this.#records.select<BatchRow>('SELECT * FROM batches WHERE start = ?', start).map(batchOf)[0];
+    return storedBatches(this.records, 'WHERE start = ?', start)[0];
   }
 
   /** Throws if there is none. */
   byKey(key: BatchKey): StoredBatch {
-    const [batch] = this.#records.select<BatchRow>('SELECT * FROM batches WHERE key = ?', key).map(batchOf);
+    const [batch] = storedBatches(this.records, 'WHERE key = ?', key);
     if (!batch) throw new Error(`the ledger has no batch with the key ${key}`);
     return batch;
   }
 
   /** Batches with planned trials that have no result, oldest first. */
   open(): StoredBatch[] {
-    return this.#records
-      .select<BatchRow>(
-        `SELECT * FROM batches WHERE state = 'open'
-           AND EXISTS (SELECT 1 FROM runs WHERE runs.batch = batches.key AND runs.state <> 'finished'
-             AND runs.origin = 'planned')
-         ORDER BY key`,
-      )
-      .map(batchOf);
+    return storedBatches(this.records, `WHERE ${isOpen} ORDER BY key`);
   }
 
   /** The planned runs of a batch; a run that was found and claimed has no plan. */
   runs(batch: BatchKey): (StoredRun & { variantIndex: number })[] {
-    return this.#records.select(
+    return this.records.select(
       `SELECT ${runColumns} FROM runs WHERE batch = ? AND origin = 'planned' ORDER BY task_index, key`,
       batch,
     );
@@ -158,7 +146,7 @@ export class Batches {
    * found. Returns how many trials were withdrawn.
    */
   close(batch: BatchKey, run?: RunKey): number {
-    const records = this.#records;
+    const records = this.records;
     return records.transaction(() => {
       const runs = records.all(
         `SELECT key FROM runs WHERE batch = ?1 AND (?2 IS NULL OR key = ?2) AND origin = 'planned'
@@ -174,10 +162,15 @@ export class Batches {
   #addRun(batch: BatchKey, run: NewRun): RunKey {
     const { id, taskIndex, caseId, caseName, variant, variantIndex } = run;
     const row = { batch, id, taskIndex, caseId, caseName, variant, variantIndex, memory: 'null' };
-    const key = this.#records.insert('runs', row);
-    this.#records.note({ subject: 'run', key, state: 'started' });
+    const key = this.records.insert('runs', row);
+    this.records.note({ subject: 'run', key, state: 'started' });
     return key;
   }
+}
+
+/** @param which the SQL after the table: which batches, in which order */
+export function storedBatches(records: Records, which: string, ...values: Value[]): StoredBatch[] {
+  return records.select<BatchRow>(`SELECT * FROM batches ${which}`, ...values).map(batchOf);
 }
 
 /** A row of the table `batches`. */
@@ -203,12 +196,12 @@ export function findRun(
   batchId: string,
   runId: string,
 ): RunKey | undefined {
-  const row = records.get(
+  const key = records.value(
     `SELECT runs.key FROM runs JOIN batches ON batches.key = runs.batch
      WHERE batches.service = ? AND batches.id = ? AND runs.id = ?`,
     service,
     batchId,
     runId,
   );
-  return row && Number(row.key);
+  return key === undefined ? undefined : Number(key);
 }

@@ -1,5 +1,5 @@
 import type { BlobStore } from './blobs.ts';
-import type { Records } from './records.ts';
+import { type Records, Table } from './records.ts';
 
 /** A step of an environment, or a search of one, that ran once and is shared by many trials. */
 export interface Build {
@@ -11,12 +11,11 @@ export interface Build {
 }
 
 /** What the steps of environments printed when they ran, which may have been long before a trial. */
-export class BuildLogs {
-  readonly #records: Records;
+export class BuildLogs extends Table {
   readonly #blobs: BlobStore;
 
   constructor(records: Records, blobs: BlobStore) {
-    this.#records = records;
+    super(records);
     this.#blobs = blobs;
   }
 
@@ -24,8 +23,8 @@ export class BuildLogs {
   async add(step: string, build: { startedAt: number; durationMs: number; output: string }): Promise<Build> {
     const { startedAt, durationMs, output } = build;
     const log = output === '' ? undefined : (await this.#blobs.put(Buffer.from(output))).sha256;
-    this.#records.transaction(() =>
-      this.#records.run(
+    this.records.transaction(() =>
+      this.records.run(
         'INSERT OR REPLACE INTO builds (step, started_at, duration_ms, log) VALUES (?, ?, ?, ?)',
         step,
         Math.round(startedAt),
@@ -39,7 +38,7 @@ export class BuildLogs {
   /** Undefined if no process of this ledger ran the step. */
   of(step: string): Build | undefined {
     const columns = 'started_at, duration_ms, log';
-    const [build] = this.#records.select<Build>(`SELECT ${columns} FROM builds WHERE step = ?`, step);
+    const [build] = this.records.select<Build>(`SELECT ${columns} FROM builds WHERE step = ?`, step);
     if (build?.log === undefined || this.#blobs.stat(build.log) !== undefined) return build;
     return { ...build, log: undefined };
   }

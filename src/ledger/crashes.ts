@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { TrialKey } from './batches.ts';
-import type { Records } from './records.ts';
+import { type Records, Table } from './records.ts';
 
 /** How often a process ended while it ran attempts of a trial. */
 export interface CrashCount {
@@ -13,15 +13,10 @@ export interface CrashCount {
 }
 
 /** The attempts during which a process ended. When a method returns, its change is on disk. */
-export class Crashes {
-  readonly #records: Records;
+export class Crashes extends Table {
   /** The attempt to which the code that runs now belongs. */
   readonly #scope = new AsyncLocalStorage<number>();
   readonly #running = new Set<number>();
-
-  constructor(records: Records) {
-    this.#records = records;
-  }
 
   /**
    * Does an attempt's work. {@link escaped} attributes an error that escapes from it to this attempt, even if
@@ -45,14 +40,14 @@ export class Crashes {
   escaped(detail: string): void {
     const own = this.#scope.getStore();
     const attempts = own === undefined ? [...this.#running] : [own];
-    const records = this.#records;
+    const records = this.records;
     records.transaction(() => {
       for (const attempt of attempts) add(records, attempt, 'error', detail);
     });
   }
 
   of(trial: TrialKey): CrashCount {
-    const rows = this.#records.select<{ kind: 'error' | 'death'; detail?: string }>(
+    const rows = this.records.select<{ kind: 'error' | 'death'; detail?: string }>(
       `SELECT crashes.kind, crashes.detail FROM crashes JOIN attempts ON attempts.key = crashes.attempt
        WHERE attempts.trial = ? ORDER BY attempts.number`,
       trial,

@@ -341,7 +341,7 @@ export function nameOfVariant(
 }
 
 export function countBatches(records: Records): number {
-  return Number(records.get('SELECT count(*) AS count FROM batches')?.count);
+  return Number(records.value('SELECT count(*) FROM batches'));
 }
 
 /** The names of a batch's variants, in the order in which it was started. */

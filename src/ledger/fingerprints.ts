@@ -6,7 +6,7 @@ export function fingerprintKey(records: Records, parts: Fingerprint | undefined)
   if (!parts) return null;
   const text = JSON.stringify(parts);
   records.run('INSERT INTO fingerprints (parts) VALUES (?) ON CONFLICT DO NOTHING', text);
-  return Number(records.get('SELECT key FROM fingerprints WHERE parts = ?', text)?.key);
+  return Number(records.value('SELECT key FROM fingerprints WHERE parts = ?', text));
 }
 
 /** The fingerprints of the trials of a batch that have a verdict, each once for its case and variant. */

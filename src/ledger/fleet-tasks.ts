@@ -1,5 +1,5 @@
 import { fingerprintKey } from './fingerprints.ts';
-import type { Records, RunKey, TrialKey } from './records.ts';
+import { type RunKey, Table, type TrialKey } from './records.ts';
 import { trialByKey, trialOf } from './trial-rows.ts';
 import { finishAbove } from './trial-states.ts';
 import type { FinishedTrial } from './trials.ts';
@@ -19,23 +19,17 @@ export interface FleetTask {
 }
 
 /** The tasks of a fleet that trials of this ledger were taken for. */
-export class FleetTasks {
-  readonly #records: Records;
-
-  constructor(records: Records) {
-    this.#records = records;
-  }
-
+export class FleetTasks extends Table {
   /** Whether a trial has no result here. */
   isOpen(trial: TrialKey): boolean {
-    const known = trialByKey(this.#records, trial);
+    const known = trialByKey(this.records, trial);
     return known !== undefined && known.state !== 'finished';
   }
 
   /** Notes the newest task of a trial. */
   put(trial: TrialKey, { token, workflow, workflowRun }: Omit<FleetTask, 'isAccepted'>): void {
-    this.#records.transaction(() => {
-      this.#records.run(
+    this.records.transaction(() => {
+      this.records.run(
         `INSERT INTO fleet_tasks (trial, token, workflow, workflow_run) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (trial) DO UPDATE SET token = ?2, workflow = ?3, workflow_run = ?4, accepted = 0`,
         trial,
@@ -49,15 +43,15 @@ export class FleetTasks {
   /** Undefined for a trial that was not taken from a fleet. */
   of(trial: TrialKey): FleetTask | undefined {
     type Kept = Pick<FleetTask, 'workflow' | 'workflowRun'> & { token: string; accepted: number };
-    const [row] = this.#records.select<Kept>('SELECT * FROM fleet_tasks WHERE trial = ?', trial);
+    const [row] = this.records.select<Kept>('SELECT * FROM fleet_tasks WHERE trial = ?', trial);
     if (!row) return undefined;
     const { token, workflow, workflowRun, accepted } = row;
     return { token: Buffer.from(token, 'base64'), workflow, workflowRun, isAccepted: accepted === 1 };
   }
 
   accept(trial: TrialKey): void {
-    this.#records.transaction(() => {
-      this.#records.run('UPDATE fleet_tasks SET accepted = 1 WHERE trial = ?', trial);
+    this.records.transaction(() => {
+      this.records.run('UPDATE fleet_tasks SET accepted = 1 WHERE trial = ?', trial);
     });
   }
 
@@ -72,7 +66,7 @@ export class FleetTasks {
     ordinal: number,
     { verdict, result, fingerprint }: Pick<FinishedTrial, 'verdict' | 'fingerprint'> & { result: string },
   ): boolean {
-    const records = this.#records;
+    const records = this.records;
     const known = trialOf(records, run, ordinal);
     if (known && known.state !== 'queued') return false;
     records.transaction(() => {

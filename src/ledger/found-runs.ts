@@ -1,5 +1,5 @@
 import { findRun, type StoredRun } from './batches.ts';
-import type { BatchKey, Records, RunKey } from './records.ts';
+import { type BatchKey, type RunKey, Table } from './records.ts';
 import { leftElsewhere, queueTrials, reopen, takeBack } from './trial-states.ts';
 
 /** A run that somebody else queued and this process found by listing. */
@@ -20,22 +20,15 @@ export interface FoundRun extends Pick<StoredRun, 'id' | 'caseId' | 'caseName' |
 }
 
 /** The runs that others queued and this process found, and adopted into its ledger. */
-export class FoundRuns {
-  readonly #records: Records;
-
-  constructor(records: Records) {
-    this.#records = records;
-  }
-
+export class FoundRuns extends Table {
   /** The key of a run of the service, found or planned, if the ledger has it. */
   find(service: string, batchId: string, runId: string): RunKey | undefined {
-    return findRun(this.#records, service, batchId, runId);
+    return findRun(this.records, service, batchId, runId);
   }
 
   /** Who works on a run that was found; undefined for the daemon, and for planned runs. */
   lockOf(run: RunKey): string | undefined {
-    const row = this.#records.get('SELECT lock FROM runs WHERE key = ?', run);
-    return typeof row?.lock === 'string' ? row.lock : undefined;
+    return this.records.value('SELECT lock FROM runs WHERE key = ?', run) as string | undefined;
   }
 
   /**
@@ -43,7 +36,7 @@ export class FoundRuns {
    * matter which process works on it.
    */
   adopt(run: FoundRun): boolean {
-    const records = this.#records;
+    const records = this.records;
     return records.transaction(() => {
       if (this.find(run.service, run.batchId, run.id) !== undefined) return false;
       queueTrials(records, this.#addFoundRun(this.#batchOf(run), run), run.ordinals);
@@ -57,7 +50,7 @@ export class FoundRuns {
    * trials, planned runs, and runs of a fleet. Returns whether there were any.
    */
   adoptMore(run: RunKey, ordinals: readonly number[]): boolean {
-    const records = this.#records;
+    const records = this.records;
     const isOfDaemon = "SELECT 1 FROM runs WHERE key = ? AND origin = 'found' AND lock IS NULL";
     return records.get(isOfDaemon, run) !== undefined && this.adoptOpen(run, ordinals);
   }
@@ -67,7 +60,7 @@ export class FoundRuns {
    * the caller holds.
    */
   adoptOpen(run: RunKey, ordinals: readonly number[]): boolean {
-    const records = this.#records;
+    const records = this.records;
     const known = new Set(
       records.all('SELECT ordinal FROM trials WHERE run = ?', run).map(({ ordinal }) => Number(ordinal)),
     );
@@ -87,19 +80,18 @@ export class FoundRuns {
    * cells), or a new one.
    */
   #batchOf({ service, batchId, suite }: FoundRun): BatchKey {
-    const records = this.#records;
+    const records = this.records;
     const known = records.get('SELECT key FROM batches WHERE service = ? AND id = ?', service, batchId);
     const key = known
       ? Number(known.key)
       : records.insert('batches', { service, id: batchId, suite, startedAt: records.now() });
-    records.run("UPDATE batches SET state = 'open' WHERE key = ?", key);
-    records.note({ subject: 'batch', key, state: 'open', detail: 'a run of it was found' });
+    records.become({ subject: 'batch', key, state: 'open', detail: 'a run of it was found' });
     return key;
   }
 
   #addFoundRun(batch: BatchKey, run: FoundRun): RunKey {
     const { id, caseId, caseName, taskIndex = 0, variant, details, setup, lock } = run;
-    const key = this.#records.insert('runs', {
+    const key = this.records.insert('runs', {
       batch,
       id,
       caseId,
@@ -112,7 +104,7 @@ export class FoundRuns {
       memory: JSON.stringify(details),
       origin: 'found',
     });
-    this.#records.note({ subject: 'run', key, state: 'started', detail: 'found' });
+    this.records.note({ subject: 'run', key, state: 'started', detail: 'found' });
     return key;
   }
 }

@@ -1,5 +1,5 @@
 import type { BlobStore } from './blobs.ts';
-import type { Records, TrialKey } from './records.ts';
+import { type Records, Table, type TrialKey } from './records.ts';
 import type { Verdict } from './trials.ts';
 
 /** A later grading of what a trial left. */
@@ -16,12 +16,11 @@ export interface StoredGrading {
 }
 
 /** Later gradings. They are added to what a trial has, and replace nothing. */
-export class Gradings {
-  readonly #records: Records;
+export class Gradings extends Table {
   readonly #blobs: BlobStore;
 
   constructor(records: Records, blobs: BlobStore) {
-    this.#records = records;
+    super(records);
     this.#blobs = blobs;
   }
 
@@ -31,16 +30,16 @@ export class Gradings {
     { verdict, record, basis }: { verdict: Verdict; record: unknown; basis: string },
   ): Promise<StoredGrading> {
     const result = await this.#blobs.putJson(record);
-    const gradedAt = this.#records.now();
-    const key = this.#records.transaction(() => {
-      this.#records.note({ subject: 'trial', key: trial, state: 'graded-again', detail: verdict });
-      return this.#records.insert('gradings', { trial, gradedAt, verdict, result, basis });
+    const gradedAt = this.records.now();
+    const key = this.records.transaction(() => {
+      this.records.note({ subject: 'trial', key: trial, state: 'graded-again', detail: verdict });
+      return this.records.insert('gradings', { trial, gradedAt, verdict, result, basis });
     });
     return { key, trial, gradedAt, verdict, result, basis };
   }
 
   /** The gradings of a trial, oldest first. */
   of(trial: TrialKey): StoredGrading[] {
-    return this.#records.select('SELECT * FROM gradings WHERE trial = ? ORDER BY key', trial);
+    return this.records.select('SELECT * FROM gradings WHERE trial = ? ORDER BY key', trial);
   }
 }

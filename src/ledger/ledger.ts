@@ -151,8 +151,7 @@ function agentIdOf(records: Records): string {
 }
 
 function knownAgent(records: Records): string | undefined {
-  const row = records.get('SELECT id FROM agent');
-  return row && String(row.id);
+  return records.value('SELECT id FROM agent') as string | undefined;
 }
 
 function addAgent(records: Records): string {

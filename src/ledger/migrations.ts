@@ -367,4 +367,8 @@ export const migrations: readonly string[] = [
   ALTER TABLE batch_sums ADD COLUMN unreported INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE batch_sums ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0;
   `,
+  `
+  -- Trials without a verdict are looked for before each trial of their variant.
+  CREATE INDEX trials_void ON trials (run) WHERE verdict = 'void';
+  `,
 ];

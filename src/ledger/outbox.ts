@@ -2,7 +2,7 @@ import { serviceAnswers } from '../bounds/service.ts';
 import type { ReportedTrial } from '../contract/report.ts';
 import type { BatchKey, RunKey, StoredRun, TrialKey } from './batches.ts';
 import type { BlobStore } from './blobs.ts';
-import type { Records, Value } from './records.ts';
+import { type Records, Table, type Value } from './records.ts';
 import { fromTrials, type ReportState, reportState, type StoredTrial, storedTrials } from './trial-rows.ts';
 
 /** A run of the ledger, as the service knows it. */
@@ -31,24 +31,23 @@ const ofService = 'WHERE batches.service = ?1 AND (?2 IS NULL OR batches.key = ?
 const isPending = "reports.state IN ('queued', 'sent', 'parked')";
 
 /** Reports of finished trials for the service. A report is pending until the service shows its result. */
-export class Outbox {
-  readonly #records: Records;
+export class Outbox extends Table {
   readonly #blobs: BlobStore;
 
   constructor(records: Records, blobs: BlobStore) {
-    this.#records = records;
+    super(records);
     this.#blobs = blobs;
   }
 
   /** All reports whose results the service has not shown, oldest first. */
   pending(): StoredTrial[] {
-    return storedTrials(this.#records, `WHERE ${isPending} ORDER BY reports.trial`);
+    return storedTrials(this.records, `WHERE ${isPending} ORDER BY reports.trial`);
   }
 
   /** The reports to send now, oldest first. */
   due({ service, batch, now, limit }: DueReports): StoredTrial[] {
     return storedTrials(
-      this.#records,
+      this.records,
       `${ofService} AND reports.state = 'queued' AND (next_at <= ?3 OR next_at > ?3 + ?4)
        ORDER BY reports.trial LIMIT ?5`,
       service,
@@ -62,7 +61,7 @@ export class Outbox {
   /** The trials of a run, in order, except those left to somebody else and those whose report was dropped. */
   ofRun(run: RunKey): StoredTrial[] {
     const which = `WHERE runs.key = ? AND ${reportState} IS NOT NULL ORDER BY trials.ordinal`;
-    return storedTrials(this.#records, which, run);
+    return storedTrials(this.records, which, run);
   }
 
   /**
@@ -71,7 +70,7 @@ export class Outbox {
    * `nextAt` when the next queued one is due (epoch milliseconds).
    */
   standing(service: string, batch: BatchKey | null = null): OutboxStanding {
-    const [standing] = this.#records.select<OutboxStanding>(
+    const [standing] = this.records.select<OutboxStanding>(
       `SELECT count(*) FILTER (WHERE reports.state = 'queued') AS queued,
          count(*) FILTER (WHERE reports.state = 'sent') AS sent,
          count(*) FILTER (WHERE reports.state = 'parked') AS parked,
@@ -88,7 +87,7 @@ export class Outbox {
   runs(service: string, of: 'sent' | 'shown'): KnownRun[] {
     const condition =
       of === 'sent' ? "reports.state = 'sent'" : `${reportState} IN ('delivered', 'superseded', 'taken')`;
-    return this.#records.select(
+    return this.records.select(
       `SELECT runs.key, runs.id, runs.case_id ${fromTrials} ${ofService} AND ${condition} GROUP BY runs.key
        ORDER BY max(coalesce(nullif(reports.since, 0), trials.finished_at, 0)) DESC, max(trials.key) DESC`,
       service,
@@ -98,8 +97,7 @@ export class Outbox {
 
   /** The blob with a trial's report; undefined if none was made, because the service had the result. */
   blobOf(trial: TrialKey): string | undefined {
-    const row = this.#records.get('SELECT body FROM reports WHERE trial = ?', trial);
-    return row && String(row.body);
+    return this.records.value('SELECT body FROM reports WHERE trial = ?', trial) as string | undefined;
   }
 
   /** The report's content. Throws `BLOB_MISSING` or `BLOB_DAMAGED` if the disk has lost it. */
@@ -110,12 +108,12 @@ export class Outbox {
   /** Notes that a report is about to be sent, so that it counts as sent whatever ends this process. */
   sending(trial: TrialKey, lease?: number): void {
     const change = 'UPDATE reports SET sent = 1, tries = tries + 1, lease = ? WHERE trial = ?';
-    this.#records.run(change, lease ?? null, trial);
+    this.records.run(change, lease ?? null, trial);
   }
 
   /** Notes that the service did not get the report after all. */
   notSent(trial: TrialKey): void {
-    this.#records.run('UPDATE reports SET sent = 0 WHERE trial = ?', trial);
+    this.records.run('UPDATE reports SET sent = 0 WHERE trial = ?', trial);
   }
 
   /**
@@ -129,7 +127,7 @@ export class Outbox {
     state: ReportState,
     { answer, nextAt, version }: { answer?: string | undefined; nextAt?: number; version?: string } = {},
   ): void {
-    const now = this.#records.now();
+    const now = this.records.now();
     const due = Math.round(nextAt ?? now);
     this.#change(
       trial,
@@ -145,9 +143,9 @@ export class Outbox {
 
   /** Makes queued reports due at once. */
   hurry(trials: readonly TrialKey[]): void {
-    this.#records.run(
+    this.records.run(
       `UPDATE reports SET next_at = ? WHERE state = 'queued' AND trial IN (SELECT value FROM json_each(?))`,
-      this.#records.now(),
+      this.records.now(),
       JSON.stringify(trials),
     );
   }
@@ -163,11 +161,11 @@ export class Outbox {
     statement: string,
     ...values: Value[]
   ): void {
-    this.#records.transaction(() => {
-      this.#records.run(statement, ...values, trial);
+    this.records.transaction(() => {
+      this.records.run(statement, ...values, trial);
       const withdrawn = "iif(?1 = 'superseded', 'elsewhere', nullif(withdrawn, 'elsewhere'))";
-      this.#records.run(`UPDATE trials SET withdrawn = ${withdrawn} WHERE key = ?2`, change.state, trial);
-      this.#records.note({ subject: 'report', key: trial, ...change });
+      this.records.run(`UPDATE trials SET withdrawn = ${withdrawn} WHERE key = ?2`, change.state, trial);
+      this.records.note({ subject: 'report', key: trial, ...change });
     });
   }
 }

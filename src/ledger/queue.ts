@@ -1,7 +1,7 @@
 import type { BatchKey, RunKey, StoredRun, TrialKey } from './batches.ts';
 import { noteDeath } from './crashes.ts';
 import { platformLock, platformService } from './platform.ts';
-import type { Records, Value } from './records.ts';
+import { Table, type Value } from './records.ts';
 import { fromRuns, type StoredTrial, storedTrials } from './trial-rows.ts';
 import { finishAbove, queueTrials, reopen, takeBack } from './trial-states.ts';
 
@@ -64,16 +64,10 @@ const isInScope = `
 const isWaiting = `${isInScope} AND trials.state = 'queued' AND trials.withdrawn IS NULL`;
 
 /** The trials to run, of every batch and run in the ledger. */
-export class Queue {
-  readonly #records: Records;
-
-  constructor(records: Records) {
-    this.#records = records;
-  }
-
+export class Queue extends Table {
   /** Stores what the service says about runs, and queues their trials, in one transaction. */
   add(pulled: readonly PulledRun[]): void {
-    const records = this.#records;
+    const records = this.records;
     records.transaction(() => {
       for (const { key, setup, variantId, ordinals } of pulled) {
         if (setup !== undefined) records.run('UPDATE runs SET setup = ? WHERE key = ?', setup, key);
@@ -92,7 +86,7 @@ export class Queue {
   next(scope: QueueScope, limit: number, except: ExcludedTrials = {}): StoredTrial[] {
     const { trials = [], runs = [], variants = [] } = except;
     return storedTrials(
-      this.#records,
+      this.records,
       // Chosen without their reports: SQLite would read those of all that are queued.
       `WHERE trials.key IN (SELECT trials.key ${fromRuns} ${isWaiting}
          AND trials.key NOT IN (SELECT value FROM json_each(?5))
@@ -110,14 +104,13 @@ export class Queue {
 
   /** How many trials are queued. */
   count(scope: QueueScope): number {
-    const counted = `SELECT count(*) AS count ${fromRuns} ${isWaiting}`;
-    return Number(this.#records.get(counted, ...valuesOf(scope))?.count);
+    return Number(this.records.value(`SELECT count(*) ${fromRuns} ${isWaiting}`, ...valuesOf(scope)));
   }
 
   /** Those of some trials that are queued. */
   stillQueued(scope: QueueScope, trials: readonly TrialKey[]): TrialKey[] {
     const keys = JSON.stringify(trials);
-    return this.#records
+    return this.records
       .select<{ key: TrialKey }>(
         `SELECT trials.key ${fromRuns} ${isWaiting} AND trials.key IN (SELECT value FROM json_each(?5))`,
         ...valuesOf(scope),
@@ -128,7 +121,7 @@ export class Queue {
 
   /** The first runs that have queued trials, and how many. */
   runs(scope: QueueScope, limit: number): QueuedRun[] {
-    return this.#records.select(
+    return this.records.select(
       `SELECT batches.id AS batch, batches.suite, runs.id AS run, runs.case_id AS "case", count(*) AS trials
          ${fromRuns} ${isWaiting}
        GROUP BY runs.key ORDER BY min(trials.key) LIMIT ?5`,
@@ -139,7 +132,7 @@ export class Queue {
 
   /** The runs with trials that are queued or running, oldest first. */
   openRuns(scope: QueueScope): Pick<StoredTrial, 'batchId' | 'runId' | 'origin' | 'suite'>[] {
-    return this.#records.select(
+    return this.records.select(
       `SELECT batches.id AS batch_id, batches.suite, runs.id AS run_id, runs.origin ${fromRuns} ${isInScope}
          AND trials.state <> 'finished' AND trials.withdrawn IS NULL GROUP BY runs.key ORDER BY runs.key`,
       ...valuesOf(scope),
@@ -149,7 +142,7 @@ export class Queue {
   /** The trials of a batch's planned runs, except unfinished ones that were withdrawn. */
   ofBatch(batch: BatchKey): StoredTrial[] {
     return storedTrials(
-      this.#records,
+      this.records,
       `WHERE runs.batch = ? AND runs.origin = 'planned'
          AND (trials.state = 'finished' OR trials.withdrawn IS NULL)
        ORDER BY trials.key`,
@@ -162,7 +155,7 @@ export class Queue {
    */
   openTrials(scope: QueueScope, runId: string): StoredTrial[] {
     return storedTrials(
-      this.#records,
+      this.records,
       `${isInScope} AND runs.id = ?5 AND trials.state <> 'finished'
          AND trials.withdrawn IS NULL`,
       ...valuesOf(scope),
@@ -175,7 +168,7 @@ export class Queue {
    * finish.
    */
   withdraw(trials: readonly TrialKey[], why: Withdrawal): void {
-    const records = this.#records;
+    const records = this.records;
     records.transaction(() => {
       for (const trial of trials) {
         records.run('UPDATE trials SET withdrawn = coalesce(withdrawn, ?) WHERE key = ?', why, trial);
@@ -191,7 +184,7 @@ export class Queue {
    */
   canceled(batch: BatchKey, run?: RunKey, origin: StoredTrial['origin'] = 'planned'): StoredTrial[] {
     return storedTrials(
-      this.#records,
+      this.records,
       `WHERE runs.batch = ?1 AND (?2 IS NULL OR runs.key = ?2) AND runs.origin = ?3 AND runs.lock IS NULL
          AND trials.withdrawn = 'canceled' AND trials.state = 'queued' ORDER BY trials.key`,
       batch,
@@ -202,9 +195,9 @@ export class Queue {
 
   /** Queues trials again that were withdrawn, and opens their batch. */
   takeBack(trials: readonly StoredTrial[], why: string): void {
-    this.#records.transaction(() => {
-      for (const { key } of trials) takeBack(this.#records, key, why);
-      for (const run of new Set(trials.map((trial) => trial.run))) reopen(this.#records, run);
+    this.records.transaction(() => {
+      for (const { key } of trials) takeBack(this.records, key, why);
+      for (const run of new Set(trials.map((trial) => trial.run))) reopen(this.records, run);
     });
   }
 
@@ -219,7 +212,7 @@ export class Queue {
   }
 
   #interrupt(scope: QueueScope, trial: TrialKey | undefined): number {
-    const records = this.#records;
+    const records = this.records;
     const attempts = records.all(
       `SELECT attempts.key, attempts.trial FROM attempts WHERE attempts.ended_at IS NULL AND attempts.trial IN
          (SELECT trials.key ${fromRuns} ${isInScope} AND (?5 IS NULL OR trials.key = ?5))`,

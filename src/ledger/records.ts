@@ -145,6 +145,17 @@ export class Records implements Disposable {
     }
   }
 
+  /** The first column of the first row; undefined if there is none, or if it is null. */
+  value(statement: string, ...values: Value[]): unknown {
+    return Object.values(this.get(statement, ...values) ?? {})[0] ?? undefined;
+  }
+
+  /** Gives a row a state, and notes that in the journal. Call it in a transaction. */
+  become(change: Change & { subject: keyof typeof tables }): void {
+    this.run(`UPDATE ${tables[change.subject]} SET state = ? WHERE key = ?`, change.state, change.key);
+    this.note(change);
+  }
+
   /** Writes a change of state to the journal. Call it in the transaction that makes the change. */
   note({ subject, key, state, detail }: Change): void {
     this.insert('changes', { at: this.now(), subject, of: key, state, detail });
@@ -188,6 +199,18 @@ export class Records implements Disposable {
       if (failure instanceof OffsiteError && failure.code === 'DATABASE_DAMAGED') this.#isDamaged = true;
       throw failure;
     }
+  }
+}
+
+/** The tables whose rows have a state. */
+const tables = { start: 'starts', batch: 'batches', run: 'runs', trial: 'trials' } as const;
+
+/** A part of the ledger: what it does with some of the tables. */
+export abstract class Table {
+  protected readonly records: Records;
+
+  constructor(records: Records) {
+    this.records = records;
   }
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { inputError } from '../base/offsite-error.ts';
-import { type BatchKey, type BatchRow, batchOf, type StoredBatch } from './batches.ts';
-import type { Records } from './records.ts';
+import { type BatchKey, isOpen, type StoredBatch, storedBatches } from './batches.ts';
+import { Table } from './records.ts';
 import type { PartKey, StartKey, StartState } from './starts.ts';
 
 type SetKey = number;
@@ -55,15 +55,9 @@ const columns = `sets.key, sets.id, sets.service, sets.suite, sets.file, sets.pl
  * Suites with more cases than a start request takes. All parts are on disk before the first is started, so
  * whatever stops an agent, the ledger knows which parts are left.
  */
-export class Sets {
-  readonly #records: Records;
-
-  constructor(records: Records) {
-    this.#records = records;
-  }
-
+export class Sets extends Table {
   add({ id, service, suite, file, plans }: NewSet): StoredSet {
-    const records = this.#records;
+    const records = this.records;
     const plannedAt = records.now();
     return records.transaction(() => {
       const key = records.insert('sets', { id, service, suite, file, plannedAt });
@@ -76,26 +70,20 @@ export class Sets {
   /** The parts, in the order in which they start. */
   parts(set: SetKey): SetPart[] {
     type Row = Pick<SetPart, 'key' | 'number' | 'plan'> & { start?: StartKey; state: StartState };
-    const rows = this.#records.select<Row>(
+    const rows = this.records.select<Row>(
       `SELECT set_parts.*, starts.state FROM set_parts LEFT JOIN starts ON starts.key = set_parts.start
        WHERE of_set = ? ORDER BY number`,
       set,
     );
     return rows.map(({ key, number, plan, start, state }) => {
-      const [batch] = this.#records.select<BatchRow>('SELECT * FROM batches WHERE start = ?', start ?? null);
-      return {
-        key,
-        number,
-        plan,
-        start: start === undefined ? undefined : { key: start, state },
-        batch: batch && batchOf(batch),
-      };
+      const [batch] = storedBatches(this.records, 'WHERE start = ?', start ?? null);
+      return { key, number, plan, start: start === undefined ? undefined : { key: start, state }, batch };
     });
   }
 
   /** Notes that a person gave the set up. Its open batches stay as they are. */
   abandon(set: SetKey): void {
-    const records = this.#records;
+    const records = this.records;
     records.run('UPDATE sets SET abandoned_at = ? WHERE key = ?', records.now(), set);
   }
 
@@ -104,12 +92,10 @@ export class Sets {
    * that were abandoned.
    */
   open(): StoredSet[] {
-    return this.#records.select(
+    return this.records.select(
       `SELECT ${columns} FROM sets WHERE abandoned_at IS NULL AND EXISTS (
          SELECT 1 FROM set_parts LEFT JOIN batches ON batches.start = set_parts.start
-         WHERE of_set = sets.key AND (batches.key IS NULL OR batches.state = 'open' AND EXISTS (
-           SELECT 1 FROM runs WHERE runs.batch = batches.key AND runs.state <> 'finished'
-             AND runs.origin = 'planned')))
+         WHERE of_set = sets.key AND (batches.key IS NULL OR ${isOpen}))
        ORDER BY key`,
     );
   }
@@ -117,18 +103,18 @@ export class Sets {
   /** The set that a start or the batch of a start belongs to. */
   ofStart(start: StartKey): StoredSet | undefined {
     const found = `SELECT ${columns} FROM sets WHERE key = (SELECT of_set FROM set_parts WHERE start = ?)`;
-    return this.#records.select<StoredSet>(found, start)[0];
+    return this.records.select<StoredSet>(found, start)[0];
   }
 
   /** The set that a batch belongs to. */
   ofBatch(batch: BatchKey): StoredSet | undefined {
-    const row = this.#records.get('SELECT start FROM batches WHERE key = ? AND start IS NOT NULL', batch);
+    const row = this.records.get('SELECT start FROM batches WHERE key = ? AND start IS NOT NULL', batch);
     return row && this.ofStart(Number(row.start));
   }
 
   /** The part number of each batch that belongs to a set. */
   partNumbers(): Map<BatchKey, PartNumber> {
-    const rows = this.#records.select<StoredSet & { batch: BatchKey; number: number }>(
+    const rows = this.records.select<StoredSet & { batch: BatchKey; number: number }>(
       `SELECT batches.key AS batch, set_parts.number, ${columns} FROM set_parts
        JOIN sets ON sets.key = set_parts.of_set JOIN batches ON batches.start = set_parts.start`,
     );
@@ -141,7 +127,7 @@ export class Sets {
    */
   find(reference: string): StoredSet | undefined {
     if (!reference.startsWith('set_')) return undefined;
-    const [set, other] = this.#records.select<StoredSet>(
+    const [set, other] = this.records.select<StoredSet>(
       `SELECT ${columns} FROM sets WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2`,
       reference,
     );

@@ -1,4 +1,4 @@
-import type { Records } from './records.ts';
+import { Table } from './records.ts';
 
 export type StartKey = number;
 
@@ -32,16 +32,10 @@ export interface OpenStart extends Omit<NewStart, 'part'> {
 /**
  * Intents to start a batch. Each is on disk before the service is asked, because the answer may never arrive.
  */
-export class Starts {
-  readonly #records: Records;
-
-  constructor(records: Records) {
-    this.#records = records;
-  }
-
+export class Starts extends Table {
   /** Throws for a part of a set that is started, or may be. */
   add({ part, ...start }: NewStart): OpenStart {
-    const records = this.#records;
+    const records = this.records;
     const askedAt = records.now();
     return records.transaction(() => {
       if (part !== undefined) this.#assertStartable(part);
@@ -53,11 +47,9 @@ export class Starts {
   }
 
   #assertStartable(part: PartKey): void {
-    const row = this.#records.get(
-      'SELECT state FROM starts WHERE key = (SELECT start FROM set_parts WHERE key = ?)',
-      part,
-    );
-    if (row && row.state !== 'refused') throw new Error(`part ${part} of a set has a start: ${row.state}`);
+    const ofPart = 'SELECT state FROM starts WHERE key = (SELECT start FROM set_parts WHERE key = ?)';
+    const state = this.records.value(ofPart, part) ?? 'refused';
+    if (state !== 'refused') throw new Error(`part ${part} of a set has a start: ${state}`);
   }
 
   /** Notes that the service certainly did not start the batch. */
@@ -73,26 +65,23 @@ export class Starts {
   /** The last start of the batch in a file. */
   ofFile(file: string): (OpenStart & { state: StartState }) | undefined {
     const last = 'SELECT * FROM starts WHERE file = ? ORDER BY key DESC LIMIT 1';
-    return this.#records.select<OpenStart & { state: StartState }>(last, file)[0];
+    return this.records.select<OpenStart & { state: StartState }>(last, file)[0];
   }
 
   /** Throws if there is none. */
   byKey(key: StartKey): OpenStart {
-    const [start] = this.#records.select<OpenStart>('SELECT * FROM starts WHERE key = ?', key);
+    const [start] = this.records.select<OpenStart>('SELECT * FROM starts WHERE key = ?', key);
     if (!start) throw new Error(`the ledger has no start with the key ${key}`);
     return start;
   }
 
   /** The starts whose result is not known; their process may have died. */
   open(): OpenStart[] {
-    return this.#records.select("SELECT * FROM starts WHERE state = 'asking' ORDER BY key");
+    return this.records.select("SELECT * FROM starts WHERE state = 'asking' ORDER BY key");
   }
 
   #end(key: StartKey, state: 'refused' | 'unknown', detail: string): void {
-    const records = this.#records;
-    records.transaction(() => {
-      records.run('UPDATE starts SET state = ? WHERE key = ?', state, key);
-      records.note({ subject: 'start', key, state, detail });
-    });
+    const records = this.records;
+    records.transaction(() => records.become({ subject: 'start', key, state, detail }));
   }
 }

@@ -131,7 +131,7 @@ export function lastAttempts(records: Records, batch: BatchKey): Map<TrialKey, L
 
 /** The key of the journal's last change; 0 if there is none. */
 export function lastChange(records: Records): number {
-  return Number(records.get('SELECT max(key) AS key FROM changes')?.key ?? 0);
+  return Number(records.value('SELECT max(key) FROM changes') ?? 0);
 }
 
 /**

@@ -1,17 +1,16 @@
-import type { Records, RunKey, TrialKey } from './records.ts';
+import type { BatchKey, Records, RunKey, TrialKey } from './records.ts';
 
 export type TrialState = 'queued' | 'running' | 'finished';
+
+const openOf = "FROM trials WHERE run = ? AND state <> 'finished' AND withdrawn IS NULL";
 
 /**
  * Finishes a trial's run if the trial was its last open one, and the batch if the run was its last open one.
  * Call it in the transaction that ends the trial.
  */
 export function finishAbove(records: Records, trial: TrialKey): void {
-  const run = Number(records.get('SELECT run FROM trials WHERE key = ?', trial)?.run);
-  const openTrial = `SELECT 1 FROM trials WHERE run = ? AND state <> 'finished'
-    AND withdrawn IS NULL`;
-  if (records.get(openTrial, run)) return;
-  finishRun(records, run);
+  const run = Number(records.value('SELECT run FROM trials WHERE key = ?', trial));
+  if (records.get(`SELECT 1 ${openOf}`, run) === undefined) finishRun(records, run);
 }
 
 /**
@@ -19,10 +18,7 @@ export function finishAbove(records: Records, trial: TrialKey): void {
  * transaction.
  */
 export function closeRun(records: Records, run: RunKey): number {
-  const open = records.all(
-    "SELECT key FROM trials WHERE run = ? AND state <> 'finished' AND withdrawn IS NULL",
-    run,
-  );
+  const open = records.all(`SELECT key ${openOf}`, run);
   for (const { key } of open) {
     records.run("UPDATE trials SET withdrawn = 'canceled' WHERE key = ?", Number(key));
     records.note({ subject: 'trial', key: Number(key), state: 'withdrawn', detail: 'canceled' });
@@ -33,12 +29,10 @@ export function closeRun(records: Records, run: RunKey): number {
 
 /** Finishes a run, and its batch if the run was its last open one. */
 function finishRun(records: Records, run: RunKey): void {
-  records.run("UPDATE runs SET state = 'finished' WHERE key = ?", run);
-  records.note({ subject: 'run', key: run, state: 'finished' });
-  const batch = Number(records.get('SELECT batch FROM runs WHERE key = ?', run)?.batch);
+  records.become({ subject: 'run', key: run, state: 'finished' });
+  const batch = batchOfRun(records, run);
   if (records.get("SELECT 1 FROM runs WHERE batch = ? AND state <> 'finished'", batch)) return;
-  records.run("UPDATE batches SET state = 'finished' WHERE key = ?", batch);
-  records.note({ subject: 'batch', key: batch, state: 'finished' });
+  records.become({ subject: 'batch', key: batch, state: 'finished' });
 }
 
 /**
@@ -48,7 +42,7 @@ function finishRun(records: Records, run: RunKey): void {
 export function queueTrials(records: Records, run: RunKey, ordinals: readonly number[]): void {
   for (const ordinal of ordinals) {
     if (records.get('SELECT 1 FROM trials WHERE run = ? AND ordinal = ?', run, ordinal)) continue;
-    const key = records.run("INSERT INTO trials (run, ordinal, state) VALUES (?, ?, 'queued')", run, ordinal);
+    const key = records.insert('trials', { run, ordinal, state: 'queued' });
     records.note({ subject: 'trial', key, state: 'queued' });
   }
 }
@@ -83,9 +77,10 @@ export function takeBack(records: Records, trial: TrialKey, detail = 'another ag
 /** Opens a run and its batch again, because the run has open trials again. Call it in a transaction. */
 export function reopen(records: Records, run: RunKey): void {
   const detail = 'trials of it came back';
-  const batch = Number(records.get('SELECT batch FROM runs WHERE key = ?', run)?.batch);
-  records.run("UPDATE runs SET state = 'started' WHERE key = ?", run);
-  records.note({ subject: 'run', key: run, state: 'started', detail });
-  records.run("UPDATE batches SET state = 'open' WHERE key = ?", batch);
-  records.note({ subject: 'batch', key: batch, state: 'open', detail });
+  records.become({ subject: 'run', key: run, state: 'started', detail });
+  records.become({ subject: 'batch', key: batchOfRun(records, run), state: 'open', detail });
+}
+
+function batchOfRun(records: Records, run: RunKey): BatchKey {
+  return Number(records.value('SELECT batch FROM runs WHERE key = ?', run));
 }

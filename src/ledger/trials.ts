@@ -8,8 +8,8 @@ import type { TrialKey } from './batches.ts';
 import type { Blob, BlobStore } from './blobs.ts';
 import { fingerprintKey } from './fingerprints.ts';
 import { storeListing } from './listings.ts';
-import type { Records } from './records.ts';
-import { finishAbove, type TrialState } from './trial-states.ts';
+import { type Records, Table } from './records.ts';
+import { finishAbove } from './trial-states.ts';
 import type { Workspaces } from './workspaces.ts';
 
 export type Verdict = 'passed' | 'failed' | 'void';
@@ -39,14 +39,11 @@ export interface FinishedTrial {
 }
 
 /** Trials and their attempts. When a method returns, its change is on disk. */
-export class Trials {
-  readonly #records: Records;
+export class Trials extends Table {
   readonly #blobs: BlobStore;
 
   readonly #redactor: Redactor | undefined;
   readonly #workspaces: Workspaces;
-  /** The broken harnesses among this ledger's trials. */
-  readonly brokenHarnesses: BrokenHarnesses;
 
   /** @param redactor removes secrets from causes; the blob store has its own */
   constructor(
@@ -54,19 +51,18 @@ export class Trials {
     blobs: BlobStore,
     { redactor, workspaces }: { redactor?: Redactor | undefined; workspaces: Workspaces },
   ) {
-    this.#records = records;
+    super(records);
     this.#blobs = blobs;
     this.#redactor = redactor;
     this.#workspaces = workspaces;
-    this.brokenHarnesses = new BrokenHarnesses(records);
   }
 
   beginAttempt(trial: TrialKey): BegunAttempt {
-    const records = this.#records;
+    const records = this.records;
     return records.transaction(() => {
-      const last = records.get('SELECT max(number) AS number FROM attempts WHERE trial = ?', trial);
-      const number = Number(last?.number ?? 0) + 1;
-      this.#setState(trial, 'running');
+      const last = records.value('SELECT max(number) FROM attempts WHERE trial = ?', trial);
+      const number = Number(last ?? 0) + 1;
+      records.become({ subject: 'trial', key: trial, state: 'running' });
       const key = records.insert('attempts', { trial, number, startedAt: records.now() });
       records.note({ subject: 'attempt', key, state: 'begun' });
       return { key, trial, number };
@@ -75,11 +71,29 @@ export class Trials {
 
   /** How many attempts ended as `void`, in this process and in earlier ones. */
   failedAttempts(trial: TrialKey): number {
-    const row = this.#records.get(
-      "SELECT count(*) AS count FROM attempts WHERE trial = ? AND ending = 'void'",
+    const failed = "SELECT count(*) FROM attempts WHERE trial = ? AND ending = 'void'";
+    return Number(this.records.value(failed, trial));
+  }
+
+  /**
+   * The trials of a trial's variant whose harness did not work, in the order in which they ended. They decide
+   * whether more trials of the variant are worth running. Those that ended before the trial's run was added to
+   * the ledger do not count: a person who reruns a cell may have repaired the harness.
+   */
+  brokenHarnesses(trial: TrialKey): TrialKey[] {
+    const rows = this.records.all(
+      `SELECT others.key FROM trials JOIN runs ON runs.key = trials.run
+         JOIN runs AS beside ON beside.batch = runs.batch AND beside.variant = runs.variant
+           AND beside.variant_index IS runs.variant_index
+         JOIN trials AS others ON others.run = beside.key AND others.verdict = 'void'
+         JOIN attempts ON attempts.trial = others.key AND attempts.ending = 'void'
+       WHERE trials.key = ? AND attempts.ended_at >= coalesce(
+           (SELECT min(at) FROM changes WHERE subject = 'run' AND of = runs.key), 0)
+         AND CASE WHEN json_valid(attempts.cause) THEN attempts.cause ->> '$.kind' END = 'harness'
+       ORDER BY attempts.ended_at, attempts.key`,
       trial,
     );
-    return Number(row?.count ?? 0);
+    return rows.map(({ key }) => Number(key));
   }
 
   /**
@@ -94,9 +108,9 @@ export class Trials {
     result?: unknown,
   ): Promise<void> {
     const blob = result === undefined ? null : await this.#blobs.putJson(result);
-    this.#records.transaction(() => {
+    this.records.transaction(() => {
       this.#endAttempt(attempt.key, ending, cause, blob);
-      this.#setState(attempt.trial, 'queued');
+      this.records.become({ subject: 'trial', key: attempt.trial, state: 'queued' });
     });
   }
 
@@ -112,7 +126,7 @@ export class Trials {
     await Promise.allSettled(storing);
     await Promise.all(storing);
     const listing = finished.listing && this.#redacted(finished.listing);
-    const records = this.#records;
+    const records = this.records;
     records.transaction(() => {
       const now = records.now();
       this.#endAttempt(attempt.key, finished.verdict, finished.cause, null);
@@ -141,7 +155,6 @@ export class Trials {
       this.#workspaces.keep(attempt.trial, finished.left);
       finishAbove(records, attempt.trial);
     });
-    if (kindOf(finished.cause) === 'harness') this.brokenHarnesses.add(attempt.trial, records.now());
   }
 
   /**
@@ -150,7 +163,7 @@ export class Trials {
    */
   async take(trial: TrialKey, verdict: Verdict, result: unknown): Promise<void> {
     const blob = await this.#blobs.putJson(result);
-    const records = this.#records;
+    const records = this.records;
     records.transaction(() => {
       records.run(
         `UPDATE trials SET state = 'finished', withdrawn = 'elsewhere', verdict = ?, result = ?, finished_at = ?
@@ -169,8 +182,8 @@ export class Trials {
    * A finished trial's whole result as JSON. Throws `BLOB_MISSING` or `BLOB_DAMAGED` if the disk has lost it.
    */
   result(trial: TrialKey): unknown {
-    const row = this.#records.get('SELECT result FROM trials WHERE key = ?', trial);
-    return this.#blobs.readJson(String(row?.result));
+    const result = this.records.value('SELECT result FROM trials WHERE key = ?', trial);
+    return this.#blobs.readJson(String(result));
   }
 
   #redacted(value: unknown): string {
@@ -178,7 +191,7 @@ export class Trials {
   }
 
   #endAttempt(key: number, ending: Verdict | Abandonment, cause: unknown, result: string | null): void {
-    const records = this.#records;
+    const records = this.records;
     records.run(
       'UPDATE attempts SET ended_at = ?, ending = ?, cause = ?, result = ? WHERE key = ?',
       records.now(),
@@ -189,97 +202,9 @@ export class Trials {
     );
     records.note({ subject: 'attempt', key, state: ending, detail: kindOf(cause) });
   }
-
-  #setState(trial: TrialKey, state: Exclude<TrialState, 'finished'>): void {
-    this.#records.run('UPDATE trials SET state = ? WHERE key = ?', state, trial);
-    this.#records.note({ subject: 'trial', key: trial, state });
-  }
 }
 
 function kindOf(cause: unknown): string | undefined {
   const kind = (cause as { kind?: unknown } | undefined)?.kind;
   return kind === undefined ? undefined : String(kind);
-}
-
-/** A trial that is void because its harness did not work. */
-interface Broken {
-  trial: TrialKey;
-  /** Epoch milliseconds. */
-  endedAt: number;
-}
-
-/** The variant of the trial that is asked about, and since when the ledger has the trial's run. */
-interface AskedVariant {
-  batch: number;
-  variant: string;
-  variantIndex?: number;
-  since: number;
-}
-
-/**
- * The trials whose harness did not work, by batch and variant. They decide whether more trials of a variant
- * are worth running. This is looked up for every trial that starts, so each variant is read once and cached.
- * Trials that ended before a run was added to the ledger do not count for that run: a person who reruns a
- * cell may have repaired the harness.
- */
-class BrokenHarnesses {
-  readonly #records: Records;
-  readonly #known = new Map<string, Broken[]>();
-
-  constructor(records: Records) {
-    this.#records = records;
-  }
-
-  /** How many such trials there are in a trial's variant. */
-  count(trial: TrialKey): number {
-    return this.#of(trial).length;
-  }
-
-  /** A trial's position among such trials of its variant, from 1; 0 if it is not one of them. */
-  position(trial: TrialKey): number {
-    return this.#of(trial).findIndex((broken) => broken.trial === trial) + 1;
-  }
-
-  /** Adds a trial whose result the ledger already has. */
-  add(trial: TrialKey, endedAt: number): void {
-    const known = this.#variant(this.#asked(trial));
-    if (!known.some((broken) => broken.trial === trial)) known.push({ trial, endedAt });
-  }
-
-  #of(trial: TrialKey): Broken[] {
-    const asked = this.#asked(trial);
-    return this.#variant(asked).filter(({ endedAt }) => endedAt >= asked.since);
-  }
-
-  #asked(trial: TrialKey): AskedVariant {
-    const [row] = this.#records.select<AskedVariant>(
-      `SELECT runs.batch, runs.variant, runs.variant_index,
-         coalesce((SELECT min(changes.at) FROM changes
-           WHERE changes.subject = 'run' AND changes.of = runs.key), 0) AS since
-       FROM trials JOIN runs ON runs.key = trials.run WHERE trials.key = ?`,
-      trial,
-    );
-    if (!row) throw new Error(`the ledger has no trial with the key ${trial}`);
-    return row;
-  }
-
-  #variant({ batch, variant, variantIndex }: AskedVariant): Broken[] {
-    const name = JSON.stringify([batch, variant, variantIndex]);
-    const known = this.#known.get(name);
-    if (known) return known;
-    const read = this.#records.select<Broken>(
-      `SELECT attempts.trial, attempts.ended_at FROM attempts
-         JOIN trials ON trials.key = attempts.trial JOIN runs ON runs.key = trials.run
-       WHERE runs.batch = ? AND runs.variant = ? AND runs.variant_index IS ? AND trials.state = 'finished'
-         AND attempts.ending = 'void' AND attempts.ended_at IS NOT NULL
-         AND CASE WHEN json_valid(attempts.cause)
-           THEN json_extract(attempts.cause, '$.kind') END = 'harness'
-       ORDER BY attempts.ended_at, attempts.key`,
-      batch,
-      variant,
-      variantIndex ?? null,
-    );
-    this.#known.set(name, read);
-    return read;
-  }
 }

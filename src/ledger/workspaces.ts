@@ -3,7 +3,7 @@ import { rm, stat } from 'node:fs/promises';
 import type { LeftState } from '../record/files.ts';
 import type { Redactor, StreamSearch } from '../redaction/redactor.ts';
 import { type Blob, BlobStore } from './blobs.ts';
-import type { Records, TrialKey } from './records.ts';
+import { type Records, Table, type TrialKey } from './records.ts';
 
 /** Milliseconds after which a file that belongs to no trial counts as left by a crash. */
 const lostMs = 24 * 60 * 60_000;
@@ -31,8 +31,7 @@ export interface KeptWorkspace {
  * which the engine keeps under the budget of snapshots. Files are written as blobs are, so that each is
  * complete.
  */
-export class Workspaces {
-  readonly #records: Records;
+export class Workspaces extends Table {
   readonly #files: BlobStore;
   readonly #redactor: Redactor | undefined;
 
@@ -42,7 +41,7 @@ export class Workspaces {
    * @param redactor knows the keys that no archive may hold
    */
   constructor(records: Records, folder: string, redactor?: Redactor) {
-    this.#records = records;
+    super(records);
     this.#redactor = redactor;
     // Without the ledger's reserve, which is for results.
     this.#files = new BlobStore(folder);
@@ -73,7 +72,7 @@ export class Workspaces {
     const name = left.kind === 'archive' ? left.sha256 : left.kind === 'image' ? left.imageId : null;
     const byteSize = left.kind === 'archive' ? left.byteSize : 0;
     const storedSize = left.kind === 'untouched' ? 0 : left.storedSize;
-    this.#records.run(
+    this.records.run(
       `INSERT OR REPLACE INTO workspaces (trial, kind, name, byte_size, stored_size, kept_at)
        VALUES (?, ?, ?, ?, ?, ?)`,
       trial,
@@ -81,18 +80,18 @@ export class Workspaces {
       name,
       byteSize,
       storedSize,
-      this.#records.now(),
+      this.records.now(),
     );
   }
 
   /** What was kept of a trial; undefined if nothing was. */
   of(trial: TrialKey): KeptWorkspace | undefined {
-    return this.#records.select<KeptWorkspace>('SELECT * FROM workspaces WHERE trial = ?', trial)[0];
+    return this.records.select<KeptWorkspace>('SELECT * FROM workspaces WHERE trial = ?', trial)[0];
   }
 
   /** The archives that are kept now, and how many bytes of disk they take. */
   sum(): { count: number; bytes: number } {
-    const row = this.#records.get(
+    const row = this.records.get(
       `SELECT count(*) AS count, sum(stored_size) AS bytes FROM workspaces ${keptArchives}`,
     );
     return { count: Number(row?.count ?? 0), bytes: Number(row?.bytes ?? 0) };
@@ -123,7 +122,7 @@ export class Workspaces {
 
   /** Removes the oldest archives until the others take no more than the given number of bytes. */
   async free(budget: number): Promise<{ count: number; bytes: number }> {
-    const records = this.#records;
+    const records = this.records;
     const removed: KeptWorkspace[] = [];
     if (this.sum().bytes > budget) {
       records.transaction(() => {
@@ -159,7 +158,7 @@ export class Workspaces {
 
   #isNeeded(name: string): boolean {
     return (
-      this.#records.get('SELECT 1 FROM workspaces WHERE name = ? AND removed_at IS NULL', name) !== undefined
+      this.records.get('SELECT 1 FROM workspaces WHERE name = ? AND removed_at IS NULL', name) !== undefined
     );
   }
 }
