@@ -1,6 +1,14 @@
 import { inputError, OffsiteError } from '../base/offsite-error.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
-import { findBatch, fittingBatches, lastBatch, lastWord, listBatches, listTrials } from '../ledger/find.ts';
+import {
+  findBatch,
+  fittingBatches,
+  lastBatch,
+  lastEnded,
+  lastWord,
+  listBatches,
+  listTrials,
+} from '../ledger/find.ts';
 import { fingerprintsOf } from '../ledger/fingerprints.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { StoredTrial } from '../ledger/trial-rows.ts';
@@ -94,7 +102,7 @@ function batchesNamed({ records, sets }: Ledger, reference: string): StoredBatch
   const batches = set ? sets.parts(set.key).flatMap(({ batch }) => batch ?? []) : [];
   if (batches.length > 0) return batches;
   // One that has not ended has only its quickest trials.
-  const ended = reference === lastWord ? lastBatch(records, { ended: true }) : undefined;
+  const ended = reference === lastWord ? lastEnded(records) : undefined;
   return [ended ?? findBatch(records, reference)];
 }
 

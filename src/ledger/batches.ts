@@ -122,9 +122,7 @@ export class Batches extends Table {
 
   /** Throws if there is none. */
   byKey(key: BatchKey): StoredBatch {
-    const [batch] = storedBatches(this.records, 'WHERE key = ?', key);
-    if (!batch) throw new Error(`the ledger has no batch with the key ${key}`);
-    return batch;
+    return batchByKey(this.records, key);
   }
 
   /** Batches with planned trials that have no result, oldest first. */
@@ -171,6 +169,13 @@ export class Batches extends Table {
 /** @param which the SQL after the table: which batches, in which order */
 export function storedBatches(records: Records, which: string, ...values: Value[]): StoredBatch[] {
   return records.select<BatchRow>(`SELECT * FROM batches ${which}`, ...values).map(batchOf);
+}
+
+/** Throws if there is none. */
+export function batchByKey(records: Records, key: BatchKey): StoredBatch {
+  const [batch] = storedBatches(records, 'WHERE key = ?', key);
+  if (!batch) throw new Error(`the ledger has no batch with the key ${key}`);
+  return batch;
 }
 
 /** A row of the table `batches`. */

@@ -1,6 +1,6 @@
 import { inputError } from '../base/offsite-error.ts';
 import { orNearest } from '../text/nearest.ts';
-import { type BatchRow, batchOf, type StoredBatch, type StoredRun } from './batches.ts';
+import { batchByKey, type StoredBatch, type StoredRun } from './batches.ts';
 import {
   ambiguous,
   describedBatch,
@@ -8,10 +8,11 @@ import {
   fittingBatches,
   fittingRuns,
   hintOfFile,
+  isWholeId,
   lastBatch,
   lastWord,
+  listAllRuns,
   listOlderBatches,
-  listOtherRuns,
   listRuns,
   listTrials,
   unknownBatch,
@@ -47,12 +48,17 @@ export function findTarget(records: Records, reference = ''): Target {
   const found = name === '' ? { kind: 'batch' as const, batch: lastBatch(records) } : findName(records, name);
   if (ordinal === undefined) return found;
   const { batch } = found;
-  const run = found.kind === 'run' ? found.run : onlyRun(records, batch, reference);
-  const trials = listTrials(records, batch.key, 'all').filter((trial) => trial.run === run.key);
+  const could = `runs of ${batch.id} could have the trial ${reference}`;
+  const run =
+    found.kind === 'run'
+      ? found.run
+      : onlyRun(listRuns(records, batch.key), could, 'Name the run too: case/variant#ordinal.');
+  const trials = listTrials(records, batch.key, 'all').filter((trial) => trial.run === run?.key);
   const trial = trials.find((one) => one.ordinal === ordinal);
-  if (trial) return { ...found, kind: 'trial', run, trial };
+  if (run && trial) return { ...found, kind: 'trial', run, trial };
   const ordinals = trials.map((one) => `#${one.ordinal}`).join(', ');
-  throw inputError('TRIAL_UNKNOWN', `${labelOf(run)} of ${batch.id} has no trial #${ordinal}`, {
+  const lacking = run ? `${labelOf(run)} of ${batch.id}` : batch.id;
+  throw inputError('TRIAL_UNKNOWN', `${lacking} has no trial #${ordinal}`, {
     hint: ordinals === '' ? 'It has no trials yet.' : `It has ${ordinals}.`,
   });
 }
@@ -73,23 +79,12 @@ type Found = Exclude<Target, { kind: 'trial' }>;
 
 function findName(records: Records, name: string): Found {
   const last = lastBatch(records);
-  const named = runNamed(records, last, name, 'whole');
-  if (named) return withOlder(records, named);
-  const batches = fittingBatches(records, name).map((batch) => ({ kind: 'batch' as const, batch }));
-  const fitting = new Set(batches.map(({ batch }) => batch.key));
-  // A service may begin the ids of runs with that of their batch.
-  const runs = fittingRuns(records, name)
-    .filter((run) => !fitting.has(run.batch))
-    .map((run) => ({ kind: 'run' as const, batch: batchOfRun(records, run), run }));
-  const isWhole = (id: string, prefix: string) => id === name || id === `${prefix}${name}`;
-  const whole: Found[] = [
-    ...batches.filter(({ batch }) => name === lastWord || isWhole(batch.id, 'batch_')),
-    ...runs.filter(({ run }) => isWhole(run.id, 'run_')),
-  ];
-  const byId = whole.length > 0 ? whole : [...batches, ...runs];
-  const [first, ...others] = byId;
-  if (first && others.length === 0) return first;
-  if (first) throw ambiguous('REFERENCE_AMBIGUOUS', `things fit ${name}`, byId.map(described));
+  const ofLast = runNamed(last, runsNamed(listRuns(records, last.key), name, 'whole'), name);
+  if (ofLast) return withOlder(records, ofLast);
+  const byId = foundById(records, name);
+  const [first] = byId;
+  if (byId.length > 1) throw ambiguous('REFERENCE_AMBIGUOUS', `things fit ${name}`, byId.map(described));
+  if (first) return first;
   const [before = '', ...label] = name.split(':');
   if (label.length > 0 && fittingBatches(records, before).length > 0) {
     const batch = findBatch(records, before);
@@ -97,61 +92,53 @@ function findName(records: Records, name: string): Found {
     // As in git, nothing after the colon means the whole.
     if (labelled === '') return { kind: 'batch', batch };
     return (
-      runNamed(records, batch, labelled, 'beginning') ??
+      runNamed(batch, runsNamed(listRuns(records, batch.key), labelled), labelled) ??
       unknown(`${batch.id} has no run ${labelled}`, records, batch, labelled)
     );
   }
-  const begun =
-    inOlderBatch(records, last, name, 'whole') ??
-    runNamed(records, last, name, 'beginning') ??
-    inOlderBatch(records, last, name, 'beginning');
-  if (begun) return withOlder(records, begun);
+  const named = runsNamed(listAllRuns(records), name);
+  const [newest] = named;
+  const beside = named.filter(({ batch }) => batch === newest?.batch);
+  const ofNewest = newest && runNamed(batchByKey(records, newest.batch), beside, name);
+  if (ofNewest) return withOlder(records, ofNewest);
   if (label.length > 0 || name.startsWith('batch_'))
-    throw unknownBatch(
-      records,
-      before || name,
-      'Write BATCH:CASE/VARIANT, or CASE/VARIANT of the last batch.',
-    );
+    unknownBatch(records, before || name, 'Write BATCH:CASE/VARIANT, or CASE/VARIANT of the last batch.');
   return unknown(`the data folder has no batch and no run ${name}`, records, last, name);
 }
 
-/**
- * The run of a batch that a name means; undefined if none does. A case's name alone suffices if it has one
- * run.
- */
-function runNamed(
-  records: Records,
-  batch: StoredBatch,
-  name: string,
-  most: 'whole' | 'beginning',
-): Found | undefined {
-  const fitting = runsNamed(listRuns(records, batch.key), name, most);
-  const [run, other] = fitting;
-  if (run && other) {
-    const labels = fitting.map(labelOf);
-    throw ambiguous('REFERENCE_AMBIGUOUS', `runs of ${batch.id} fit ${name}`, labels, 'Name one of them.');
-  }
-  return run && { kind: 'run', batch, run };
+/** The batches and runs whose ids fit a name. A whole id wins over a beginning. */
+function foundById(records: Records, name: string): Found[] {
+  const batches = fittingBatches(records, name).map((batch) => ({ kind: 'batch' as const, batch }));
+  const fitting = new Set(batches.map(({ batch }) => batch.key));
+  // A service may begin the ids of runs with that of their batch.
+  const runs = fittingRuns(records, name)
+    .filter((run) => !fitting.has(run.batch))
+    .map((run) => ({ kind: 'run' as const, batch: batchByKey(records, run.batch), run }));
+  const whole: Found[] = [
+    ...batches.filter(({ batch }) => name === lastWord || isWholeId(batch.id, name)),
+    ...runs.filter(({ run }) => isWholeId(run.id, name)),
+  ];
+  return whole.length > 0 ? whole : [...batches, ...runs];
 }
 
-/** The run that a name means in the newest batch that has such a run, apart from the last one. */
-function inOlderBatch(
-  records: Records,
-  last: StoredBatch,
-  name: string,
-  most: 'whole' | 'beginning',
-): Found | undefined {
-  const [run] = runsNamed(listOtherRuns(records, last.key), name, most);
-  return run && runNamed(records, batchOfRun(records, run), name, most);
+/** The run that a name means of those of a batch that it fits; undefined for none. */
+function runNamed(batch: StoredBatch, fitting: readonly StoredRun[], name: string) {
+  const run = onlyRun(fitting, `runs of ${batch.id} fit ${name}`, 'Name one of them.');
+  return run && { kind: 'run' as const, batch, run };
 }
 
-function withOlder(records: Records, found: Found): Found {
-  if (found.kind === 'batch') return found;
+/** The only one of some runs; undefined for none. Throws `REFERENCE_AMBIGUOUS` for several. */
+function onlyRun([run, ...others]: readonly StoredRun[], what: string, hint: string): StoredRun | undefined {
+  if (!run || others.length === 0) return run;
+  throw ambiguous('REFERENCE_AMBIGUOUS', what, [run, ...others].map(labelOf), hint);
+}
+
+function withOlder(records: Records, found: Extract<Found, { kind: 'run' }>): Found {
   return { ...found, olderToo: listOlderBatches(records, found.run) };
 }
 
 /** Of these runs, those that a name means. A whole name wins over a beginning. */
-function runsNamed(runs: readonly StoredRun[], name: string, most: 'whole' | 'beginning'): StoredRun[] {
+function runsNamed(runs: readonly StoredRun[], name: string, most?: 'whole'): StoredRun[] {
   const wanted = withoutSpaces(name);
   const matching = (fits: (label: string) => boolean) => runs.filter((run) => namesOf(run).some(fits));
   const whole = matching((label) => label === wanted);
@@ -171,24 +158,6 @@ function namesOf({ caseId, caseName, variant }: StoredRun): string[] {
 
 function withoutSpaces(name: string): string {
   return name.replace(/\s+/g, '');
-}
-
-function onlyRun(records: Records, batch: StoredBatch, reference: string): StoredRun {
-  const runs = listRuns(records, batch.key);
-  const [run, other] = runs;
-  if (run && !other) return run;
-  throw ambiguous(
-    'REFERENCE_AMBIGUOUS',
-    `runs of ${batch.id} could have the trial ${reference}`,
-    runs.map(labelOf),
-    'Name the run too: case/variant#ordinal.',
-  );
-}
-
-function batchOfRun(records: Records, { batch }: StoredRun): StoredBatch {
-  const [row] = records.select<BatchRow>('SELECT * FROM batches WHERE key = ?', batch);
-  if (!row) throw new Error(`the ledger has no batch with the key ${batch}`);
-  return batchOf(row);
 }
 
 function described(found: Found): string {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { OffsiteError } from '../../src/base/offsite-error.ts';
-import { shortBatchIds, shortRunId } from '../../src/ledger/find.ts';
+import { shortBatchIds, shortId } from '../../src/ledger/find.ts';
 import { findTarget } from '../../src/ledger/find-target.ts';
 import { listAttempts } from '../../src/ledger/trial-rows.ts';
 import { eachLedger, ledger } from './each-ledger.ts';
@@ -181,7 +181,7 @@ test('a short id never looks like an option', () => {
   const short = shortBatchIds(ledger.records)('batch_-lJTrHJEaaaa');
   expect(short).toBe('batch_-lJTrHJE');
   expect(meant(short)).toBe('batch_-lJTrHJEaaaa');
-  expect(shortRunId('run_-lJTrHJEaaaa0x')).toBe('run_-lJTrHJE');
+  expect(shortId('run_-lJTrHJEaaaa0x')).toBe('run_-lJTrHJE');
   expect(meant('run_-lJTrHJE')).toBe('batch_-lJTrHJEaaaa a/v');
 });
 

@@ -4,7 +4,7 @@ import { cellsOf, compareWithBaselines, readBaselines } from '../../comparison/b
 import { type ComparedBatches, compareBatches } from '../../comparison/comparison.ts';
 import { readReference } from '../../comparison/side.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
-import { lastBatch, lastWord } from '../../ledger/find.ts';
+import { lastBatch, lastEnded, lastWord } from '../../ledger/find.ts';
 import { ours, text } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
@@ -74,7 +74,7 @@ function lastFinished(context: CommandContext, other: string | undefined): Store
   const { records } = ledger;
   const last = lastBatch(records);
   const asIn = other === undefined ? [] : readReference(ledger, other).batches.map(({ key }) => key);
-  const ended = lastBatch(records, { ended: true, asIn }) ?? last;
+  const ended = lastEnded(records, { asIn }) ?? last;
   announceLast(context, ended);
   if (ended.key !== last.key) {
     const why = last.state === 'finished' ? 'has only some of the cases' : 'has not ended';
@@ -86,7 +86,7 @@ function lastFinished(context: CommandContext, other: string | undefined): Store
 
 /** The batch of the same suite that ended before another one, and has all its cases. */
 function batchBefore(context: CommandContext, { key, id, suite }: StoredBatch): StoredBatch {
-  const before = lastBatch(context.ledger().records, { ended: true, suite, except: key, asIn: [key] });
+  const before = lastEnded(context.ledger().records, { suite, except: key, asIn: [key] });
   if (before) return before;
   throw inputError(
     'BATCH_UNKNOWN',

@@ -6,7 +6,7 @@ import type { ListedRun } from '../../client/pages/page-reader.ts';
 import { NotFound } from '../../client/refusal.ts';
 import type { CaseEntry } from '../../contract/catalog.ts';
 import type { RequestOf } from '../../contract/operations.ts';
-import { hintOfFile, nameOfVariant, shortBatchId, shortBatchIds, shortRunId } from '../../ledger/find.ts';
+import { hintOfFile, nameOfVariant, shortBatchIds, shortId } from '../../ledger/find.ts';
 import { nearest } from '../../text/nearest.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { minute, percent, plural } from '../../text/quantities.ts';
@@ -148,7 +148,7 @@ function runsTable(found: readonly ListedRun<'results'>[], at: At, ofBatch = fal
   const runs = withNames(found, at);
   const width = at.context.out.columns;
   const ledger = at.context.ledgerIfAny();
-  const short = ledger ? shortBatchIds(ledger.records) : shortBatchId;
+  const short = ledger ? shortBatchIds(ledger.records) : shortId;
   const isNarrow = width !== undefined && width < narrow;
   const columns: Column<NamedRun>[] = [
     { title: 'when', cell: whenText },
@@ -166,7 +166,7 @@ function runsTable(found: readonly ListedRun<'results'>[], at: At, ofBatch = fal
     },
     { title: 'rate', right: true, cell: ({ distribution }) => percent(distribution?.passRate) },
     { title: 'batch', cell: ({ batchId = '' }) => text`${isNarrow ? short(batchId) : batchId}` },
-    { title: 'run', cell: ({ id }) => text`${isNarrow ? shortRunId(id) : id}` },
+    { title: 'run', cell: ({ id }) => text`${isNarrow ? shortId(id) : id}` },
   ];
   return listText(runs, columns, width);
 }

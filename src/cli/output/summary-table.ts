@@ -1,4 +1,4 @@
-import { shortBatchId } from '../../ledger/find.ts';
+import { shortId } from '../../ledger/find.ts';
 import { shellWord } from '../../text/escape.ts';
 import { table } from '../../text/fit.ts';
 import { ours, type Printable, present, stack, styled, text, type Value } from '../../text/printable.ts';
@@ -159,7 +159,7 @@ export function seeWhy(
   for (const { batchId, case: caseId, variant, trials } of all) {
     const trial = trials.find(({ verdict }) => verdict !== 'passed');
     if (!trial) continue;
-    const words = wordsFor({ caseId, variant, ordinal: trial.ordinal }, shortBatchId(batchId));
+    const words = wordsFor({ caseId, variant, ordinal: trial.ordinal }, shortId(batchId));
     const folder = dataFolder === undefined ? '' : ` --data-folder ${shellWord(dataFolder)}`;
     return text`see why: offsite show ${words}${folder}`;
   }
