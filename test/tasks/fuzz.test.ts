@@ -95,7 +95,7 @@ test('whatever tests write or print, a reward is finite, and no result is never 
       }
       for (const parse of Object.values(printedTestParsers)) {
         const parsed = parse(written);
-        if (parsed.kind === 'tests') expect(parsed.tests.size).toBeGreaterThan(0);
+        if (parsed.kind === 'results') expect(parsed.results.size).toBeGreaterThan(0);
       }
       expect(withoutCanary(written).length).toBeLessThanOrEqual(written.length);
     }),

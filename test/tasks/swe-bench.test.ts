@@ -253,7 +253,7 @@ describe('a row with an environment that the user names', () => {
 describe('what test runners print', () => {
   const resultsOf = (parser: keyof typeof logParsers, output: string, names: string[]) => {
     const read = logParsers[parser](output);
-    return read.kind === 'none' ? read.problem : names.map((name) => read.results.of(name));
+    return read.kind === 'none' ? read.problem : names.map((name) => read.results.get(name));
   };
 
   test('pytest in its short summary', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parsePytest, printedTestParsers } from '../../src/tasks/swe-bench/log-parsers.ts';
+import { printedTestParsers } from '../../src/tasks/swe-bench/log-parsers.ts';
 import { eachTaskSet, set } from './each-task-set.ts';
 import { issuesOf, notesOf, obstaclesOf, taskOf } from './task-set.ts';
 
@@ -133,8 +133,8 @@ describe('the output of pytest', () => {
   const summary = (...lines: string[]) =>
     ['== test session starts ==', '=== short test summary info ===', ...lines, '== 1 in 0.1s =='].join('\n');
   const statuses = (output: string) => {
-    const parsed = parsePytest(output);
-    return parsed.kind === 'tests' ? Object.fromEntries(parsed.tests) : parsed.problem;
+    const parsed = printedTestParsers.pytest(output);
+    return parsed.kind === 'results' ? Object.fromEntries(parsed.results) : parsed.problem;
   };
 
   test('has results in its short summary', () => {
@@ -200,7 +200,7 @@ describe('the output of SWE-bench in Terminal-Bench', () => {
     ['FAILED', 'failed'],
     ['PASSED\nFAILED', 'failed'],
   ])('%j', (word, status) => {
-    expect(parse(results(word))).toEqual({ kind: 'tests', tests: new Map([['resolved', status]]) });
+    expect(parse(results(word))).toEqual({ kind: 'results', results: new Map([['resolved', status]]) });
   });
 
   test.each(['', 'PASSED', results('NOT PASSED'), 'SWEBench results starts here\nPASSED\n'])(

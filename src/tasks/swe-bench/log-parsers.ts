@@ -1,30 +1,69 @@
 import { rewards } from '../../bounds/tasks.ts';
 
+export type NamedResult = 'passed' | 'skipped' | 'failed';
+
 /** The results of tests by their names, or why there are none. */
-export type ReadLog = { kind: 'results'; results: NamedResults } | { kind: 'none'; problem: string };
+export type ReadLog =
+  | { kind: 'results'; results: ReadonlyMap<string, NamedResult> }
+  | { kind: 'none'; problem: string };
 
-/** How the parser of each name reads what test runners print. */
-export const logParsers: Readonly<Record<'pytest' | 'pytest-v' | 'django', (output: string) => ReadLog>> = {
-  pytest: (output) => readLines(output, pytestSummary()),
-  'pytest-v': (output) => readLines(output, pytestVerbose),
-  django: (output) => readLines(output, django()),
-};
+type Results = Iterable<[name: string, result: NamedResult]>;
 
-type ReadLine = (line: string, results: NamedResults) => void;
+/** How the parser of each name reads the results of tests that are asked for by their names. */
+export const logParsers = {
+  pytest: (output) => readLog(output, (lines) => withFirstWords(pytestSummary(lines))),
+  'pytest-v': (output) => readLog(output, (lines) => withFirstWords(pytestVerbose(lines))),
+  django: (output) => readLog(output, (lines) => withFirstWords(django(lines))),
+} as const satisfies Record<string, (output: string) => ReadLog>;
 
-function readLines(output: string, read: ReadLine): ReadLog {
+/** How the parser of each name reads what a verifier printed of all of its tests. */
+export const printedTestParsers = {
+  pytest: (output) => readLog(output, pytestTests, (lines) => `the output of pytest ${pytestProblem(lines)}`),
+  swebench: (output) => readLog(output, sweBench, sweBenchProblem),
+} as const satisfies Record<string, (output: string) => ReadLog>;
+
+/** Of several results of one name the worst counts. An output without a result is never a pass. */
+function readLog(
+  output: string,
+  read: (lines: string[]) => Results,
+  whyNone = (_lines: string[]) => 'the output names no test with its result',
+): ReadLog {
   if (output.length > rewards.bytes.output)
     return { kind: 'none', problem: 'the output of the tests is too long to be read' };
-  const results = new NamedResults();
-  for (const line of plainLines(output)) {
-    read(line, results);
+  const lines = plainLines(output);
+  const results = new Map<string, NamedResult>();
+  for (const [name, result] of read(lines)) {
+    keepWorst(results, name, result);
     if (results.size > rewards.count.tests)
       return { kind: 'none', problem: `the output has more than ${rewards.count.tests} results` };
   }
-  if (results.size > 0) return { kind: 'results', results };
-  return { kind: 'none', problem: 'the output names no test with its result' };
+  return results.size > 0 ? { kind: 'results', results } : { kind: 'none', problem: whyNone(lines) };
 }
 
+const order: readonly NamedResult[] = ['passed', 'skipped', 'failed'];
+
+function keepWorst(results: Map<string, NamedResult>, name: string, result: NamedResult): void {
+  const known = results.get(name);
+  if (known === undefined || order.indexOf(known) < order.indexOf(result)) results.set(name, result);
+}
+
+/** The results by the names that {@link withFirstWords} gives them. */
+export function resultsByName(results: Results): ReadonlyMap<string, NamedResult> {
+  const byName = new Map<string, NamedResult>();
+  for (const [name, result] of withFirstWords(results)) keepWorst(byName, name, result);
+  return byName;
+}
+
+/** Rows name tests up to the first blank, so a name with blanks counts under its first word too. */
+function* withFirstWords(results: Results): Results {
+  for (const [name, result] of results) {
+    yield [name, result];
+    const [word = name] = name.split(/\s/, 1);
+    if (word !== name) yield [word, result];
+  }
+}
+
+/** A test that may fail is no failure. One that should have failed, and did not, is. */
 const statuses: Readonly<Record<string, NamedResult>> = {
   PASSED: 'passed',
   XFAIL: 'passed',
@@ -34,21 +73,42 @@ const statuses: Readonly<Record<string, NamedResult>> = {
   XPASS: 'failed',
 };
 
-/** `FAILED tests/test_a.py::test_b[c d] - AssertionError: e`, in a short summary. */
-function pytestSummary(): ReadLine {
+/** `FAILED tests/test_a.py::test_b[c d] - AssertionError: e`, in the short summaries that `pytest -rA` prints. */
+function* summaryLines(lines: string[]): Generator<{ status: string; result: NamedResult; rest: string }> {
   let isSummary = false;
-  return (line, results) => {
-    if (/^=+\s*short test summary info\s*=+$/.test(line)) isSummary = true;
-    else if (/^=.*=$/.test(line)) isSummary = false;
-    const [, status, rest = ''] =
-      (isSummary && /^(PASSED|XFAIL|FAILED|ERROR|XPASS)\s+(.+)$/.exec(line)) || [];
-    if (status === undefined) return;
+  for (const line of lines) {
+    if (summary.test(line)) isSummary = true;
+    else if (line.startsWith('=') && line.endsWith('=')) isSummary = false;
+    const [, status = '', rest = ''] = (isSummary && /^([A-Z]+)\s+(.+)$/.exec(line)) || [];
+    const result = Object.hasOwn(statuses, status) ? statuses[status] : undefined;
+    if (result) yield { status, result, rest };
+  }
+}
+
+const summary = /^=+\s*short test summary info\s*=+$/;
+
+function* pytestSummary(lines: string[]): Results {
+  for (const { status, result, rest } of summaryLines(lines)) {
+    // It has a count and a place in place of a name.
+    if (status === 'SKIPPED') continue;
     // A parameter may have a dash too: a failure counts for each name that the line may mean.
     const cuts = status === 'PASSED' ? [] : cutsOf(rest);
-    const result = statuses[status] ?? 'failed';
     const names = cuts.length === 0 ? [rest] : result === 'failed' ? cuts : [cuts.find(isWhole) ?? rest];
-    for (const name of names) results.add(name, result);
-  };
+    for (const name of names) yield [name, result];
+  }
+}
+
+/** Each line of the summary counts as a test. */
+function* pytestTests(lines: string[]): Results {
+  for (const { status, result, rest } of summaryLines(lines)) {
+    const [name = rest] = status === 'FAILED' || status === 'ERROR' ? rest.split(' - ', 1) : [rest];
+    yield [name, result === 'failed' ? 'failed' : 'passed'];
+  }
+}
+
+function pytestProblem(lines: string[]): string {
+  const hasSummary = lines.some((line) => summary.test(line));
+  return hasSummary ? 'names no test in its summary' : 'has no "short test summary info"';
 }
 
 /** The texts before each dash: at most one more than the number of results that are allowed. */
@@ -70,21 +130,23 @@ function isWhole(name: string): boolean {
  * `tests/test_a.py::test_b[c d] PASSED [ 10%]`, also with a reason: `SKIPPED (why)`. One regular expression
  * for the whole line could take minutes for a long line that was made for this purpose.
  */
-const pytestVerbose: ReadLine = (line, results) => {
-  const colons = line.indexOf('::', 1);
-  if (colons === -1 || /\s/.test(line.slice(0, colons))) return;
-  const said = line.replace(/\s\[\s*\d+%\]$/, '').trimEnd();
-  for (const { 1: status = '', index } of said.matchAll(
-    /\s(PASSED|XFAIL|SKIPPED|FAILED|ERROR|XPASS)(?=\s|$)/g,
-  )) {
-    const end = index + 1 + status.length;
-    reason.lastIndex = end;
-    if (end < said.length && !(said.endsWith(')') && reason.test(said))) continue;
-    const name = said.slice(0, index).trimEnd();
-    if (name.length > colons + 2) results.add(name, statuses[status] ?? 'failed');
-    return;
+function* pytestVerbose(lines: string[]): Results {
+  for (const line of lines) {
+    const colons = line.indexOf('::', 1);
+    if (colons === -1 || /\s/.test(line.slice(0, colons))) continue;
+    const said = line.replace(/\s\[\s*\d+%\]$/, '').trimEnd();
+    for (const { 1: status = '', index } of said.matchAll(
+      /\s(PASSED|XFAIL|SKIPPED|FAILED|ERROR|XPASS)(?=\s|$)/g,
+    )) {
+      const end = index + 1 + status.length;
+      reason.lastIndex = end;
+      if (end < said.length && !(said.endsWith(')') && reason.test(said))) continue;
+      const name = said.slice(0, index).trimEnd();
+      if (name.length > colons + 2) yield [name, statuses[status] ?? 'failed'];
+      break;
+    }
   }
-};
+}
 
 const reason = /\s+\(/y;
 
@@ -92,21 +154,39 @@ const reason = /\s+\(/y;
  * `test_a (module.Class) ... ok`, as unittest prints it. What a test prints may stand between its name and
  * its result. If a test has a description, the line has the description in place of the name.
  */
-function django(): ReadLine {
+function* django(lines: string[]): Results {
   let test: string | undefined;
-  return (line, results) => {
+  for (const line of lines) {
     const [, problem] = /^(?:FAIL|ERROR): (.+)$/.exec(line) ?? [];
-    if (problem !== undefined) results.add(problem, 'failed');
+    if (problem !== undefined) yield [problem, 'failed'];
     const at = line.indexOf(' ... ');
     if (at !== -1) test = line.slice(0, at);
     const outcome = unittestOutcomes.exec(at === -1 ? line : line.slice(at + 5))?.[1];
-    if (test === undefined || outcome === undefined) return;
+    if (test === undefined || outcome === undefined) continue;
     const passed = /^(ok|OK|expected failure)$/.test(outcome);
-    results.add(test, passed ? 'passed' : outcome.startsWith('skipped') ? 'skipped' : 'failed');
-  };
+    yield [test, passed ? 'passed' : outcome.startsWith('skipped') ? 'skipped' : 'failed'];
+  }
 }
 
 const unittestOutcomes = /(?:^|\s)(ok|OK|FAIL|ERROR|skipped\b.*|expected failure|unexpected success)$/;
+
+/** One word between the lines that begin and end the results of SWE-bench. */
+function* sweBench(lines: string[]): Results {
+  for (const word of sweBenchLines(lines) ?? [])
+    if (word === 'PASSED' || word === 'FAILED') yield ['resolved', word === 'PASSED' ? 'passed' : 'failed'];
+}
+
+function sweBenchLines(lines: string[]): string[] | undefined {
+  const begin = lines.findLastIndex((line) => /^SWEBench results starts? here$/.test(line));
+  const end = lines.findIndex((line, index) => index > begin && /^SWEBench results ends? here$/.test(line));
+  return begin === -1 || end === -1 ? undefined : lines.slice(begin + 1, end);
+}
+
+function sweBenchProblem(lines: string[]): string {
+  return sweBenchLines(lines)
+    ? 'the results of SWE-bench say neither PASSED nor FAILED'
+    : 'the output has no results of SWE-bench';
+}
 
 interface NamedTests {
   failToPass: readonly string[];
@@ -136,100 +216,6 @@ export function resolution(
   ];
   const counting = failToPass.length + passToPass.length;
   return { resolved: counting > 0 && failed.length === 0, failed, counting };
-}
-
-export type NamedResult = 'passed' | 'skipped' | 'failed';
-
-const order: readonly NamedResult[] = ['passed', 'skipped', 'failed'];
-
-/**
- * The results of tests by their names. Of several results of one name the worst counts. Rows name tests up to
- * the first blank, so a name with blanks counts under its first word too.
- */
-export class NamedResults {
-  readonly #results = new Map<string, NamedResult>();
-
-  add(name: string, result: NamedResult): void {
-    const [word = name] = name.split(/\s/, 1);
-    for (const each of new Set([name, word])) {
-      const known = this.#results.get(each);
-      if (known === undefined || order.indexOf(known) < order.indexOf(result))
-        this.#results.set(each, result);
-    }
-  }
-
-  get size(): number {
-    return this.#results.size;
-  }
-
-  of(name: string): NamedResult | undefined {
-    return this.#results.get(name);
-  }
-}
-
-type TestStatus = 'passed' | 'failed';
-
-/** The results of tests by their names, or why there are none. */
-type PrintedTests =
-  | { kind: 'tests'; tests: ReadonlyMap<string, TestStatus> }
-  | { kind: 'none'; problem: string };
-
-/** How the parser of each name reads what a verifier printed. */
-export const printedTestParsers: Readonly<Record<'pytest' | 'swebench', (output: string) => PrintedTests>> = {
-  pytest: parsePytest,
-  swebench: parseSweBench,
-};
-
-const summary = /^=+\s*short test summary info\s*=+$/;
-const result = /^(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\s+(.+)$/;
-
-/** A test that may fail is no failure. One that should have failed, and did not, is. */
-const passing: ReadonlySet<string> = new Set(['PASSED', 'SKIPPED', 'XFAIL']);
-
-/**
- * Reads the short summaries of pytest, as `pytest -rA` prints them. If there are several, a test has failed
- * if one of them says so. An output without a result is never a pass.
- */
-export function parsePytest(output: string): PrintedTests {
-  const lines = linesOf(output);
-  if (lines === undefined) return tooLong;
-  const tests = new Map<string, TestStatus>();
-  let isSummary = false;
-  let summaries = 0;
-  for (const line of lines) {
-    if (summary.test(line)) {
-      isSummary = true;
-      summaries += 1;
-    } else if (line.startsWith('=') && line.endsWith('=')) isSummary = false;
-    const [, status, rest = ''] = (isSummary && result.exec(line)) || [];
-    if (status === undefined) continue;
-    const name = status === 'FAILED' || status === 'ERROR' ? (rest.split(' - ', 1)[0] ?? rest) : rest;
-    if (tests.get(name) !== 'failed') tests.set(name, passing.has(status) ? 'passed' : 'failed');
-    if (tests.size > rewards.count.tests)
-      return { kind: 'none', problem: `the output has more than ${rewards.count.tests} results` };
-  }
-  if (tests.size > 0) return { kind: 'tests', tests };
-  const problem = summaries === 0 ? 'has no "short test summary info"' : 'names no test in its summary';
-  return { kind: 'none', problem: `the output of pytest ${problem}` };
-}
-
-/** Reads the one word between the lines that begin and end the results of SWE-bench. */
-function parseSweBench(output: string): PrintedTests {
-  const lines = linesOf(output);
-  if (lines === undefined) return tooLong;
-  const begin = lines.findLastIndex((line) => /^SWEBench results starts? here$/.test(line));
-  const end = lines.findIndex((line, index) => index > begin && /^SWEBench results ends? here$/.test(line));
-  if (begin === -1 || end === -1) return { kind: 'none', problem: 'the output has no results of SWE-bench' };
-  const words = new Set(lines.slice(begin + 1, end).filter((line) => line === 'PASSED' || line === 'FAILED'));
-  if (words.size === 0)
-    return { kind: 'none', problem: 'the results of SWE-bench say neither PASSED nor FAILED' };
-  return { kind: 'tests', tests: new Map([['resolved', words.has('FAILED') ? 'failed' : 'passed']]) };
-}
-
-const tooLong: PrintedTests = { kind: 'none', problem: 'the output of the tests is too long to be read' };
-
-function linesOf(output: string): string[] | undefined {
-  return output.length > rewards.bytes.output ? undefined : plainLines(output);
 }
 
 /** `ESC [`, or its one character; parameters; a letter. */

@@ -9,9 +9,11 @@ import type { CaseTests, TestReading, Thresholds } from '../../suite/case-tests.
 import { type Rewards, readRewards } from '../../tasks/harbor/reward.ts';
 import {
   logParsers,
-  NamedResults,
+  type NamedResult,
   printedTestParsers,
+  type ReadLog,
   resolution,
+  resultsByName,
 } from '../../tasks/swe-bench/log-parsers.ts';
 import { junitElements, outcomeOf } from '../../validate/formats/junit.ts';
 import { capturedText } from '../../validate/record.ts';
@@ -48,8 +50,8 @@ async function rewardsOf(
   if (reading.kind === 'named-tests') return resolvedRewards(container, reading, stdout.text, signal);
   const read = printedTestParsers[reading.parser](stdout.text);
   if (read.kind === 'none') return read;
-  const passed = [...read.tests.values()].filter((status) => status === 'passed').length;
-  return { kind: 'rewards', rewards: new Map([['tests', passed / read.tests.size]]) };
+  const passed = [...read.results.values()].filter((result) => result === 'passed').length;
+  return { kind: 'rewards', rewards: new Map([['tests', passed / read.results.size]]) };
 }
 
 /** The exit code of the tests does not count. */
@@ -164,7 +166,7 @@ async function resolvedRewards(
       : logParsers[reading.parser](output);
   if (read.kind === 'none') return read;
   const nameOf = reading.parser === 'junit' ? junitName : (test: string) => test;
-  const { resolved, failed, counting } = resolution(reading, (test) => read.results.of(nameOf(test)));
+  const { resolved, failed, counting } = resolution(reading, (test) => read.results.get(nameOf(test)));
   const shown = failed.slice(0, rewards.count.shownTests).map((test) => JSON.stringify(test));
   const more = failed.length > shown.length ? ` and ${failed.length - shown.length} more` : '';
   return {
@@ -175,7 +177,7 @@ async function resolvedRewards(
 }
 
 /** The results of a report in JUnit XML, by class and name. */
-async function reported(container: Container, path: string, signal: AbortSignal) {
+async function reported(container: Container, path: string, signal: AbortSignal): Promise<ReadLog> {
   const none = (problem: string) => ({ kind: 'none' as const, problem });
   let content: Buffer | undefined;
   try {
@@ -189,13 +191,12 @@ async function reported(container: Container, path: string, signal: AbortSignal)
   if ('problem' in read) return none(`the report of the tests cannot be read: ${read.problem}`);
   if (read.length === 0) return none('the report of the tests names no test');
   if (read.length > rewards.count.tests) return none('the report of the tests names too many tests');
-  const results = new NamedResults();
-  for (const test of read) {
+  const results = read.map((test): [string, NamedResult] => {
     const { problem, skipped } = outcomeOf(test);
     const result = problem ? 'failed' : isSkipped(skipped) ? 'skipped' : 'passed';
-    results.add(`${String(test['@classname'] ?? '')}::${String(test['@name'] ?? '')}`, result);
-  }
-  return { kind: 'results' as const, results };
+    return [`${String(test['@classname'] ?? '')}::${String(test['@name'] ?? '')}`, result];
+  });
+  return { kind: 'results', results: resultsByName(results) };
 }
 
 /** A failure that was expected is written as skipped, and is a pass. */
