@@ -17,14 +17,7 @@ export interface Bundled {
 }
 
 /** Packages that a user installs for the commands that need them. */
-const optional = [
-  '@aws-sdk/*',
-  '@opentelemetry/otlp-transformer',
-  '@opentelemetry/resources',
-  '@sigstore/*',
-  '@temporalio/*',
-  'sigstore',
-];
+const optional = ['@aws-sdk/*', '@sigstore/*', '@temporalio/*', 'sigstore'];
 
 /** Only a checkout has these, and only a checkout needs them. */
 const ofCheckout = ['esbuild'];

@@ -1,15 +1,7 @@
 import { type BackoffLimits, backoff, type Clock } from '../base/clock.ts';
-import {
-  infrastructureError,
-  inputError,
-  messageOf,
-  type OffsiteError,
-  withPackage,
-} from '../base/offsite-error.ts';
+import { infrastructureError, inputError, messageOf, type OffsiteError } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
 import { spanReceipts } from '../bounds/service.ts';
-import type { ExportedTrial } from '../record/exported-trial.ts';
-import type { Span } from './trial-spans.ts';
 
 /** Milliseconds between tries. */
 const waits: BackoffLimits = { first: 1_000, longest: spanReceipts.time.retryWait };
@@ -147,49 +139,4 @@ function refused(url: URL, why: string): OffsiteError {
       hint: 'Exporting again sends the same spans with the same ids. OTEL_EXPORTER_OTLP_HEADERS sets headers.',
     },
   );
-}
-
-/** Spans in one request: far below what receivers take. */
-const together = 500;
-
-/**
- * Yields the spans of trials as requests of OTLP in JSON, one after the other. The batch's own span comes
- * last.
- *
- * @param redact removes known secrets from a text
- * @throws the input error `OTLP_MISSING` if the packages of OpenTelemetry are not installed
- */
-export async function* spanRequests(
-  trials: Iterable<ExportedTrial>,
-  redact: (text: string) => string,
-): AsyncGenerator<Uint8Array> {
-  const { trialSpans, batchSpan, JsonTraceSerializer } = await packages();
-  const request = (spans: Span[]): Uint8Array => {
-    const body = JsonTraceSerializer.serializeRequest(spans);
-    if (!body) throw new Error('the serializer gave nothing');
-    return Buffer.from(redact(Buffer.from(body).toString('utf8')));
-  };
-  let waiting: Span[] = [];
-  let last: { batch: ExportedTrial['batch']; finishedAt: number } | undefined;
-  for (const trial of trials) {
-    waiting.push(...trialSpans(trial));
-    const finishedAt = Math.max(last?.finishedAt ?? 0, trial.record.finishedAt);
-    last = { batch: trial.batch, finishedAt };
-    for (; waiting.length >= together; waiting = waiting.slice(together))
-      yield request(waiting.slice(0, together));
-  }
-  if (last) yield request([...waiting, batchSpan(last.batch, last.finishedAt)]);
-}
-
-async function packages() {
-  const [spans, { JsonTraceSerializer }] = await withPackage(
-    {
-      named: '@opentelemetry/',
-      code: 'OTLP_MISSING',
-      needs: 'exporting spans needs packages of OpenTelemetry, which are not installed',
-      install: '@opentelemetry/api @opentelemetry/otlp-transformer @opentelemetry/resources',
-    },
-    () => Promise.all([import('./trial-spans.ts'), import('@opentelemetry/otlp-transformer')]),
-  );
-  return { ...spans, JsonTraceSerializer };
 }

@@ -1,7 +1,4 @@
 import { createHash } from 'node:crypto';
-import { SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
-import type { JsonTraceSerializer } from '@opentelemetry/otlp-transformer';
-import { resourceFromAttributes } from '@opentelemetry/resources';
 import { clamped } from '../base/intervals.ts';
 import type { ExportedTrial } from '../record/exported-trial.ts';
 import { failuresOf, reachesThreshold } from '../record/failures.ts';
@@ -16,18 +13,45 @@ import { usageOf } from '../record/usage.ts';
  * the ledger.
  */
 
-export type Span = Parameters<typeof JsonTraceSerializer.serializeRequest>[0][number];
-type Attributes = Record<string, string | number | boolean | undefined>;
-type HrTime = Span['startTime'];
+/** Spans in one request: far below what receivers take. */
+const together = 500;
 
-const resource = resourceFromAttributes({ 'service.name': 'offsite' });
-const scope = { name: 'offsite' };
+/**
+ * Yields the spans of trials as requests of OTLP in JSON, one after the other. The batch's own span comes
+ * last.
+ *
+ * @param redact removes known secrets from a text
+ */
+export function* spanRequests(
+  trials: Iterable<ExportedTrial>,
+  redact: (text: string) => string,
+): Generator<Uint8Array> {
+  const request = (spans: Span[]): Uint8Array => {
+    const resource = { attributes: attributesOf({ 'service.name': 'offsite' }) };
+    const scopeSpans = [{ scope: { name: 'offsite' }, spans }];
+    return Buffer.from(redact(JSON.stringify({ resourceSpans: [{ resource, scopeSpans }] })));
+  };
+  let waiting: Span[] = [];
+  let last: { batch: ExportedTrial['batch']; finishedAt: number } | undefined;
+  for (const trial of trials) {
+    waiting.push(...trialSpans(trial));
+    const finishedAt = Math.max(last?.finishedAt ?? 0, trial.record.finishedAt);
+    last = { batch: trial.batch, finishedAt };
+    for (; waiting.length >= together; waiting = waiting.slice(together))
+      yield request(waiting.slice(0, together));
+  }
+  if (last) yield request([...waiting, batchSpan(last.batch, last.finishedAt)]);
+}
+
+/** A span as OTLP has it in JSON. */
+type Span = ReturnType<typeof spanOf>;
+type Attributes = Record<string, string | number | boolean | undefined>;
 
 interface SpanFacts {
   name: string;
   /** What makes the span's id the same in each export. */
   key: string;
-  kind?: SpanKind;
+  kind?: number | undefined;
   /** Epoch milliseconds. */
   startedAt: number;
   finishedAt: number;
@@ -35,11 +59,16 @@ interface SpanFacts {
   /** Why it failed; undefined if it did not. */
   failure?: string | undefined;
   events?: { name: string; at: number; attributes: Attributes }[];
-  links?: Span['links'];
+  links?: { traceId: string; spanId: string; flags: number }[];
 }
 
+/** The numbers of OTLP. */
+const kinds = { internal: 1, client: 3 };
+const failedStatus = 2;
+const sampled = 0x101;
+
 /** The root of a batch's trace. Each trial has a trace of its own, which links to it. */
-export function batchSpan(batch: ExportedTrial['batch'], finishedAt: number): Span {
+function batchSpan(batch: ExportedTrial['batch'], finishedAt: number): Span {
   return spanOf(traceId(batch.id), undefined, {
     name: `batch ${batch.suite}`,
     key: batch.id,
@@ -57,7 +86,7 @@ export function batchSpan(batch: ExportedTrial['batch'], finishedAt: number): Sp
  * A trial as a trace: the trial, its phases, its attempts that do not count, and in the phases the commands,
  * tools, requests to models and checks. Two exports of the same trial give the same ids.
  */
-export function trialSpans(trial: ExportedTrial): Span[] {
+function trialSpans(trial: ExportedTrial): Span[] {
   const { batch, run, ordinal, record } = trial;
   const key = `${batch.id}/${run.id}/${ordinal}`;
   const trace = traceId(key);
@@ -80,7 +109,7 @@ export function trialSpans(trial: ExportedTrial): Span[] {
     },
     failure: record.verdict === 'passed' ? undefined : whyNot(record),
     events: evaluationsOf(record),
-    links: [{ context: contextOf(traceId(batch.id), spanId(batch.id)) }],
+    links: [{ traceId: traceId(batch.id), spanId: spanId(batch.id), flags: sampled }],
   });
   const phases = record.phases.map((phase) =>
     spanOf(trace, root, {
@@ -173,7 +202,7 @@ function describe(kind: TimelineKind, index: number, record: TrialRecord): Descr
   return {
     phase: role === 'judge' ? 'validate' : 'harness',
     name: `chat ${model}`,
-    kind: SpanKind.CLIENT,
+    kind: kinds.client,
     attributes: {
       'gen_ai.operation.name': 'chat',
       'gen_ai.provider.name': exchange.wire,
@@ -233,45 +262,39 @@ function evaluationsOf({ validations = [], judgments = [], finishedAt }: TrialRe
   ];
 }
 
-function spanOf(trace: string, parent: Span | undefined, facts: SpanFacts): Span {
-  const { name, key, kind = SpanKind.INTERNAL, startedAt, failure, events = [], links = [] } = facts;
-  // Clocks may differ: the engine's, the model's, ours.
-  const finishedAt = Math.max(startedAt, facts.finishedAt);
+function spanOf(traceId: string, parent: { spanId: string } | undefined, facts: SpanFacts) {
+  const { name, key, kind = kinds.internal, startedAt, failure, events = [], links = [] } = facts;
   return {
+    traceId,
+    spanId: spanId(key),
+    ...(parent && { parentSpanId: parent.spanId }),
     name,
     kind,
-    spanContext: () => contextOf(trace, spanId(key)),
-    ...(parent && { parentSpanContext: parent.spanContext() }),
-    startTime: hrTime(startedAt),
-    endTime: hrTime(finishedAt),
-    duration: hrTime(finishedAt - startedAt),
-    status:
-      failure === undefined
-        ? { code: SpanStatusCode.UNSET }
-        : { code: SpanStatusCode.ERROR, message: failure },
-    attributes: known(facts.attributes),
+    startTimeUnixNano: nanoseconds(startedAt),
+    // Clocks may differ: the engine's, the model's, ours.
+    endTimeUnixNano: nanoseconds(Math.max(startedAt, facts.finishedAt)),
+    attributes: attributesOf(facts.attributes),
     events: events.map(({ name, at, attributes }) => ({
       name,
-      time: hrTime(at),
-      attributes: known(attributes),
+      timeUnixNano: nanoseconds(at),
+      attributes: attributesOf(attributes),
     })),
     links,
-    ended: true,
-    resource,
-    instrumentationScope: scope,
-    droppedAttributesCount: 0,
-    droppedEventsCount: 0,
-    droppedLinksCount: 0,
+    flags: sampled,
+    status: failure === undefined ? {} : { code: failedStatus, message: failure },
   };
 }
 
-function known(attributes: Attributes): Record<string, string | number | boolean> {
-  const entries = Object.entries(attributes).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as Record<string, string | number | boolean>;
+function attributesOf(attributes: Attributes) {
+  return Object.entries(attributes).flatMap(([key, value]) =>
+    value === undefined ? [] : [{ key, value: { [typeOf(value)]: value } }],
+  );
 }
 
-function contextOf(traceId: string, spanId: string) {
-  return { traceId, spanId, traceFlags: TraceFlags.SAMPLED };
+function typeOf(value: string | number | boolean): string {
+  if (typeof value === 'string') return 'stringValue';
+  if (typeof value === 'boolean') return 'boolValue';
+  return Number.isSafeInteger(value) ? 'intValue' : 'doubleValue';
 }
 
 function traceId(key: string): string {
@@ -285,9 +308,9 @@ function spanId(key: string): string {
 /** The last whole millisecond whose nanoseconds fit into 64 bits, which is how OTLP keeps a time. */
 const lastTime = Number((2n ** 64n - 1n) / 1_000_000n);
 
-/** Seconds and nanoseconds. Records of an older Offsite may contain any time that a harness reported. */
-function hrTime(given: number): HrTime {
+/** Records of an older Offsite may contain any time that a harness reported. */
+function nanoseconds(given: number): string {
   const ms = clamped(given, 0, lastTime);
-  const seconds = Math.floor(ms / 1_000);
-  return [seconds, Math.floor((ms - seconds * 1_000) * 1_000_000)];
+  const whole = Math.floor(ms);
+  return String(BigInt(whole) * 1_000_000n + BigInt(Math.floor((ms - whole) * 1_000_000)));
 }

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { Command, Option } from '@commander-js/extra-typings';
 import { makeFolder } from '../../base/byte-store.ts';
 import { infrastructureError, inputError, type OffsiteError } from '../../base/offsite-error.ts';
-import { otlpHeaders, receiverUrl, sendSpans, spanRequests } from '../../export/send-spans.ts';
+import { otlpHeaders, receiverUrl, sendSpans } from '../../export/send-spans.ts';
+import { spanRequests } from '../../export/trial-spans.ts';
 import {
   exportedTrials,
   jsonForm,
@@ -232,7 +233,7 @@ async function exportSpans(target: string, { context, batch, options, signal }: 
   const requests = spanRequests(exportedTrials(context.ledger(), batch, options), redact);
   if (!/^[a-z]+:\/\//i.test(target)) {
     await writeExport(target, async (write) => {
-      for await (const request of requests) {
+      for (const request of requests) {
         signal.throwIfAborted();
         await write(request);
         await write('\n');
@@ -246,7 +247,7 @@ async function exportSpans(target: string, { context, batch, options, signal }: 
   // The answer of a receiver may repeat the headers. In `Bearer KEY`, the key alone is a secret too.
   context.redactor.learn(Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/)]));
   let rejected = 0;
-  for await (const request of requests)
+  for (const request of requests)
     rejected += await sendSpans(request, { url, headers, clock, signal, random: Math.random });
   err.print(`${url.origin}${url.pathname} took the spans of ${batch.id}`);
   if (rejected === 0) return;
