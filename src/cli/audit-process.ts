@@ -4,7 +4,7 @@ import { parseForeignJson } from '../base/parse-json.ts';
 import { programFile } from '../base/version.ts';
 import { sentEvidence } from '../bounds/callers.ts';
 import type { AuditedLevel } from '../record/audit.ts';
-import { refuseBody } from '../service/json-response.ts';
+import { refusePart } from '../service/json-response.ts';
 import type { AuditedEvidence, Auditor } from '../service/platform.ts';
 import type { AuditDocument } from './commands/audit.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -57,7 +57,7 @@ export function auditorHere(
       return evidenceOf(parseForeignJson(stdout) as AuditDocument);
     // Lines about its progress may come before.
     const [message = ''] = stderr.replace(/^(?:[\s\S]*\n)?error: /, '').split('\n');
-    if (exitCode === exitCodes.badInput) throw refuseBody([{ _tag: 'Type', path: [], message }]);
+    if (exitCode === exitCodes.badInput) throw refusePart(message);
     if (exitCode === exitCodes.infrastructure && level === 'regraded') return message;
     throw new Error(`an audit ended with ${exitCode ?? ended.signal}: ${stderr.slice(-2_000)}`);
   };

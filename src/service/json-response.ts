@@ -122,6 +122,15 @@ export function refuse(
   return new ApiError(status, { _tag, message }, headers);
 }
 
+/** A 400 with one issue: by default, that the whole body is not what it must be. */
+export function refusePart(
+  message: string,
+  _tag: Issue['_tag'] = 'Type',
+  path: Issue['path'] = [],
+): ApiError {
+  return refuseBody([{ _tag, path, message }]);
+}
+
 /** A 400. The message names the first few issues, for people; programs read `issues`. */
 export function refuseBody(issues: Issue[]): ApiError {
   const named = issues

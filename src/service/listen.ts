@@ -13,6 +13,7 @@ import { pause } from '../base/deadline.ts';
 import { listenTo } from '../base/foreign-traffic.ts';
 import { inputError, messageOf } from '../base/offsite-error.ts';
 import { serviceRequests } from '../bounds/callers.ts';
+import { refusePart } from './json-response.ts';
 
 /** The time and size limits of a connection before it is closed. Times are milliseconds. */
 export interface ConnectionLimits {
@@ -148,8 +149,9 @@ async function closeGracefully(
 
 /** The answer to a request line or Host header that is not part of a valid URL. */
 function unreadable(): Response {
-  const body = JSON.stringify(decodeError('the request line or the Host header cannot be read'));
-  return new Response(body, { status: 400, headers: { 'content-type': 'application/json' } });
+  return Response.json(refusePart('the request line or the Host header cannot be read').body, {
+    status: 400,
+  });
 }
 
 /** Answers on the socket if no request could be read: too slow, too many headers, or not HTTP. */
@@ -163,14 +165,10 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
       ? [431, { _tag: 'HeadersTooLarge', message: 'The headers are too large.' }]
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? [408, { _tag: 'RequestTimeout', message: 'The request did not arrive in time.' }]
-        : [400, decodeError('this is not HTTP')];
+        : [400, refusePart('this is not HTTP').body];
   const text = JSON.stringify(body);
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status as number]}\r\nConnection: close\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
   );
-}
-
-function decodeError(message: string) {
-  return { _tag: 'HttpApiDecodeError', message, issues: [{ _tag: 'Type', path: [], message }] };
 }

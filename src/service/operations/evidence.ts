@@ -8,7 +8,7 @@ import type { Trial } from '../../contract/record.ts';
 import type { AuditedTrial, EvidenceRequest, EvidenceResponse } from '../../contract/report.ts';
 import { cut } from '../../text/printable.ts';
 import { recordPath } from '../../trial/collect/artifacts.ts';
-import { refuse, refuseBody } from '../json-response.ts';
+import { refuse, refusePart } from '../json-response.ts';
 import type { AuditedEvidence, Auditor } from '../platform.ts';
 import { isoTime } from '../record/run-record.ts';
 import { setupOf } from '../record/setup.ts';
@@ -71,8 +71,7 @@ export function takesEvidence(auditor: Auditor | undefined, writer: Writer): Tak
 }
 
 function tooSlow() {
-  const message = `its audit takes longer than ${sentEvidence.time.audit / 1_000} s`;
-  return refuseBody([{ _tag: 'Refinement', path: [], message }]);
+  return refusePart(`its audit takes longer than ${sentEvidence.time.audit / 1_000} s`, 'Refinement');
 }
 
 /** Marks the trials whose evidence is about what the service has, and says why the others are not. */

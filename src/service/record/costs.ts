@@ -12,19 +12,9 @@ export function reportedCosts(ended: readonly Pick<EndedTrial, 'costUsd'>[]): Co
   const known = ended.flatMap(({ costUsd }) => costUsd ?? []);
   const usd = sumOf(known);
   if (known.length === 0 || usd === undefined) return undefined;
-  return {
-    estimatedEquivalentUsd: usd,
-    incomplete: known.length < ended.length,
-    components: [
-      {
-        classification: 'estimated',
-        component: 'agent',
-        source: 'reported',
-        explanation: 'usage.costUsd of the reported trials',
-        usd,
-      },
-    ],
-  };
+  const explanation = 'usage.costUsd of the reported trials';
+  const agent = { classification: 'estimated', component: 'agent', source: 'reported', explanation, usd };
+  return costsOf([agent], known.length < ended.length);
 }
 
 /**

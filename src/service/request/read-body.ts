@@ -1,8 +1,7 @@
 import { DocumentTooDeep, DocumentTooHeavy, parseForeignJson, TooManyValues } from '../../base/parse-json.ts';
 import { serviceRequests } from '../../bounds/callers.ts';
-import type { Issue } from '../../contract/errors.ts';
 import { cut } from '../../text/printable.ts';
-import { refuse, refuseBody } from '../json-response.ts';
+import { refuse, refusePart } from '../json-response.ts';
 import type { Steps } from '../operations/call.ts';
 
 /**
@@ -97,7 +96,7 @@ function tooLarge(named: string, most: number) {
 }
 
 export function endedEarly(named: string) {
-  return refuseBody([{ _tag: 'Type', path: [], message: `the ${named} ended before its announced length` }]);
+  return refusePart(`the ${named} ended before its announced length`);
 }
 
 /**
@@ -119,14 +118,12 @@ export function* parseJson(bytes: Uint8Array): Steps<unknown> {
   } catch (error) {
     if (error instanceof TooManyValues) {
       const path = error.member === undefined ? [] : [cut(error.member, serviceRequests.bytes.name)];
-      throw refuseBody([{ _tag: 'Refinement', path, message: error.message }]);
+      throw refusePart(error.message, 'Refinement', path);
     }
-    if (error instanceof DocumentTooDeep) {
-      throw refuseBody([{ _tag: 'Refinement', path: [], message: error.message }]);
-    }
+    if (error instanceof DocumentTooDeep) throw refusePart(error.message, 'Refinement');
     if (error instanceof DocumentTooHeavy) throw refuse(413, error.message);
     if (!(error instanceof SyntaxError)) throw error;
-    throw refuseBody([{ _tag: 'Type', path: [], message: 'the body is not JSON' }]);
+    throw refusePart('the body is not JSON');
   }
   yield;
   inspect(value, []);
@@ -138,7 +135,7 @@ function textOf(bytes: Uint8Array): string {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw refuseBody([{ _tag: 'Type', path: [], message: 'the body is not UTF-8' }]);
+    throw refusePart('the body is not UTF-8');
   }
 }
 
@@ -146,18 +143,14 @@ type Path = (string | number)[];
 
 function inspect(value: unknown, path: Path): void {
   if (typeof value === 'number' && !Number.isFinite(value))
-    throw refusal(path, 'Refinement', 'the number is too large');
+    throw refusePart('the number is too large', 'Refinement', path);
   if (typeof value !== 'object' || value === null) return;
   for (const [key, inner] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
     path.push(key);
-    if (key === '__proto__') throw refusal(path, 'Unexpected', 'a field must not be named __proto__');
+    if (key === '__proto__') throw refusePart('a field must not be named __proto__', 'Unexpected', path);
     inspect(inner, path);
     path.pop();
   }
-}
-
-function refusal(path: Path, _tag: Issue['_tag'], message: string) {
-  return refuseBody([{ _tag, path, message }]);
 }
 
 /** What the service reads of a request: a `Request`, or what a client in this process sends. */
