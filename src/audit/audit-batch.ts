@@ -19,7 +19,7 @@ import {
   definitionOf,
   type IsLeftOut,
 } from './evidence-of-trial.ts';
-import { contentsOf, type EvidenceProblem, intactLevel, noteProblems } from './intact.ts';
+import { contentsOf, type EvidenceProblem, intactLevel } from './intact.ts';
 
 /** How a level that needs an engine is looked at. Rejects only if the signal aborts. */
 export type LookAgain = (trial: AuditedTrial, signal: AbortSignal) => Promise<AuditedLevel>;
@@ -71,7 +71,10 @@ export async function auditBatch(
 ): Promise<BatchAudit> {
   const { ledger, now, definition, problems, isLeftOut } = parts;
   const whole = new Checks();
-  noteProblems(problems, whole);
+  for (const problem of problems) {
+    if (typeof problem === 'string') whole.missed(problem);
+    else whole.contradicted(problem.path, problem.says, problem.expected, problem.found);
+  }
   const specOf = definitionOf({ ...batch, ...(definition !== undefined && { plan: definition }) }, parts);
   const finished = listTrials(ledger.records, batch.key, 'all').filter(({ result }) => result !== undefined);
   const listings = listingsOf(ledger, batch.key);

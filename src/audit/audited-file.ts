@@ -4,12 +4,7 @@ import type { Clock } from '../base/clock.ts';
 import { inputError, messageOf } from '../base/offsite-error.ts';
 import { type EvidenceSignature, sshPublicKeys } from '../evidence/envelope.ts';
 import { type OpenedEvidence, openEvidence } from '../evidence/open-evidence.ts';
-import {
-  checkSigstore,
-  type SigstoreSigner,
-  type SigstoreTrust,
-  sigstoreTrustOf,
-} from '../evidence/sigstore.ts';
+import { checkSigstore, type SigstoreTrust, sigstoreTrustOf } from '../evidence/sigstore.ts';
 import { entryOf } from '../evidence/statement.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { Ledger } from '../ledger/ledger.ts';
@@ -55,20 +50,18 @@ export async function openAuditedFile(
   const { statement, gone, commits, images, batch: key } = opened;
   const ledger = new Ledger(folder, clock, { redactor, isChecked: false });
   const batch = ledger.batches.byKey(key);
-  const problems = [...gone].map(
-    ([entry, what]): EvidenceProblem => ({ message: `${entry} ${what}`, isContradiction: true }),
-  );
-  const signature =
-    opened.signature.kind === 'sigstore'
-      ? { kind: 'sigstore' as const, ...(await checkSigstore(opened.signature.bundle, trusted)) }
-      : opened.signature;
+  const says = 'the file holds what its statement lists';
+  const problems = [...gone].map(([entry, what]): EvidenceProblem => {
+    return { path: 'evidence', says, expected: 'the same', found: `${entry} ${what}` };
+  });
+  const { sigstore } = opened;
+  const signature = sigstore ? await checkSigstore(sigstore, trusted) : opened.signature;
   const wrong = wrongSignature(signature, trusted !== undefined);
   if (wrong) {
     // Whoever reads of a contradiction may think that somebody changed the contents.
-    const isWhole = gone.size === 0 && signature.kind !== 'unsigned' && signature.holds !== false;
+    const isWhole = gone.size === 0 && signature && signature.holds !== false;
     const whole = isWhole ? '; the file holds what its statement lists' : '';
-    const { found, ...required } = wrong;
-    problems.push({ message: `${found}${whole}`, isContradiction: true, required });
+    problems.push({ path: 'signature', ...wrong, found: `${wrong.found}${whole}` });
   }
   const { contents, batch: carried } = statement.predicate;
   const listed = new Set(contents.map(entryOf));
@@ -78,38 +71,29 @@ export async function openAuditedFile(
   return { ...whole, signature: signatureText(signature) };
 }
 
-type CheckedSignature =
-  | Exclude<EvidenceSignature, { kind: 'sigstore' }>
-  | ({ kind: 'sigstore' } & SigstoreSigner);
-
 function wrongSignature(
-  signature: CheckedSignature,
+  signature: EvidenceSignature | undefined,
   isSomebodyNamed: boolean,
 ): Omit<Contradiction, 'path'> | undefined {
-  const holds = { says: 'its signature holds', expected: 'one of whoever it names' };
-  if (signature.kind === 'sigstore' && signature.why !== undefined)
-    return { ...holds, found: `its signature of Sigstore does not hold: ${signature.why}` };
-  if (signature.kind === 'ed25519' && !signature.holds)
-    return { ...holds, found: 'it is not of the key that it names, or its statement was changed since' };
-  if (!isSomebodyNamed) return undefined;
+  if (signature?.why !== undefined)
+    return { says: 'its signature holds', expected: 'one of whoever it names', found: signature.why };
+  if (!isSomebodyNamed || signature?.isTrusted) return undefined;
   const says = 'somebody of --signed-by signed it';
-  if (signature.kind === 'unsigned') return { says, expected: 'a signature', found: 'none' };
-  if (signature.isTrusted) return undefined;
-  return signature.kind === 'sigstore'
-    ? { says, expected: 'an account of --signed-by', found: signature.who }
-    : { says, expected: 'a key of --signed-by', found: signature.keyId };
+  if (!signature) return { says, expected: 'a signature', found: 'none' };
+  return { says, expected: `${one[signature.of]} of --signed-by`, found: signature.by };
 }
 
-function signatureText(signature: CheckedSignature): string {
-  if (signature.kind === 'unsigned') return 'NOT SIGNED: anybody may have written it';
-  const { kind, holds, isTrusted } = signature;
-  const [who, what] = kind === 'sigstore' ? [signature.who, 'account'] : [signature.keyId, 'key'];
-  if (holds === false) return `NOT SIGNED by ${who}, which it names: the signature does not hold`;
+const one = { key: 'a key', account: 'an account' };
+
+function signatureText(signature: EvidenceSignature | undefined): string {
+  if (!signature) return 'NOT SIGNED: anybody may have written it';
+  const { of, by, holds, isTrusted } = signature;
+  if (holds === false) return `NOT SIGNED by ${by}, which it names: the signature does not hold`;
   if (holds === undefined)
-    return `signed by ${who}, as it says: NOT CHECKED; --signed-by IDENTITY=ISSUER checks it with Sigstore`;
-  if (isTrusted === false) return `signed by ${who}, which is no ${what} of --signed-by`;
-  const asked = '; --signed-by KEY says whether that is the owner’s key';
-  return `signed by ${who}${isTrusted === undefined ? asked : `, ${what === 'key' ? 'a' : 'an'} ${what} of --signed-by`}`;
+    return `signed by ${by}, as it says: NOT CHECKED; --signed-by IDENTITY=ISSUER checks it with Sigstore`;
+  if (isTrusted === false) return `signed by ${by}, which is no ${of} of --signed-by`;
+  if (isTrusted) return `signed by ${by}, ${one[of]} of --signed-by`;
+  return `signed by ${by}; --signed-by KEY says whether that is the owner’s key`;
 }
 
 /**

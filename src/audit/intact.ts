@@ -1,3 +1,4 @@
+import { remembered } from '../base/deadline.ts';
 import { ReportedTrial } from '../contract/report.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -10,44 +11,22 @@ import { recordPath } from '../trial/collect/artifacts.ts';
 import { Checks } from './checks.ts';
 import type { AuditedTrial, IsLeftOut } from './evidence-of-trial.ts';
 
-/** What is wrong with the file that a batch comes from. */
-export interface EvidenceProblem {
-  message: string;
-  /** Whether somebody did something that must not be; otherwise something could not be taken from it. */
-  isContradiction: boolean;
-  /** What must be so of the signature. By default, the problem is one of the contents. */
-  required?: Pick<Contradiction, 'says' | 'expected'> | undefined;
-}
-
-/** Notes what is wrong with the file. */
-export function noteProblems(problems: readonly EvidenceProblem[], checks: Checks): void {
-  for (const { message, isContradiction, required } of problems) {
-    if (!isContradiction) checks.missed(message);
-    else if (required) checks.contradicted('signature', required.says, required.expected, message);
-    else checks.contradicted('evidence', 'the file holds what its statement lists', 'the same', message);
-  }
-}
+/** Something that must not be of the file that a batch comes from; or what could not be taken from it. */
+export type EvidenceProblem = Contradiction | string;
 
 /** Compares contents with the hashes by which trials name them. Each is read once for all trials. */
-export type Contents = Record<
-  'blobs' | 'workspaces',
-  (sha256: string) => ReturnType<Ledger['blobs']['verify']>
->;
-
-export function contentsOf({ blobs, workspaces }: Pick<Ledger, 'blobs' | 'workspaces'>): Contents {
-  const once = (verify: Contents['blobs']): Contents['blobs'] => {
-    const seen = new Map<string, ReturnType<typeof verify>>();
-    return (sha256) => {
-      const known = seen.get(sha256) ?? verify(sha256);
-      seen.set(sha256, known);
-      return known;
-    };
-  };
+export function contentsOf({ blobs, workspaces }: Pick<Ledger, 'blobs' | 'workspaces'>) {
+  const [ofBlobs, ofWorkspaces] = [
+    remembered<Awaited<ReturnType<typeof blobs.verify>>>(),
+    remembered<Awaited<ReturnType<typeof blobs.verify>>>(),
+  ];
   return {
-    blobs: once((sha256) => blobs.verify(sha256)),
-    workspaces: once((sha256) => workspaces.verify(sha256)),
+    blobs: (sha256: string) => ofBlobs(sha256, () => blobs.verify(sha256)),
+    workspaces: (sha256: string) => ofWorkspaces(sha256, () => workspaces.verify(sha256)),
   };
 }
+
+type Contents = ReturnType<typeof contentsOf>;
 
 /** Whether all that a trial names is there, as it was named. */
 export async function intactLevel(

@@ -87,39 +87,38 @@ function envelopeOf(payload: Buffer, signatures: Envelope['signatures']): Envelo
   return { payloadType, payload: payload.toString('base64'), signatures };
 }
 
-/** Whether a statement's signature holds, and by which key. */
-export type EvidenceSignature =
-  | { kind: 'unsigned' }
-  /** Not checked yet: that may need the network, which nothing here uses. */
-  | { kind: 'sigstore'; bundle: unknown }
-  /** `isTrusted`: whether the reader named the key; undefined if the reader named none. */
-  | { kind: 'ed25519'; keyId: string; holds: boolean; isTrusted: boolean | undefined };
+/** Who signed a statement, and what is known of that. */
+export interface EvidenceSignature {
+  of: 'key' | 'account';
+  /** The name of the key or of the account, as the statement says it. */
+  by: string;
+  /** Undefined if nobody asked, which may need the network. */
+  holds: boolean | undefined;
+  /** Whether the reader named it; undefined if the reader named none. */
+  isTrusted: boolean | undefined;
+  /** Why it does not hold. */
+  why?: string;
+}
 
 /**
  * Checks the signature of an envelope against the key that its statement names. Whose key that is, only the
- * reader can know.
+ * reader can know. Undefined if nobody signed it.
  */
 export function signatureOf(
-  { envelope: { signatures }, sigstore }: Wrapped,
+  { signatures }: Envelope,
   payload: Buffer,
   { predicate: { signer } }: Statement,
   trustedKeys: readonly KeyObject[] | undefined,
-): EvidenceSignature {
-  if (sigstore !== undefined) return { kind: 'sigstore', bundle: sigstore };
-  if (!signer && signatures.length === 0) return { kind: 'unsigned' };
-  const found: Omit<Extract<EvidenceSignature, { kind: 'ed25519' }>, 'keyId'> = {
-    kind: 'ed25519',
-    holds: false,
-    isTrusted: trustedKeys && false,
-  };
-  if (!signer) return { ...found, keyId: signatures[0]?.keyid ?? 'unknown' };
-  const key = publicKeyOf(signer.publicKey);
-  if (!key) return { ...found, keyId: signer.keyId };
-  const keyId = keyIdOf(key);
-  const holds =
-    keyId === signer.keyId &&
-    signatures.some(({ sig }) => verify(null, signedBytes(payload), key, Buffer.from(sig, 'base64')));
-  return { ...found, keyId, holds, isTrusted: trustedKeys?.some((trusted) => keyIdOf(trusted) === keyId) };
+): EvidenceSignature | undefined {
+  if (!signer && signatures.length === 0) return undefined;
+  const key = signer && publicKeyOf(signer.publicKey);
+  const by = key ? keyIdOf(key) : (signer?.keyId ?? signatures[0]?.keyid ?? 'unknown');
+  const isBy = ({ sig }: Envelope['signatures'][number]) =>
+    key !== undefined && verify(null, signedBytes(payload), key, Buffer.from(sig, 'base64'));
+  const holds = by === signer?.keyId && signatures.some(isBy);
+  const isTrusted = trustedKeys?.some((trusted) => key !== undefined && keyIdOf(trusted) === by);
+  const why = 'it is not of the key that it names, or its statement was changed since';
+  return { of: 'key', by, holds, isTrusted, ...(!holds && { why }) };
 }
 
 function publicKeyOf(base64: string): KeyObject | undefined {

@@ -19,7 +19,10 @@ export interface VerifiedEvidence {
   statement: Statement;
   /** The sha256 of the statement's bytes. */
   digest: string;
-  signature: EvidenceSignature;
+  /** Undefined if nobody signed it. */
+  signature: EvidenceSignature | undefined;
+  /** The bundle of Sigstore that signs it, which is not checked: that may need the network. */
+  sigstore: unknown;
   /** What happened to contents that the statement lists, by their entries. Empty if all are there. */
   gone: ReadonlyMap<string, string>;
   /** Bytes of the file. */
@@ -123,7 +126,10 @@ export async function readEvidence(
     return {
       statement,
       digest: createHash('sha256').update(payload).digest('hex'),
-      signature: signatureOf(wrapped, payload, statement, trustedKeys),
+      signature: wrapped.sigstore
+        ? undefined
+        : signatureOf(wrapped.envelope, payload, statement, trustedKeys),
+      sigstore: wrapped.sigstore,
       gone,
       byteSize,
     };

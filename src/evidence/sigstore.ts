@@ -9,7 +9,7 @@ import {
   withPackage,
 } from '../base/offsite-error.ts';
 import { parseForeignJson } from '../base/parse-json.ts';
-import { keySigning, type Signing } from './envelope.ts';
+import { type EvidenceSignature, keySigning, type Signing } from './envelope.ts';
 import { payloadType } from './statement.ts';
 
 /**
@@ -26,15 +26,6 @@ export interface SigstoreTrust {
   identities: { identity: string; issuer: string }[];
   /** A trusted root as a file has it; undefined for that of the public Sigstore, which is fetched. */
   root: unknown;
-}
-
-/** What is known of a signature of Sigstore. `holds`: undefined if nobody asked. */
-export interface SigstoreSigner {
-  who: string;
-  holds: boolean | undefined;
-  isTrusted: boolean | undefined;
-  /** Why it does not hold. */
-  why: string | undefined;
 }
 
 const Service = z.object({ url: z.url(), majorApiVersion: z.int() });
@@ -104,10 +95,10 @@ async function sigstoreSigning(services: Services): Promise<Signing> {
 export async function checkSigstore(
   bundle: unknown,
   trust: SigstoreTrust | undefined,
-): Promise<SigstoreSigner> {
-  const claimed = claimedBy(bundle);
+): Promise<EvidenceSignature> {
+  const claimed = { of: 'account', by: claimedBy(bundle) } as const;
   const isAsked = trust !== undefined && trust.identities.length > 0;
-  if (!isAsked) return { who: claimed, holds: undefined, isTrusted: undefined, why: undefined };
+  if (!isAsked) return { ...claimed, holds: undefined, isTrusted: undefined };
   const verify = await verifierOf(trust.root);
   try {
     const { identity } = verify(bundle);
@@ -115,9 +106,10 @@ export async function checkSigstore(
     if (name === undefined || issuer === undefined) throw new Error('its certificate names no account');
     // The packages would take a name for a pattern.
     const isTrusted = trust.identities.some((one) => one.identity === name && one.issuer === issuer);
-    return { who: `${name} (${issuer})`, holds: true, isTrusted, why: undefined };
+    return { ...claimed, by: `${name} (${issuer})`, holds: true, isTrusted };
   } catch (error) {
-    return { who: claimed, holds: false, isTrusted: false, why: messageOf(error) };
+    const why = `its signature of Sigstore does not hold: ${messageOf(error)}`;
+    return { ...claimed, holds: false, isTrusted: false, why };
   }
 }
 

@@ -58,7 +58,7 @@ async function read(changed: readonly Entry[]) {
 const first = () => statement.predicate.batch.runs[0]?.trials[0];
 const blob = (sha256: string | undefined) => `blobs/${sha256}`;
 const copy = () => structuredClone(statement);
-const held = { kind: 'ed25519', holds: true, isTrusted: true };
+const held = { of: 'key', holds: true, isTrusted: true };
 
 test('nothing is found in evidence that nobody changed', async () => {
   expect(await read(entries)).toMatchObject({ found: [], signature: held });
@@ -103,7 +103,7 @@ test('a statement that somebody else signed again names their key', async () => 
   expect((await read(await withStatement(entries, changed, signings[1]))).signature).toMatchObject({
     holds: true,
     isTrusted: false,
-    keyId: signings[1]?.signer?.keyId,
+    by: signings[1]?.signer?.keyId,
   });
 });
 

@@ -8,7 +8,7 @@ import { concurrencyOn, enginesOf } from '../../agent/engines/check.ts';
 import { recordedModels } from '../../agent/ledger-cassette.ts';
 import { type AuditEvent, auditBatch } from '../../audit/audit-batch.ts';
 import { type AuditedFile, openAuditedFile, readTrusted } from '../../audit/audited-file.ts';
-import { type Committed, committedBy, type EvidenceProblem } from '../../audit/intact.ts';
+import { type Committed, committedBy } from '../../audit/intact.ts';
 import { type RegradedParts, regradedLevel } from '../../audit/regraded.ts';
 import { replayedLevel } from '../../audit/replayed.ts';
 import { inputError, messageOf, type OffsiteError } from '../../base/offsite-error.ts';
@@ -216,15 +216,14 @@ async function unpackCommits(
   { commits }: Pick<Audited, 'commits'>,
   { env }: CommandContext,
   signal: AbortSignal,
-): Promise<EvidenceProblem[]> {
-  const problems: EvidenceProblem[] = [];
+): Promise<string[]> {
+  const problems: string[] = [];
   for (const { commit, ...places } of commits) {
     try {
       await unpackCommit(commit, places, { env, signal });
     } catch (error) {
       signal.throwIfAborted();
-      const message = `the commit ${commit} cannot be taken from the evidence: ${messageOf(error)}`;
-      problems.push({ message, isContradiction: false });
+      problems.push(`the commit ${commit} cannot be taken from the evidence: ${messageOf(error)}`);
     }
   }
   return problems;
