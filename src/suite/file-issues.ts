@@ -27,9 +27,10 @@ export class BadFile extends OffsiteError {
       (a, b) => a.file.localeCompare(b.file) || a.line - b.line || a.column - b.column,
     );
     // Cases that share a value share its problem.
-    const printed = [...new Set(sorted.map(printFileIssue))];
+    const once = new Map(sorted.map((issue) => [printFileIssue(issue), issue]));
+    const printed = [...once.keys()];
     super(printed.join('\n'), { code: 'BAD_FILE', kind: 'input' });
-    this.issues = sorted;
+    this.issues = [...once.values()];
     this.printed = printed;
   }
 }

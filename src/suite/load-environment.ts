@@ -1,31 +1,19 @@
-import { join, posix, relative, resolve, sep } from 'node:path';
-import { messageOf } from '../base/offsite-error.ts';
+import { join, posix, relative, sep } from 'node:path';
 import { buildContexts } from '../bounds/suite.ts';
 import type { KnownKeys } from '../redaction/redactor.ts';
 import { type ContextEntry, contextEntries, contextHash, neverInContexts } from './build-context.ts';
 import { dockerfileProblems } from './dockerfile.ts';
-import type { CaseEnvironment, EnvironmentSource, PlacedFile, PlannedBuild } from './environment.ts';
-import { BadFile, type FileIssue } from './file-issues.ts';
-import { type FileReader, heldKey, type Reach, reachedFolder } from './read-file.ts';
+import {
+  type CaseEnvironment,
+  type EnvironmentSource,
+  noEnvironment,
+  type PlacedFile,
+  type PlannedBuild,
+} from './environment.ts';
+import { BadFile } from './file-issues.ts';
+import { type FileReader, heldKey, type ReadFile, reachedFolder } from './read-file.ts';
 import { dependenciesOf, type PlannedService, type ServiceSource } from './services.ts';
-
-/** What environments are read with. */
-export interface EnvironmentParts {
-  /** The suite's. */
-  folder: string;
-  files: FileReader;
-  reach: Exclude<Reach, 'anywhere'>;
-  /** `images` of the configuration. */
-  images: Record<string, string>;
-  /** Keys that no context may hold. */
-  keys: KnownKeys | undefined;
-}
-
-interface Reporting {
-  /** @param path of keys in the environment */
-  placeOf(...path: string[]): string;
-  report(path: string | string[], issue: string | FileIssue): void;
-}
+import type { SuitePart } from './suite-part.ts';
 
 /** An environment with what only a task can say. */
 export type GivenEnvironment = EnvironmentSource & {
@@ -33,8 +21,19 @@ export type GivenEnvironment = EnvironmentSource & {
   volumes?: string[] | undefined;
 };
 
+/** The environment of a part of the suite, or the suite's own if the part has none. Each is read once. */
+export function environmentOf(own: EnvironmentSource | undefined, part: SuitePart): CaseEnvironment {
+  const source = own ?? part.source.environment;
+  if (!source) return noEnvironment;
+  const known = part.environments.get(source);
+  if (known) return known;
+  const environment = plannedEnvironment(source, (own ? part : part.whole).at('environment'));
+  part.environments.set(source, environment);
+  return environment;
+}
+
 /** Reads the files that an environment names, and reports their problems. */
-export function plannedEnvironment(
+function plannedEnvironment(
   {
     image,
     build,
@@ -52,12 +51,14 @@ export function plannedEnvironment(
     volumes,
     ...placed
   }: GivenEnvironment,
-  parts: EnvironmentParts & Reporting,
+  part: SuitePart,
 ): CaseEnvironment {
   return {
-    ...sourceOf({ image, build }, parts),
+    ...sourceOf({ image, build }, part),
     ...(services && {
-      services: Object.entries(services).map(([name, service]) => plannedService(name, service, parts)),
+      services: Object.entries(services).map(([name, service]) =>
+        plannedService(name, service, part.at('services', name)),
+      ),
     }),
     ...(nameForServices !== undefined && { nameForServices }),
     workdir,
@@ -67,22 +68,20 @@ export function plannedEnvironment(
     ...(startUp && { startUp }),
     ...(hosts && { hosts }),
     ...(healthcheck && { healthcheck }),
-    ...((placed.files || placed.folders || placed.writable) && { files: placedFiles(placed, parts) }),
+    ...((placed.files || placed.folders || placed.writable) && { files: placedFiles(placed, part) }),
     ...(volumes && { volumes }),
     ...(timeouts && { timeouts }),
     ...(needs && { needs }),
   };
 }
 
-function sourceOf(
-  { image, build }: Pick<EnvironmentSource, 'image' | 'build'>,
-  parts: EnvironmentParts & Reporting,
-) {
+function sourceOf({ image, build }: Pick<EnvironmentSource, 'image' | 'build'>, part: SuitePart) {
+  const { images } = part.reading;
   return {
     ...(image !== undefined && {
-      image: { name: image, mappedTo: parts.images[image], place: parts.placeOf('image') },
+      image: { name: image, mappedTo: images[image], place: part.at('image').placeText },
     }),
-    ...(build && { build: plannedBuild(build, parts) }),
+    ...(build && { build: plannedBuild(build, part.at('build')) }),
   };
 }
 
@@ -90,39 +89,25 @@ function sourceOf(
 function plannedService(
   name: string,
   { image, build, healthcheck, dependsOn, files, folders, ...service }: ServiceSource,
-  environment: EnvironmentParts & Reporting,
+  part: SuitePart,
 ): PlannedService {
-  const parts = {
-    ...environment,
-    placeOf: (...path: string[]) => environment.placeOf('services', name, ...path),
-    report: (path: string | string[], issue: string | FileIssue) =>
-      environment.report(['services', name, ...[path].flat()], issue),
-  };
   return {
     name,
     ...service,
-    ...sourceOf({ image, build }, parts),
+    ...sourceOf({ image, build }, part),
     ...(healthcheck !== undefined && { healthcheck: healthcheck === false ? 'none' : healthcheck }),
     dependsOn: dependenciesOf(dependsOn),
-    ...((files || folders) && { files: placedFiles({ files, folders }, parts) }),
-    place: parts.placeOf(),
+    ...((files || folders) && { files: placedFiles({ files, folders }, part) }),
+    place: part.placeText,
   };
 }
 
 /** The files and folders that an environment puts into the sandbox. Links are kept and never followed. */
 function placedFiles(
-  {
-    files: named = {},
-    folders = {},
-    placed = [],
-    writable = [],
-  }: Pick<GivenEnvironment, 'files' | 'folders' | 'placed' | 'writable'>,
-  { folder, files, reach, report }: EnvironmentParts & Reporting,
+  { files = {}, folders = {}, placed = [], writable = [] }: Partial<GivenEnvironment>,
+  part: SuitePart,
 ): PlacedFile[] {
-  const fileFrom = (path: string, source: string): PlacedFile => {
-    const { content, isExecutable } = files.file(source);
-    return { path, content, mode: isExecutable ? 0o755 : 0o644 };
-  };
+  const { files: reader, reach } = part.reading;
   const folderFrom = (path: string, source: string): PlacedFile[] => {
     const root = reachedFolder(source, reach);
     const entries = contextEntries({ folder: root, ignore: '' }, reach.except);
@@ -132,41 +117,40 @@ function placedFiles(
         const target = posix.join(path, below);
         if (type === 'symlink') return { path: target, linkTarget };
         if (type === 'folder') return { path: target, folder: true, mode };
-        return { path: target, content: files.file(join(root, below)).content, mode };
+        return { path: target, content: reader.file(join(root, below)).content, mode };
       }),
     ];
   };
-  const read = (key: string, source: string, get: () => PlacedFile[]): PlacedFile[] => {
-    try {
-      return get();
-    } catch (error) {
-      if (error instanceof BadFile) for (const issue of error.issues) report(key, issue);
-      else report(key, `${source}: ${messageOf(error)}`);
-      return [];
-    }
-  };
   return [
-    ...Object.entries(folders).flatMap(([path, source]) =>
-      read('folders', source, () => folderFrom(path, resolve(folder, source))),
+    ...Object.entries(folders).flatMap(
+      ([path, source]) =>
+        part.at('folders').attempt(() => folderFrom(path, part.resolve(source)), source) ?? [],
     ),
-    ...Object.entries(named).flatMap(([path, source]) =>
-      read('files', source, () => [fileFrom(path, resolve(folder, source))]),
+    ...Object.entries(files).flatMap(
+      ([path, source]) =>
+        part.at('files').attempt(() => fileAt(path, reader.file(part.resolve(source))), source) ?? [],
     ),
     ...placed,
     ...writable.map((path) => ({ path, folder: true as const, mode: 0o777 })),
   ];
 }
 
+/** A file that was read, at its path in a sandbox. */
+export function fileAt(path: string, { content, isExecutable }: ReadFile) {
+  return { path, content, mode: isExecutable ? 0o755 : 0o644 };
+}
+
 function plannedBuild(
   { context, dockerfile: path, target, args }: NonNullable<EnvironmentSource['build']>,
-  { folder, files, reach, images, keys, placeOf, report }: EnvironmentParts & Reporting,
+  part: SuitePart,
 ): PlannedBuild | undefined {
-  try {
-    const contextFolder = reachedFolder(resolve(folder, context), reach);
-    const file = resolve(folder, context, path);
+  const { folder, files, reach, images, keys } = part.reading;
+  return part.attempt(() => {
+    const contextFolder = reachedFolder(part.resolve(context), reach);
+    const file = part.resolve(context, path);
     const dockerfile = files.text(file);
-    const problems = dockerfileProblems(dockerfile, target);
-    for (const { line, message } of problems) report('build', { file, line, column: 1, path: '', message });
+    for (const { line, message } of dockerfileProblems(dockerfile, target))
+      part.issues.push({ file, line, column: 1, path: '', message });
     const ignore = [ignoreFile(file, contextFolder, files), neverInContexts].join('\n');
     const entries = contextEntries({ folder: contextFolder, ignore }, reach.except);
     const hash = contextHash(contextFolder, entries, keys && keyFinder(keys, contextFolder));
@@ -178,13 +162,9 @@ function plannedBuild(
       args,
       images,
       context: { folder: contextFolder, ignore, hash },
-      place: placeOf('build'),
+      place: part.placeText,
     };
-  } catch (error) {
-    if (error instanceof BadFile) for (const issue of error.issues) report('build', issue);
-    else report('build', messageOf(error));
-    return undefined;
-  }
+  });
 }
 
 /** The patterns of the Dockerfile's own ignore file, or of the context's. */

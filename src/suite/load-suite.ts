@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { inputError, messageOf, type OffsiteError } from '../base/offsite-error.ts';
+import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 import type { KnownKeys } from '../redaction/redactor.ts';
 import { answersOfSuite, namedFiles, withGiven } from './answers.ts';
 import { judgesOf } from './checks-source.ts';
@@ -10,10 +10,10 @@ import type { FetchedSources } from './git/fetch-sources.ts';
 import { plannedCase } from './load-case.ts';
 import type { PlannedCase, PromptSource, SuitePlan } from './plan.ts';
 import { findModel, type HarnessOffer, plannedVariant, unknownModel } from './planned-variant.ts';
-import { FileReader, heldKey, type Reach, reachedFolder, readFile } from './read-file.ts';
+import { FileReader, heldKey, reachedFolder, readFile } from './read-file.ts';
 import { readSuite } from './read-suite.ts';
 import type { CaseSource, SuiteFile } from './suite-file.ts';
-import { SuiteReader } from './suite-reader.ts';
+import { SuitePart } from './suite-part.ts';
 import type { TasksSource } from './tasks-source.ts';
 import { isUnwritten } from './variables.ts';
 
@@ -50,40 +50,46 @@ export function loadSuite(
   const reach = { within: [folder, ...allowOutside], except };
   const files = new FileReader({ reach, keys });
   const own = [resolve(file), ...namedFiles(source).map((name) => resolve(folder, name))];
-  const reader = new SuiteReader(
+  const suite = new SuitePart({
     yaml,
-    { folder, files, reach, images: config.images, keys },
-    { suite: readFile(file).content, own },
+    folder,
+    files,
+    reach,
+    images: config.images,
+    keys,
+    own: { suite: readFile(file).content, own },
     sources,
-  );
-  const prompt = promptOf(reader);
-  const { cases: entries = [] } = source;
+  });
+  const prompt = promptOf(suite);
+  const { cases: entries = [], judges: common = [] } = source;
   const cases = source.tasks
-    ? tasksOf(source.tasks, prompt, reader, planTasks)
-    : casesOf(entries, prompt, reader);
-  if (!unwritten) refuseUnwritten(prompt, entries, reader);
+    ? tasksOf(source.tasks, prompt, suite, planTasks)
+    : casesOf(entries, prompt, suite);
+  if (!unwritten) refuseUnwritten(prompt, entries, suite);
   const meetsUser = entries.some(({ user }) => user !== undefined);
   const variants = source.variants.map((variant, index) =>
     plannedVariant(variant, { config, harnesses, meetsUser, keys }, (key, message) =>
-      reader.report(['variants', index, key], message),
+      suite.at('variants', index, key).report(message),
     ),
   );
-  source.judges?.forEach((judge, index) => {
-    if (!findModel(judge, config)) reader.report(['judges', index], unknownModel(judge, config));
-  });
-  const ofCases = entries.flatMap((entry, index) => {
-    const named = judgesOf(entry);
-    for (const judge of named)
-      if (!findModel(judge, config)) reader.report(['cases', index, 'judge'], unknownModel(judge, config));
-    return named;
-  });
-  const judges = [...new Set([...(source.judges ?? []), ...ofCases])];
-  reader.issues.push(...missingScripts({ ...source, judges }, config));
-  const ids = entries.map(({ id }) => id);
-  reader.refuseRepeated(['cases'], ids, 'id');
-  const names = variants.map((variant) => variant?.name ?? '');
-  reader.refuseRepeated(['variants'], names, 'name');
-  if (reader.issues.length > 0) throw new BadFile(reader.issues);
+  const refuseUnknown = (judge: string, part: SuitePart) => {
+    if (!findModel(judge, config)) part.report(unknownModel(judge, config));
+  };
+  for (const [index, judge] of common.entries()) refuseUnknown(judge, suite.at('judges', index));
+  const ofCases = entries.map(judgesOf);
+  for (const [index, named] of ofCases.entries())
+    for (const judge of named) refuseUnknown(judge, suite.at('cases', index, 'judge'));
+  const judges = [...new Set([...common, ...ofCases.flat()])];
+  suite.issues.push(...missingScripts({ ...source, judges }, config));
+  suite.at('cases').refuseRepeated(
+    entries.map(({ id }) => id),
+    'id',
+  );
+  suite.at('variants').refuseRepeated(
+    variants.map((variant) => variant?.name ?? ''),
+    'name',
+  );
+  if (suite.issues.length > 0) throw new BadFile(suite.issues);
   const plan: SuitePlan = {
     file,
     suite: { id: source.suite.id, name: source.suite.name ?? source.suite.id, prompt },
@@ -103,10 +109,10 @@ export function loadSuite(
   return plan;
 }
 
-function casesOf(entries: readonly CaseSource[], prompt: PromptSource, reader: SuiteReader): PlannedCase[] {
-  const cases = entries.map((entry, index) => plannedCase(entry, index, prompt, reader));
+function casesOf(entries: readonly CaseSource[], prompt: PromptSource, suite: SuitePart): PlannedCase[] {
+  const cases = entries.map((entry, index) => plannedCase(entry, suite.at('cases', index), prompt));
   // With a problem, files may be missing.
-  return reader.issues.length > 0 ? cases.map(({ planned }) => planned) : withGiven(cases);
+  return suite.issues.length > 0 ? cases.map(({ planned }) => planned) : withGiven(cases);
 }
 
 /** The used scripted models whose file is missing, at their places in the configuration. */
@@ -120,67 +126,60 @@ function missingScripts({ variants, judges = [] }: SuiteFile, config: Config): F
 }
 
 /** Refuses placeholders of `offsite case add` that are still in the suite. */
-function refuseUnwritten(prompt: PromptSource, entries: readonly CaseSource[], reader: SuiteReader): void {
+function refuseUnwritten(prompt: PromptSource, entries: readonly CaseSource[], suite: SuitePart): void {
   const message = 'is still a placeholder; write what the agent is asked';
-  if (prompt.kind === 'text' && isUnwritten(prompt.text)) reader.report(['suite', 'prompt'], message);
+  if (prompt.kind === 'text' && isUnwritten(prompt.text)) suite.at('suite', 'prompt').report(message);
   for (const [index, { variables = {} }] of entries.entries())
     for (const [name, value] of Object.entries(variables))
-      if (isUnwritten(value)) reader.report(['cases', index, 'variables', name], message);
+      if (isUnwritten(value)) suite.at('cases', index, 'variables', name).report(message);
 }
 
-function promptOf(reader: SuiteReader): PromptSource {
-  const { suite, tasks, cases } = reader.source;
-  if (!tasks && !cases) reader.report([], 'has neither cases nor tasks');
-  if (tasks && cases) reader.report(['tasks'], 'is in place of cases; remove one of them');
+function promptOf(part: SuitePart): PromptSource {
+  const { suite, tasks, cases } = part.source;
+  if (!tasks && !cases) part.report('has neither cases nor tasks');
+  if (tasks && cases) part.at('tasks').report('is in place of cases; remove one of them');
   const { prompt = '{{instruction}}' } = suite;
   if (typeof prompt === 'object' && 'prompt' in prompt) {
     const { prompt: id, channel, version } = prompt;
     return { kind: 'stored', id, channel, version };
   }
-  return { kind: 'text', text: reader.text(prompt, ['suite', 'prompt']) };
+  return { kind: 'text', text: part.at('suite', 'prompt').text(prompt) };
 }
 
 /** The cases that the suite takes from a set of tasks. */
 function tasksOf(
   source: TasksSource,
   prompt: PromptSource,
-  reader: SuiteReader,
+  suite: SuitePart,
   plan: PlanTasks | undefined,
 ): PlannedCase[] {
-  for (const key of ['environment', 'artifacts', 'source'] as const) {
-    if (reader.source[key] !== undefined) reader.report([key], 'has no effect on tasks; remove it');
-  }
+  for (const key of ['environment', 'artifacts', 'source'] as const)
+    if (suite.source[key] !== undefined) suite.at(key).report('has no effect on tasks; remove it');
   if (prompt.kind === 'text')
-    reader.refuseUnknownNames(prompt.text, { instruction: '' }, ['suite', 'prompt'], ' of a task');
-  const { folder, reach } = reader.parts;
-  try {
-    return casesOfTasks(sourceIn(folder, source), reach, plan);
-  } catch (error) {
-    reader.report(['tasks'], messageOf(error));
-    return [];
-  }
+    suite.at('suite', 'prompt').refuseUnknownNames(prompt.text, { instruction: '' }, ' of a task');
+  return suite.at('tasks').attempt(() => casesOfTasks(source, suite, plan)) ?? [];
 }
 
 /** Makes cases of the tasks at an absolute path. */
 type PlanTasks = (source: TasksSource) => PlannedCase[];
 
-/** A source with absolute paths. */
-function sourceIn(folder: string, { path, build, ...source }: TasksSource): TasksSource {
-  const context = build && { build: { ...build, context: resolve(folder, build.context) } };
-  return { ...source, path: resolve(folder, path), ...context };
-}
-
 /** The cases of a suite's `tasks`. Throws `input` errors, and errors of the file system. */
 function casesOfTasks(
-  source: TasksSource,
-  reach: Exclude<Reach, 'anywhere'>,
+  { build, ...given }: TasksSource,
+  suite: SuitePart,
   plan: PlanTasks | undefined,
 ): PlannedCase[] {
   if (!plan) throw refused('this command takes no tasks: use `offsite run` or `offsite check`');
-  const isFolder = statSync(source.path).isDirectory();
-  reachedFolder(isFolder ? source.path : dirname(source.path), reach);
-  if (source.build) reachedFolder(source.build.context, reach);
-  const cases = plan(source);
+  const { reach } = suite.reading;
+  const path = suite.resolve(given.path);
+  reachedFolder(statSync(path).isDirectory() ? path : dirname(path), reach);
+  const context = build && suite.resolve(build.context);
+  if (context !== undefined) reachedFolder(context, reach);
+  const cases = plan({
+    ...given,
+    path,
+    ...(build && context !== undefined && { build: { ...build, context } }),
+  });
   if (cases.length === 0) throw refused('none of these tasks can run here');
   return cases;
 }

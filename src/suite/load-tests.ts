@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { posix, resolve } from 'node:path';
+import { posix } from 'node:path';
 import { parseCheckedJson } from '../base/parse-json.ts';
 import type { Validator } from '../contract/definition.ts';
 import {
@@ -12,23 +12,15 @@ import {
 import type { CheckSource, JudgeSource } from './checks-source.ts';
 import type { PlacedFile } from './environment.ts';
 import { BadFile } from './file-issues.ts';
-import type { FileReader } from './read-file.ts';
+import { environmentOf, fileAt } from './load-environment.ts';
+import type { ReadFile } from './read-file.ts';
 import type { CaseSource } from './suite-file.ts';
-import type { SuiteReader } from './suite-reader.ts';
+import type { SuitePart } from './suite-part.ts';
 import { NamesFile, type OracleSource, type TestNames, type TestsSource } from './tests-source.ts';
 import { expandVariables, type Variables } from './variables.ts';
-import type { Path } from './yaml-file.ts';
-
-/** Where a part of a case is, and what its files are read with. */
-export interface CasePart {
-  path: Path;
-  reader: SuiteReader;
-  /** For all files of the case. */
-  files: FileReader;
-}
 
 /** The tests of a case with their files. What is wrong with these is reported. */
-export function plannedTests(source: TestsSource, part: CasePart): CaseTests {
+export function plannedTests(source: TestsSource, part: SuitePart): CaseTests {
   const { folders = {}, files = {}, command, env = {}, user, timeout, rewards, named, threshold } = source;
   const { collect = [], hosts } = source;
   const targets = [...Object.keys(folders), ...Object.keys(files).map((file) => posix.dirname(file))];
@@ -47,13 +39,13 @@ export function plannedTests(source: TestsSource, part: CasePart): CaseTests {
     ...(collect.length > 0 && {
       collect: collect.map(({ timeout, ...each }) => ({ ...each, timeoutMs: timeout })),
     }),
-    ...(hosts && { network: { hosts, at: part.reader.issueAt([...part.path, 'hosts']) } }),
+    ...(hosts && { network: { hosts, at: part.at('hosts').place } }),
     ...(fresh && { fresh }),
     reading: readingOf(source, part),
   };
 }
 
-function readingOf({ rewards, prints, named }: TestsSource, part: CasePart): TestReading {
+function readingOf({ rewards, prints, named }: TestsSource, part: SuitePart): TestReading {
   if (rewards) return { kind: 'reward-files', ...rewards };
   if (!named) return { kind: 'printed-tests', parser: prints ?? 'pytest' };
   const { parser, report } = named;
@@ -61,43 +53,31 @@ function readingOf({ rewards, prints, named }: TestsSource, part: CasePart): Tes
     kind: 'named-tests',
     parser,
     report,
-    failToPass: namesOf(named.failToPass, 'failToPass', part),
-    passToPass: namesOf(named.passToPass, 'passToPass', part),
+    failToPass: namesOf(named.failToPass, part.at('named', 'failToPass')),
+    passToPass: namesOf(named.passToPass, part.at('named', 'passToPass')),
   };
 }
 
 /** The names of tests, inline or in JSON. */
-function namesOf(given: TestNames, key: string, { path, reader, files }: CasePart): string[] {
+function namesOf(given: TestNames, part: SuitePart): string[] {
   if (Array.isArray(given)) return given;
-  const { folder } = reader.parts;
-  return (
-    reader.attempt([...path, 'named', key], given.file, () => {
-      const names = NamesFile.safeParse(parseCheckedJson(files.text(resolve(folder, given.file))));
-      if (names.success) return names.data;
-      throw new BadFile([
-        {
-          file: resolve(folder, given.file),
-          line: 1,
-          column: 1,
-          path: '',
-          message: 'expected a list of names in JSON',
-        },
-      ]);
-    }) ?? []
-  );
+  const file = part.resolve(given.file);
+  const names = part.attempt(() => {
+    const read = NamesFile.safeParse(parseCheckedJson(part.files.text(file)));
+    if (read.success) return read.data;
+    const message = 'expected a list of names in JSON';
+    throw new BadFile([{ file, line: 1, column: 1, path: '', message }]);
+  }, given.file);
+  return names ?? [];
 }
 
 /** Where the tests run, if not in the agent's own sandbox. */
-function freshTests(
-  source: TestsSource,
-  emptied: string[],
-  { path, reader }: CasePart,
-): FreshTests | undefined {
+function freshTests(source: TestsSource, emptied: string[], part: SuitePart): FreshTests | undefined {
   const { environment: own, brings, sealed = emptied, patch, restored = [] } = source;
   if (source.in === 'same' || brings === undefined) return undefined;
-  const environment = own && reader.environment(own, path);
+  const environment = own && environmentOf(own, part);
   if (brings === 'workspace') {
-    const testPatch = patch ? reader.text(patch.source, [...path, 'patch', 'source']) : '';
+    const testPatch = patch ? part.at('patch', 'source').text(patch.source) : '';
     const { base = 'HEAD' } = patch ?? {};
     return { environment, brought: { kind: 'workspace', testPatch, base, restored } };
   }
@@ -108,7 +88,7 @@ function freshTests(
 /** A solution with its files. What is wrong with these is reported. */
 export function plannedOracle(
   { command, folders = {}, files = {}, env = {} }: OracleSource,
-  part: CasePart,
+  part: SuitePart,
 ): CaseOracle {
   return { files: placedFiles({ folders, files }, part), command, env };
 }
@@ -116,18 +96,16 @@ export function plannedOracle(
 /** By their path in the sandbox. Links are followed. What is wrong with them is reported. */
 export function placedFiles(
   { folders, files }: { folders: Record<string, string>; files: Record<string, string> },
-  { path, reader, files: read }: CasePart,
+  part: SuitePart,
 ): PlacedFile[] {
-  const { folder } = reader.parts;
   const placed = new Map<string, PlacedFile>();
-  const put = (to: string, { content, isExecutable }: { content: Buffer; isExecutable: boolean }) =>
-    placed.set(to, { path: to, content, mode: isExecutable ? 0o755 : 0o644 });
+  const put = (to: string, file: ReadFile) => placed.set(to, fileAt(to, file));
   for (const [to, from] of Object.entries(folders))
-    reader.attempt([...path, 'folders'], from, () => {
-      for (const file of read.folder(resolve(folder, from), to)) put(file.path, file);
-    });
+    part.at('folders').attempt(() => {
+      for (const file of part.files.folder(part.resolve(from), to)) put(file.path, file);
+    }, from);
   for (const [to, from] of Object.entries(files))
-    reader.attempt([...path, 'files'], from, () => put(to, read.file(resolve(folder, from))));
+    part.at('files').attempt(() => put(to, part.files.file(part.resolve(from))), from);
   return [...placed.values()];
 }
 
@@ -142,34 +120,22 @@ const module = readFileSync(new URL('./checks-validator.mjs', import.meta.url), 
 /** Names are cut to this many characters. */
 const nameCharacters = 100;
 
-/**
- * The validator that the checks and the judges of a case become. Problems are reported.
- *
- * @param path of the case
- */
+/** The validator that the checks and the judges of a case become. Problems are reported. */
 export function validatorOfChecks(
   { checks = [], judge = [], tests }: Pick<CaseSource, 'checks' | 'judge' | 'tests'>,
   variables: Variables,
-  path: Path,
-  reader: SuiteReader,
+  part: SuitePart,
 ): Validator {
   const taken = new Set(tests && ['tests']);
-  for (const [index, check] of checks.entries())
-    refuseCheck(check, variables, [...path, 'checks', index], reader);
+  for (const [index, check] of checks.entries()) refuseCheck(check, variables, part.at('checks', index));
   const judges = [judge].flat().map((one, index) => {
-    const at = [...path, 'judge', ...(Array.isArray(judge) ? [index] : [])];
-    if (one.model === undefined && (reader.source.judges ?? []).length === 0)
-      reader.report(
-        at,
-        'needs a model: name one of offsite.yaml here as `model`, or in the `judges` of the suite',
-      );
-    const rubric = rubricOf(one, variables, at, reader);
+    const at = part.at('judge', ...(Array.isArray(judge) ? [index] : []));
+    if (one.model === undefined && (part.source.judges ?? []).length === 0)
+      at.report('needs a model: name one of offsite.yaml here as `model`, or in the `judges` of the suite');
+    const rubric = rubricOf(one, variables, at.at('rubric'));
     for (const [place, glob] of (one.files ?? []).entries())
       if (/^\/|(^|\/)\.\.(\/|$)/.test(glob))
-        reader.report(
-          [...at, 'files', place],
-          'leads out of the workspace: expected a glob in it, such as src/**',
-        );
+        at.at('files', place).report('leads out of the workspace: expected a glob in it, such as src/**');
     return { ...one, rubric, name: unusedName(one.name ?? 'judge', taken) };
   });
   const named = checks.map((check) => ({
@@ -182,62 +148,50 @@ export function validatorOfChecks(
   return { name: 'checks', source: module, manifest, sourceFiles: [{ path: checksFile, content }] };
 }
 
-function rubricOf(
-  { rubric: source }: JudgeSource,
-  variables: Variables,
-  at: Path,
-  reader: SuiteReader,
-): string {
-  const path = [...at, 'rubric'];
-  const known = reader.issues.length;
-  const rubric = reader.script(source, variables, path);
+function rubricOf({ rubric: source }: JudgeSource, variables: Variables, part: SuitePart): string {
+  const known = part.issues.length;
+  const rubric = part.script(source, variables);
   // A file that cannot be read is reported already.
-  if (reader.issues.length === known && expandVariables(rubric, variables, 'keep').trim() === '')
-    reader.report(path, 'is empty: say what is good and what is not');
+  if (part.issues.length === known && expandVariables(rubric, variables, 'keep').trim() === '')
+    part.report('is empty: say what is good and what is not');
   return rubric;
 }
 
-function refuseCheck(check: CheckSource, variables: Variables, path: Path, reader: SuiteReader): void {
+function refuseCheck(check: CheckSource, variables: Variables, part: SuitePart): void {
   for (const [key, value] of Object.entries(check))
     for (const text of [value].flat())
-      if (typeof text === 'string') reader.refuseUnknownNames(text, variables, [...path, key], '');
-  const { matches } = check;
-  try {
-    if (matches !== undefined && !matches.includes('{{')) new RegExp(matches, 'mu');
-  } catch (error) {
-    reader.report([...path, 'matches'], (error as Error).message);
-  }
-  const compares = check.equals !== undefined || check.contains !== undefined || matches !== undefined;
+      if (typeof text === 'string') part.at(key).refuseUnknownNames(text, variables);
+  const { equals, contains, matches } = check;
+  if (matches !== undefined && !matches.includes('{{'))
+    part.at('matches').attempt(() => new RegExp(matches, 'mu'));
+  const compares = equals !== undefined || contains !== undefined || matches !== undefined;
   if ('absent' in check && check.absent && compares)
-    reader.report([...path, 'absent'], 'a file that must not exist has nothing to compare');
+    part.at('absent').report('a file that must not exist has nothing to compare');
   if ('json' in check && !compares)
-    reader.report(path, 'says nothing about the value: add equals, contains or matches');
+    part.report('says nothing about the value: add equals, contains or matches');
 }
 
 function nameOf(check: CheckSource): string {
-  const what =
-    'run' in check
-      ? (check.run.split('\n')[0] ?? '')
-      : 'json' in check
-        ? `${check.json}${check.at ? ` at ${check.at}` : ''}`
-        : check.file;
-  if ('absent' in check && check.absent) return `${what} is absent`;
   const { equals, contains, matches } = check;
   const said = [
-    ...(equals === undefined ? [] : [`equals ${JSON.stringify(equals)}`]),
-    ...(contains === undefined
-      ? []
-      : [
-          `contains ${[contains]
-            .flat()
-            .map((text) => JSON.stringify(text))
-            .join(', ')}`,
-        ]),
-    ...(matches === undefined ? [] : [`matches /${matches}/`]),
-  ];
-  if ('run' in check && check.exitCode) said.unshift(`exits with ${check.exitCode}`);
-  if (said.length === 0) return 'run' in check ? what : `${what} exists`;
-  return `${what} ${said.join(', ')}`;
+    'run' in check && check.exitCode && `exits with ${check.exitCode}`,
+    equals !== undefined && `equals ${JSON.stringify(equals)}`,
+    contains !== undefined &&
+      `contains ${[contains]
+        .flat()
+        .map((text) => JSON.stringify(text))
+        .join(', ')}`,
+    matches !== undefined && `matches /${matches}/`,
+  ].filter(Boolean);
+  const what =
+    'run' in check ? (check.run.split('\n')[0] ?? '') : 'file' in check ? check.file : jsonPlace(check);
+  if ('absent' in check && check.absent) return `${what} is absent`;
+  if (said.length > 0) return `${what} ${said.join(', ')}`;
+  return 'run' in check ? what : `${what} exists`;
+}
+
+function jsonPlace({ json, at }: { json: string; at?: string | undefined }): string {
+  return at ? `${json} at ${at}` : json;
 }
 
 function unusedName(wanted: string, taken: Set<string>): string {

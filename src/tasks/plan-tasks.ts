@@ -3,11 +3,10 @@ import { dirname } from 'node:path';
 import { type Hiding, withGiven } from '../suite/answers.ts';
 import { BadFile, type FileIssue } from '../suite/file-issues.ts';
 import { plannedCase } from '../suite/load-case.ts';
-import type { EnvironmentParts } from '../suite/load-environment.ts';
 import type { PlannedCase } from '../suite/plan.ts';
 import { heldKey } from '../suite/read-file.ts';
 import type { CaseSource } from '../suite/suite-file.ts';
-import { SuiteReader } from '../suite/suite-reader.ts';
+import { SuitePart, type SuiteReading } from '../suite/suite-part.ts';
 import type { TasksSource } from '../suite/tasks-source.ts';
 import type { Path } from '../suite/yaml-file.ts';
 import { TaskFiles } from './files-below.ts';
@@ -16,7 +15,7 @@ import { type ReadTask, readTask } from './read-task.ts';
 import { caseIssue, type FoundTask, type Task } from './task.ts';
 import { issueAt } from './task-folder.ts';
 
-export interface TaskPlanParts extends Pick<EnvironmentParts, 'images' | 'keys'> {
+export interface TaskPlanParts extends Pick<SuiteReading, 'images' | 'keys'> {
   /** Folders that no task may read. */
   except: readonly string[];
 }
@@ -112,10 +111,10 @@ function loadCase(
       issue: ([, , ...path]: Path, message: string) => caseIssue(task, path, message),
     };
     // So that the names of builds begin with the name of the task.
-    const parts = { folder: dirname(place), files, reach, images, keys };
-    const reader = new SuiteReader(suite, parts, { own });
+    const folder = dirname(place);
+    const reader = new SuitePart({ yaml: suite, folder, files, reach, images, keys, own: { own } });
     const prompt = { kind: 'text' as const, text: '{{instruction}}' };
-    const loaded = plannedCase(entry, 0, prompt, reader, files);
+    const loaded = plannedCase(entry, reader.at('cases', 0), prompt, files);
     // Its files were checked when they were read.
     const held = keys?.findIn([loaded.planned.request, entry, [...named.values()]]);
     if (held) reader.issues.push(issueAt(place, heldKey(held.name)));
