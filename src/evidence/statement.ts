@@ -11,8 +11,8 @@ import {
 } from '../ledger/carried-batch.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import { committedEntries, contentsOf } from '../suite/git/commit-files.ts';
-import { finishRepository } from '../suite/git/fetch-commit.ts';
-import { failed, runGit } from '../suite/git/run-git.ts';
+import { finishRepository, gitIn, makeRepository } from '../suite/git/kept-commits.ts';
+import { failed } from '../suite/git/run-git.ts';
 import { environmentsOf, type SuitePlan } from '../suite/plan.ts';
 
 /**
@@ -145,9 +145,7 @@ export async function hasKeyIn(
     const search = redactor.search();
     return search.push(content) || search.end();
   };
-  const args = [`--git-dir=${repository}`, 'cat-file', 'commit', commit];
-  if (holdsKey(await runGit({ ...reading, args, reach: 'nothing', timeoutMs: gitSources.time.read })))
-    return true;
+  if (holdsKey(await gitIn(from, ['cat-file', 'commit', commit]))) return true;
   for await (const content of contentsOf(files, from)) if (holdsKey(content)) return true;
   return false;
 }
@@ -162,20 +160,17 @@ export async function unpackCommit(
   { pack, repository }: { pack: string; repository: string },
   { env, signal }: Reading,
 ): Promise<void> {
-  const run = (args: string[], input?: string) =>
-    runGit({ args, env, signal, input, reach: 'nothing', timeoutMs: gitSources.time.read });
-  const git = `--git-dir=${repository}`;
+  const made = { repository, env, signal };
   try {
     mkdirSync(repository, { recursive: true, mode: 0o700 });
-    const format = commit.length === 64 ? ['--object-format=sha256'] : [];
-    await run(['init', '--quiet', '--bare', '--template=', ...format, '--', repository]);
+    await makeRepository(made, commit);
     const most = `--max-input-size=${gitSources.bytes.fetched}`;
-    await run([git, 'index-pack', '--stdin', most], pack);
-    const text = (await run([git, 'cat-file', 'commit', commit])).toString('latin1');
+    await gitIn(made, ['index-pack', '--stdin', most], pack);
+    const text = (await gitIn(made, ['cat-file', 'commit', commit])).toString('latin1');
     // Its parents are not in the pack, as after a shallow fetch.
     const [head = ''] = text.split('\n\n');
     if (/^parent /m.test(head)) writeFileSync(join(repository, 'shallow'), `${commit}\n`);
-    await finishRepository(repository, commit, { env, signal });
+    await finishRepository(made, commit);
   } catch (error) {
     rmSync(repository, { recursive: true, force: true });
     signal.throwIfAborted();

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { hasKeyIn, packOf, unpackCommit } from '../../src/evidence/statement.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
 import { sourceEntries } from '../../src/suite/git/commit-files.ts';
-import { fetchCommit } from '../../src/suite/git/fetch-commit.ts';
+import { fetchCommit } from '../../src/suite/git/kept-commits.ts';
 
 const reading = { env: process.env, signal: new AbortController().signal };
 

@@ -5,7 +5,8 @@ import { join, relative } from 'node:path';
 import { gitSources } from '../../bounds/suite.ts';
 import type { PlacedFile } from '../environment.ts';
 import type { PlannedSource } from './git-source.ts';
-import { failed, gitCommand, runGit } from './run-git.ts';
+import { gitIn, type KeptRepository } from './kept-commits.ts';
+import { failed, gitCommand } from './run-git.ts';
 
 /** A file, folder, link or submodule of a commit, which is never checked out on this machine. */
 export interface CommittedEntry {
@@ -27,23 +28,12 @@ const kinds: Readonly<Record<string, CommittedEntry['kind']>> = {
   '160000': 'submodule',
 };
 
-interface Reading {
-  repository: string;
-  env: NodeJS.ProcessEnv;
-  signal: AbortSignal;
-}
-
 /**
  * Lists a commit, folders before what is in them. Throws an `input` error for a commit that has too much, or
  * names that no honest repository has.
  */
-export async function committedEntries(
-  commit: string,
-  { repository, env, signal }: Reading,
-): Promise<CommittedEntry[]> {
-  const args = [`--git-dir=${repository}`, 'ls-tree', '-r', '-t', '-z', '--long', '--full-tree', commit];
-  const timeoutMs = gitSources.time.read;
-  const listed = await runGit({ args, env, reach: 'nothing', timeoutMs, signal });
+export async function committedEntries(commit: string, kept: KeptRepository): Promise<CommittedEntry[]> {
+  const listed = await gitIn(kept, ['ls-tree', '-r', '-t', '-z', '--long', '--full-tree', commit]);
   const entries = decoded(listed).split('\0').slice(0, -1).map(entryOf);
   if (entries.length > gitSources.count.files)
     throw failed(`the commit has more than ${gitSources.count.files} files and folders`);
@@ -90,7 +80,7 @@ function decoded(listed: Buffer): string {
 /** The contents of entries that are no folders, in order, one in memory at a time. */
 export async function* contentsOf(
   entries: readonly Pick<CommittedEntry, 'object' | 'size'>[],
-  { repository, env, signal }: Reading,
+  { repository, env, signal }: KeptRepository,
 ): AsyncGenerator<Buffer> {
   if (entries.length === 0) return;
   // An empty format: before each content is only the end of a line.

@@ -1,20 +1,21 @@
-import { readdirSync, realpathSync, statSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pLimit from 'p-limit';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { gitSources } from '../../bounds/suite.ts';
 import type { KnownKeys } from '../../redaction/redactor.ts';
 import { plural } from '../../text/quantities.ts';
+import { namedFiles } from '../answers.ts';
+import { repositoryAbove } from '../find-config.ts';
 import { allowList, readAuthority } from '../hosts/host-pattern.ts';
 import { heldKey, type Reach, readFile, requireWithin } from '../read-file.ts';
 import { readSuite } from '../read-suite.ts';
 import type { SuiteFile } from '../suite-file.ts';
 import type { YamlFile } from '../yaml-file.ts';
 import { type CommittedEntry, committedEntries, contentsOf } from './commit-files.ts';
-import { type FetchParts, fetchCommit } from './fetch-commit.ts';
 import { type GitSource, type PlannedSource, type Repository, withoutCredentials } from './git-source.ts';
-import { type OwnPaths, ownPathsOf, withoutPaths } from './leave-out.ts';
+import { type FetchParts, fetchCommit, withoutPaths } from './kept-commits.ts';
 import { commitOf, failed, kindOfFailure } from './run-git.ts';
 
 export interface SourceParts extends Pick<FetchParts, 'env' | 'signal'> {
@@ -68,6 +69,39 @@ export async function fetchSources(file: string, parts: SourceParts): Promise<Fe
     limit(async () => [key, await outcomeOf(source, place, parts)] as const),
   );
   return { suite, byKey: new Map(await Promise.all(planned)) };
+}
+
+/** What a suite keeps from agents in its own repository. Paths are relative to the repository, with `/`. */
+interface OwnPaths {
+  /** The folder of the repository, without links. */
+  repository: string;
+  suiteFile: string;
+  /** The suite's folder, unless it is the whole repository, and the files that the suite names. */
+  paths: string[];
+}
+
+/** Undefined if the suite is in no repository. */
+function ownPathsOf(file: string, suite: SuiteFile): OwnPaths | undefined {
+  const real = realpathSync(file);
+  const folder = dirname(real);
+  const repository = repositoryAbove(folder);
+  if (repository === undefined) return undefined;
+  const named = namedFiles(suite).map((name) => resolve(folder, name));
+  const all = [folder, real, ...named, ...named.flatMap(withoutLinks)].map((path) =>
+    relative(repository, path).split(sep).join('/'),
+  );
+  const inside = all.filter((path) => path !== '' && path !== '..' && !path.startsWith('../'));
+  return { repository, suiteFile: relative(repository, real).split(sep).join('/'), paths: outermost(inside) };
+}
+
+/** Nothing for a path that does not exist, which is reported when the suite is read. */
+function withoutLinks(path: string): string[] {
+  return existsSync(path) ? [realpathSync(path)] : [];
+}
+
+function outermost(paths: readonly string[]): string[] {
+  const all = [...new Set(paths)];
+  return all.filter((path) => !all.some((other) => path.startsWith(`${other}/`)));
 }
 
 interface SuitePlace {
