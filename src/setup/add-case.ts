@@ -4,7 +4,7 @@ import { Document, isCollection, isMap, isScalar, isSeq, parseDocument, Scalar }
 import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 import { loadConfig } from '../suite/load-config.ts';
 import { SuiteFile } from '../suite/suite-file.ts';
-import { countNames, promptPlaceholder } from '../suite/variables.ts';
+import { namesIn, promptPlaceholder } from '../suite/variables.ts';
 import { exactYaml, readText, yamlFileOf } from '../suite/yaml-file.ts';
 import { patchedFiles } from '../tasks/swe-bench/row.ts';
 import { exampleCase } from './first-files.ts';
@@ -142,7 +142,7 @@ function refuseUnprovable({ title, tests, rest }: Change, test: string | undefin
 function variablesOf(prompt: SuiteFile['suite']['prompt'], folder: string): string[] {
   const isText = typeof prompt === 'string';
   const source = isText ? prompt : prompt && 'file' in prompt ? readText(join(folder, prompt.file)) : '';
-  const names = [...countNames(source).names.keys()];
+  const names = [...namesIn(source)];
   return names.length > 0 ? names : ['task'];
 }
 

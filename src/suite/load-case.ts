@@ -14,9 +14,9 @@ import type { CaseSource, CombinedSteps, StepSource } from './suite-file.ts';
 import type { SuitePart } from './suite-part.ts';
 import type { Text } from './text-source.ts';
 import {
-  countNames,
   fitsEnvironment,
   isReservedName,
+  namesIn,
   tooLongForEnvironment,
   type Variables,
 } from './variables.ts';
@@ -39,7 +39,7 @@ export function plannedCase(
     const ofPrompt = part.whole.at('suite', 'prompt');
     ofPrompt.refuseUnknownNames(prompt.text, variables, ` in case ${entry.id}`);
     // Its steps would all ask the agent the same.
-    if (steps && !countNames(prompt.text).names.has('instruction'))
+    if (steps && !namesIn(prompt.text).has('instruction'))
       ofPrompt.report(`has no {{instruction}}, which the steps of case ${entry.id} have`);
   }
   const request: Case = { id: entry.id, name: entry.name ?? entry.id };

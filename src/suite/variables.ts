@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { inputError, type OffsiteError } from '../base/offsite-error.ts';
+import { inputError } from '../base/offsite-error.ts';
 import { expandedTexts } from '../bounds/suite.ts';
 
 /**
@@ -30,13 +30,52 @@ export function expandVariables(
   variables: Variables,
   unknownName: 'keep' | ((name: string, offset: number) => void),
 ): string {
-  refuseTooLong(text, variables);
-  return text.replace(reference, (match, escaped: string | undefined, name: string, offset: number) => {
-    if (escaped) return match.slice(1);
-    if (Object.hasOwn(variables, name)) return valueText(variables[name]);
-    if (unknownName !== 'keep') unknownName(name, offset);
-    return match;
-  });
+  const parts: string[] = [];
+  let length = 0;
+  for (const { part, name, offset } of expandedParts(text, variables, unknownName)) {
+    length += part.length;
+    if (length > expandedTextLimit) {
+      const line = text.slice(0, offset).split('\n').length;
+      throw inputError(
+        'EXPANDED_TEXT_TOO_LONG',
+        `a text has more than ${expandedTextLimit} characters after its variables are replaced: ` +
+          `it exceeds the limit ${name === undefined ? 'after' : `at {{${name}}} in`} line ${line}`,
+        { hint: 'Shorten the variable, use it less often, or put the content into a file of the workspace.' },
+      );
+    }
+    parts.push(part);
+  }
+  return parts.join('');
+}
+
+/** The text in order, each value as a part of its own. Equal values are one string. */
+function* expandedParts(
+  text: string,
+  variables: Variables,
+  unknownName: Parameters<typeof expandVariables>[2] = 'keep',
+): Generator<{ part: string; offset: number; name?: string }> {
+  const values = new Map<string, string>();
+  let from = 0;
+  for (const { 0: match, 1: escaped, 2: name = '', index } of text.matchAll(reference)) {
+    const isKnown = Object.hasOwn(variables, name);
+    if (!escaped && !isKnown && unknownName !== 'keep') unknownName(name, index);
+    if (!escaped && !isKnown) continue;
+    yield { part: text.slice(from, index), offset: from };
+    from = index + match.length;
+    if (escaped) yield { part: match.slice(1), offset: index };
+    else {
+      const part = values.get(name) ?? valueText(variables[name]);
+      values.set(name, part);
+      yield { part, offset: index, name };
+    }
+  }
+  yield { part: text.slice(from), offset: from };
+}
+
+/** The names that a text refers to. */
+export function namesIn(text: string): Set<string> {
+  const found = [...text.matchAll(reference)];
+  return new Set(found.flatMap(([, escaped, name = '']) => (escaped ? [] : [name])));
 }
 
 /** The names in a text, as it has them, one after the other. */
@@ -61,7 +100,7 @@ export function* expandedPieces(
   pieceCharacters: number,
 ): Generator<string> {
   let piece = '';
-  for (const part of expandedParts(text, variables)) {
+  for (const { part } of expandedParts(text, variables)) {
     for (let at = 0; at < part.length; ) {
       const end = Math.min(part.length, at + pieceCharacters - piece.length);
       piece += part.slice(at, end);
@@ -72,24 +111,6 @@ export function* expandedPieces(
     }
   }
   if (piece !== '') yield piece;
-}
-
-function* expandedParts(text: string, variables: Variables): Generator<string> {
-  const values = new Map<string, string>();
-  let from = 0;
-  for (const { 0: match, 1: escaped, 2: name = '', index } of text.matchAll(reference)) {
-    if (!escaped && !Object.hasOwn(variables, name)) continue;
-    yield text.slice(from, index);
-    from = index + match.length;
-    if (escaped) {
-      yield match.slice(1);
-      continue;
-    }
-    const value = values.get(name) ?? valueText(variables[name]);
-    values.set(name, value);
-    yield value;
-  }
-  yield text.slice(from);
 }
 
 /**
@@ -104,14 +125,7 @@ export interface CountedNames {
 /** Names that are counted in some milliseconds. */
 const namesAtATime = 10_000;
 
-export function countNames(text: string): CountedNames {
-  for (const steps = countNamesInSteps(text); ; ) {
-    const { done, value } = steps.next();
-    if (done) return value;
-  }
-}
-
-/** The same, with places at which others may be served before it continues. */
+/** Counts names, with places at which others may be served before it continues. */
 export function* countNamesInSteps(text: string): Generator<void, CountedNames> {
   const names = new Map<string, { times: number; characters: number }>();
   let found = 0;
@@ -134,35 +148,6 @@ export function expandedLength({ length, names }: CountedNames, variables: Varia
     const found = names.get(name);
     return found ? sum + found.times * valueText(value).length - found.characters : sum;
   }, length);
-}
-
-function refuseTooLong(text: string, variables: Variables): void {
-  const lengths = new Map<string, number>();
-  const lengthOf = (name: string) => {
-    const known = lengths.get(name);
-    if (known !== undefined) return known;
-    const { length } = valueText(variables[name]);
-    lengths.set(name, length);
-    return length;
-  };
-  let size = text.length;
-  for (const { 0: match, 1: escaped, 2: name = '', index } of text.matchAll(reference)) {
-    if (escaped || !Object.hasOwn(variables, name)) continue;
-    size += lengthOf(name) - match.length;
-    // Later values may be shorter than their names, but can save no more than the length of the rest of the
-    // text.
-    if (size - (text.length - index) <= expandedTextLimit) continue;
-    throw tooLong(`it exceeds the limit at {{${name}}} in line ${text.slice(0, index).split('\n').length}`);
-  }
-  if (size > expandedTextLimit) throw tooLong('even without its variables it is almost that long');
-}
-
-function tooLong(where: string): OffsiteError {
-  return inputError(
-    'EXPANDED_TEXT_TOO_LONG',
-    `a text has more than ${expandedTextLimit} characters after its variables are replaced: ${where}`,
-    { hint: 'Shorten the variable, use it less often, or put the content into a file of the workspace.' },
-  );
 }
 
 /**
