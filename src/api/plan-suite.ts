@@ -3,7 +3,7 @@ import { basename, dirname, resolve } from 'node:path';
 import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 import { answersOfSuite } from '../suite/answers.ts';
 import type { Config } from '../suite/config-file.ts';
-import { type FileIssue, printFileIssue } from '../suite/file-issues.ts';
+import { type FileIssue, issueIn, printFileIssue } from '../suite/file-issues.ts';
 import { type FetchedSources, fetchSources } from '../suite/git/fetch-sources.ts';
 import { commitOf } from '../suite/git/run-git.ts';
 import { loadSuite, type SuiteOptions } from '../suite/load-suite.ts';
@@ -152,13 +152,7 @@ function fitting({ plan, leftOut }: PlannedSuite, harnesses: readonly HarnessOff
     const servers = agents.map((one) => one?.mcpServers ?? {});
     const messages = used.flatMap((harness) => servers.flatMap((each) => mcpObstacle(each, harness) ?? []));
     const reasons: FileIssue[] = [
-      ...[...new Set(messages)].map((message) => ({
-        file: plan.file,
-        line: 1,
-        column: 1,
-        path: '',
-        message,
-      })),
+      ...[...new Set(messages)].map((message) => issueIn(plan.file, message)),
       ...[...sandboxes].flatMap((sandbox) => networkObstacles(planned, sandbox)),
     ];
     if (reasons.length > 0) left.push({ id, state: 'does not run', reasons });

@@ -1,7 +1,7 @@
+import type { AgentSource } from './agent-source.ts';
 import type { AnswerPart } from './answer-lines.ts';
 import type { CaseNetwork } from './case-network.ts';
 import type { CaseEnvironment, PlacedFile } from './environment.ts';
-import type { McpServer } from './mcp-server.ts';
 import type { Healthcheck } from './services.ts';
 import type { testParsers } from './tasks-source.ts';
 
@@ -134,16 +134,10 @@ export interface Answer {
 }
 
 /** What a case says about the agent that works on it. */
-export interface CaseAgent {
-  /** Name or id of the user that the harness runs as. Undefined for the environment's own. */
-  user?: string | undefined;
-  /** Tool servers for the harness, besides those of the profile, by name. */
-  mcpServers?: Record<string, McpServer> | undefined;
-  /** The absolute path of a folder in the sandbox that has skills: folders, each with a `SKILL.md`. */
-  skills?: string | undefined;
+export type CaseAgent = Omit<AgentSource, 'hosts'> & {
   /** What it may reach besides its model. Undefined for all that the sandbox permits. */
   network?: CaseNetwork | undefined;
-}
+};
 
 /**
  * The steps of a case. All run in one sandbox, one after another; in each, a harness gets an instruction, and

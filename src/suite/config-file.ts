@@ -97,6 +97,7 @@ const ProfileConfig = z.strictObject({
     .optional()
     .describe('Absolute path in the sandbox -> file beside this file.'),
 });
+export type ProfileConfig = z.infer<typeof ProfileConfig>;
 
 /**
  * The schema of `offsite.yaml`: the profiles, sandboxes and models of this machine, and how it reaches the
@@ -145,10 +146,17 @@ const Advanced = z.strictObject({
     ),
 });
 
-/**
- * The keys of a map that were beside it in the release before, each without a default. Their values there
- * are still read.
- */
+/** The keys of `advanced` that were at the top in the release before, where they are still read. */
+const movedKeys = Advanced.pick({
+  images: true,
+  caBundle: true,
+  pull: true,
+  snapshots: true,
+  workspaces: true,
+  lease: true,
+});
+
+/** Without their defaults. */
 function oldPlaces<Shape extends z.ZodRawShape>({ shape }: z.ZodObject<Shape>) {
   const old = Object.entries(shape).map(([key, schema]) => {
     const inner =
@@ -160,7 +168,7 @@ function oldPlaces<Shape extends z.ZodRawShape>({ shape }: z.ZodObject<Shape>) {
 
 export const ConfigFile = z
   .strictObject({
-    ...oldPlaces(Advanced),
+    ...oldPlaces(movedKeys),
     service: z
       .strictObject({
         url: z.url().describe('The address of the service.'),
@@ -267,7 +275,7 @@ export const ConfigFile = z
     else if (odd) issue(['engines', odd.index], odd.message);
   })
   .transform(({ advanced, ...config }) => {
-    const moved = Object.keys(Advanced.shape).filter((key) => key in config);
+    const moved = Object.keys(movedKeys.shape).filter((key) => key in config);
     return { ...advanced, ...(config as Omit<typeof config, keyof typeof advanced>), moved };
   })
   .meta({ title: 'Offsite configuration' });

@@ -144,36 +144,28 @@ export const EnvironmentSource = EnvironmentParts.refine(
 );
 export type EnvironmentSource = z.infer<typeof EnvironmentSource>;
 
-/** What a case says about its environment. Everything else is as in the variant's sandbox. */
-export interface CaseEnvironment {
+/**
+ * What a case says about its environment, with the files that it names. Everything else is as in the
+ * variant's sandbox.
+ */
+export type CaseEnvironment = Pick<
+  EnvironmentSource,
+  'workdir' | 'user' | 'healthcheck' | 'nameForServices' | 'needs' | 'hosts' | 'startUp' | 'timeouts'
+> & {
   image?: NamedImage | undefined;
   /** Instead of an image. */
   build?: PlannedBuild | undefined;
-  workdir?: string | undefined;
-  user?: string | undefined;
   env: Record<string, string>;
-  /** What must succeed in a sandbox before it is used. */
-  healthcheck?: Healthcheck | undefined;
   /** What is put into the sandbox before prepare. Undefined for none. */
   files?: PlacedFile[] | undefined;
   /** Containers that run beside the sandbox. Undefined for none. */
   services?: PlannedService[] | undefined;
-  /** The name that services reach the sandbox by. */
-  nameForServices?: string | undefined;
-  resources: { cpus?: number | undefined; memory?: number | undefined; disk?: number | undefined };
-  /** Labels that the machine must have, besides those that the sandbox needs. */
-  needs?: string[] | undefined;
-  /** Addresses by name, besides those of services. Undefined for none. */
-  hosts?: Record<string, string> | undefined;
+  resources: NonNullable<EnvironmentSource['resources']>;
   /** Folders that are made in each sandbox where its image has nothing. Undefined for none. */
   volumes?: string[] | undefined;
-  /** What is started with the sandbox. Undefined for nothing, not even the image's own program. */
-  startUp?: StartUp | undefined;
   /** A repository that is put into the workspace before `files`. */
   source?: PlannedSource | undefined;
-  /** Milliseconds, in place of the sandbox's. */
-  timeouts?: { build?: number | undefined; harness?: number | undefined } | undefined;
-}
+};
 
 export type { NamedImage, PlacedFile, PlannedBuild } from './services.ts';
 

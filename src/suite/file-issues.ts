@@ -10,6 +10,11 @@ export interface FileIssue {
   message: string;
 }
 
+/** A problem of a whole file, or at a place in it that has no path. */
+export function issueIn(file: string, message: string, { line = 1, column = 1 } = {}): FileIssue {
+  return { file, line, column, path: '', message };
+}
+
 /** `file:line:column: path: message`, as editors and CI logs expect. */
 export function printFileIssue({ file, line, column, path, message }: FileIssue): string {
   return `${file}:${line}:${column}: ${path === '' ? '' : `${path}: `}${message}`;
@@ -60,7 +65,6 @@ export function decodedText(file: string, content: Uint8Array): string {
     throw inputError('FILE_UNREADABLE', `cannot read ${file}: it is not UTF-8`, { cause });
   }
   const offset = text.indexOf('\0');
-  if (offset !== -1)
-    throw new BadFile([{ file, ...positionInText(text, offset), path: '', message: hasNul }]);
+  if (offset !== -1) throw new BadFile([issueIn(file, hasNul, positionInText(text, offset))]);
   return text;
 }

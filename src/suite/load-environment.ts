@@ -10,7 +10,7 @@ import {
   type PlacedFile,
   type PlannedBuild,
 } from './environment.ts';
-import { BadFile } from './file-issues.ts';
+import { BadFile, issueIn } from './file-issues.ts';
 import { type FileReader, heldKey, type ReadFile, reachedFolder } from './read-file.ts';
 import { dependenciesOf, type PlannedService, type ServiceSource } from './services.ts';
 import type { SuitePart } from './suite-part.ts';
@@ -150,7 +150,7 @@ function plannedBuild(
     const file = part.resolve(context, path);
     const dockerfile = files.text(file);
     for (const { line, message } of dockerfileProblems(dockerfile, target))
-      part.issues.push({ file, line, column: 1, path: '', message });
+      part.issues.push(issueIn(file, message, { line }));
     const ignore = [ignoreFile(file, contextFolder, files), neverInContexts].join('\n');
     const entries = contextEntries({ folder: contextFolder, ignore }, reach.except);
     const hash = contextHash(contextFolder, entries, keys && keyFinder(keys, contextFolder));
@@ -181,10 +181,7 @@ function keyFinder(keys: KnownKeys, folder: string): Parameters<typeof contextHa
     const tail = last.path === path ? last.tail : Buffer.alloc(0);
     const seen = Buffer.concat([tail, piece]);
     const held = keys.find(seen);
-    if (held) {
-      const { name, line, column } = held;
-      throw new BadFile([{ file: join(folder, path), line, column, path: '', message: heldKey(name) }]);
-    }
+    if (held) throw new BadFile([issueIn(join(folder, path), heldKey(held.name), held)]);
     last = { path, tail: seen.subarray(-buildContexts.bytes.overlap) };
   };
 }

@@ -11,7 +11,7 @@ import {
 } from './case-tests.ts';
 import type { CheckSource, JudgeSource } from './checks-source.ts';
 import type { PlacedFile } from './environment.ts';
-import { BadFile } from './file-issues.ts';
+import { BadFile, issueIn } from './file-issues.ts';
 import { environmentOf, fileAt } from './load-environment.ts';
 import type { ReadFile } from './read-file.ts';
 import type { CaseSource } from './suite-file.ts';
@@ -65,8 +65,7 @@ function namesOf(given: TestNames, part: SuitePart): string[] {
   const names = part.attempt(() => {
     const read = NamesFile.safeParse(parseCheckedJson(part.files.text(file)));
     if (read.success) return read.data;
-    const message = 'expected a list of names in JSON';
-    throw new BadFile([{ file, line: 1, column: 1, path: '', message }]);
+    throw new BadFile([issueIn(file, 'expected a list of names in JSON')]);
   }, given.file);
   return names ?? [];
 }

@@ -60,27 +60,20 @@ const SpokenWires = z
 /** Requests in flight at a model that says `maxParallel: auto` without a number. */
 const usualMost = 32;
 
-const MaxParallel = z
-  .union(
-    [
-      Count,
-      z.literal('auto'),
-      z.strictObject({
-        auto: z.literal(true).describe('The limit adapts to what the model answers well.'),
-        most: Count.max(1_000)
-          .default(usualMost)
-          .describe(`The limit never exceeds this number. Default: ${usualMost}.`),
-      }),
-    ],
-    { error: 'expected a whole number from 1, auto, or {auto: true, most: number}' },
-  )
-  .transform((limit): number | AutoLimit => (limit === 'auto' ? { auto: true, most: usualMost } : limit));
-
 /** A limit that adapts to what the model answers well, up to `most` requests in flight. */
-export interface AutoLimit {
-  auto: true;
-  most: number;
-}
+const AutoLimit = z.strictObject({
+  auto: z.literal(true).describe('The limit adapts to what the model answers well.'),
+  most: Count.max(1_000)
+    .default(usualMost)
+    .describe(`The limit never exceeds this number. Default: ${usualMost}.`),
+});
+export type AutoLimit = z.infer<typeof AutoLimit>;
+
+const MaxParallel = z
+  .union([Count, z.literal('auto'), AutoLimit], {
+    error: 'expected a whole number from 1, auto, or {auto: true, most: number}',
+  })
+  .transform((limit): number | AutoLimit => (limit === 'auto' ? { auto: true, most: usualMost } : limit));
 
 /** The path of a request, which people copy together with the base URL. */
 const requestPath =

@@ -1,6 +1,7 @@
 import { type Case, type StartRequest, wholeCase } from '../contract/definition.ts';
 import type { SuiteCommit } from '../record/suite-commit.ts';
 import type { Answer, CaseAgent, CaseOracle, CaseSteps, CaseTests } from './case-tests.ts';
+import type { ProfileConfig } from './config-file.ts';
 import { type CaseEnvironment, type NamedImage, noEnvironment, type PlannedBuild } from './environment.ts';
 import type { McpServer } from './mcp-server.ts';
 import type { ModelConfig } from './model-config.ts';
@@ -152,29 +153,16 @@ export interface PlannedVariant {
 }
 
 /** A profile with the content of its files. */
-export interface Profile {
+export interface Profile
+  extends Pick<ProfileConfig, 'stream' | 'trajectory' | 'version' | 'maxTurns' | 'tellDeadline'> {
   /** Undefined if the variant names no profile. */
   name: string | undefined;
   install?: string | undefined;
   run?: string | undefined;
-  /**
-   * The name of the stream that the `run` script prints. Undefined if it prints none: then each of its
-   * commands is a command of the trial.
-   */
-  stream?: string | undefined;
-  /** Where the commands come from, if not from the script or its stream. */
-  trajectory?: 'wire' | 'none' | undefined;
-  /** The version of the harness's CLI to use instead of the runner's pinned one. */
-  version?: string | undefined;
-  /** Arguments to add to the command line of the harness's CLI. */
   args: string[];
   env: Record<string, string>;
   files: { path: string; content: Buffer; mode?: number }[];
   mcpServers: Record<string, McpServer>;
-  /** The maximum number of turns of model and tools. */
-  maxTurns?: number | undefined;
-  /** Whether the harness gets to know how much time and budget it has left. */
-  tellDeadline?: boolean | undefined;
 }
 
 /** A profile with the given parts and defaults for all others. */

@@ -10,7 +10,7 @@ import type { ModelConfig, Wire } from './model-config.ts';
 import { type PlannedVariant, type Profile, profileOf } from './plan.ts';
 import { FileReader } from './read-file.ts';
 import { SandboxConfig } from './sandbox-config.ts';
-import { type StreamOffer, streamObstacles } from './stream-line.ts';
+import type { StreamOffer } from './stream-line.ts';
 import type { VariantSource } from './suite-file.ts';
 import { checkLineEnds, type Text } from './text-source.ts';
 
@@ -50,32 +50,33 @@ export function plannedVariant(
   };
   const { harness, sandbox, model, userModel } = variant;
   const offer = harnesses.find(({ name }) => name === harness);
-  if (!offer) {
-    const names = harnesses.map(({ name }) => name);
-    report('harness', `"${harness}" is not a harness${orNearest(harness, names)}`);
-  }
+  const names = harnesses.map(({ name }) => name);
+  if (!offer) report('harness', `"${harness}" is not a harness${orNearest(harness, names)}`);
   const sandboxConfig = sandboxOf(config, sandbox);
-  if (!sandboxConfig) report('sandbox', unknownSandbox(sandbox, config));
-  if (variant.profile !== undefined && !config.profiles[variant.profile]) {
+  if (!sandboxConfig) {
+    const sandboxes = [...new Set(['local', ...Object.keys(config.sandboxes)])];
+    report('sandbox', notIn(config, sandbox, 'a sandbox', sandboxes));
+  }
+  if (variant.profile !== undefined && !config.profiles[variant.profile])
     report('profile', notIn(config, variant.profile, 'a profile', Object.keys(config.profiles)));
-  }
-  if (userModel !== undefined && !findModel(userModel, config)) {
+  if (userModel !== undefined && !findModel(userModel, config))
     report('userModel', unknownModel(userModel, config));
-  }
   if (!offer || !sandboxConfig || refused) return undefined;
   const modelConfig = findModel(model, config);
-  const obstacle = modelObstacle(model, modelConfig, offer, sandboxConfig, config);
-  if (obstacle !== undefined) report('model', obstacle);
-  if (meetsUser && !offer.continues) {
+  const noModel = modelConfig ? undefined : unknownModel(model, config);
+  const isCut = sandboxConfig.network === 'none';
+  if (offer.wires === 'any' || offer.wires.length > 0) {
+    if (noModel !== undefined) report('model', noModel);
+    else if (isCut)
+      report('model', `the ${harness} harness needs its model, which it cannot reach with network none`);
+  }
+  if (meetsUser && !offer.continues)
     report('harness', `the ${harness} harness takes one message only, so no simulated user can talk to it`);
-  }
   const profile = loadProfile(variant.profile, config, keys);
-  for (const obstacle of profileObstacles(profile, offer)) {
-    report(variant.profile === undefined ? 'harness' : 'profile', obstacle);
-  }
-  const { streams = [] } = offer;
-  const noTraffic = trafficObstacle(model, modelConfig, sandboxConfig, config);
-  for (const { key, message } of streamObstacles(profile, { harness, streams, noTraffic })) {
+  for (const problem of profileProblems(profile, offer))
+    report(variant.profile === undefined ? 'harness' : 'profile', problem);
+  const noTraffic = noModel ?? (isCut ? 'the sandbox has network none' : undefined);
+  for (const [key, message] of streamProblems(profile, offer, noTraffic)) {
     const issue = config.issue?.(['profiles', variant.profile ?? '', key], message);
     report('profile', issue ? printFileIssue(issue) : message);
   }
@@ -111,11 +112,6 @@ export function unknownModel(model: string, config: Config): string {
   return `${notIn(config, model, 'a model', names)}${add}`;
 }
 
-function unknownSandbox(sandbox: string, config: Config): string {
-  const names = [...new Set(['local', ...Object.keys(config.sandboxes)])];
-  return notIn(config, sandbox, 'a sandbox', names);
-}
-
 /** What is wrong in `daemon.profiles`, whose names are needed only when a run is found. */
 export function wrongDaemonProfiles(
   config: Config,
@@ -141,52 +137,43 @@ function notIn(
   return `"${name}" is not ${what}: there is no offsite.yaml in ${folders}; name it with --config FILE`;
 }
 
-/** Why a harness cannot use its model. Undefined if it can, or needs none. */
-function modelObstacle(
-  model: string,
-  modelConfig: ModelConfig | undefined,
-  { name, wires }: HarnessOffer,
-  { network }: SandboxConfig,
-  config: Config,
-): string | undefined {
-  if (wires !== 'any' && wires.length === 0) return undefined;
-  if (!modelConfig) return unknownModel(model, config);
-  if (network === 'none')
-    return `the ${name} harness needs its model, which it cannot reach with network none`;
-  return undefined;
+/** Why a harness cannot use a profile. */
+function* profileProblems({ run, maxTurns, mcpServers }: Profile, offer: HarnessOffer): Generator<string> {
+  const { name, limits, runsScript = false } = offer;
+  if (runsScript && run === undefined) yield `the ${name} harness needs a profile with a run script`;
+  if (!runsScript && run !== undefined)
+    yield `the profile has a run script, which the ${name} harness does not use`;
+  if (maxTurns !== undefined && !limits.includes('turns'))
+    yield `the profile has maxTurns, which the ${name} harness does not support`;
+  const servers = mcpObstacle(mcpServers, offer);
+  if (servers !== undefined) yield `the profile has mcpServers: ${servers}`;
 }
 
-/** Why no model traffic passes the gateway. Undefined if it does. */
-function trafficObstacle(
-  model: string,
-  modelConfig: ModelConfig | undefined,
-  { network }: SandboxConfig,
-  config: Config,
-): string | undefined {
-  if (!modelConfig) return unknownModel(model, config);
-  return network === 'none' ? 'the sandbox has network none' : undefined;
-}
-
-function profileObstacles(
-  profile: Profile,
-  { name, mcp, limits, runsScript = false }: HarnessOffer,
-): string[] {
-  const obstacles: [boolean, string][] = [
-    [runsScript && profile.run === undefined, `the ${name} harness needs a profile with a run script`],
-    [
-      !runsScript && profile.run !== undefined,
-      `the profile has a run script, which the ${name} harness does not use`,
-    ],
-    [
-      profile.maxTurns !== undefined && !limits.includes('turns'),
-      `the profile has maxTurns, which the ${name} harness does not support`,
-    ],
-  ];
-  const servers = mcpObstacle(profile.mcpServers, { name, mcp });
-  return [
-    ...obstacles.filter(([holds]) => holds).map(([, message]) => message),
-    ...(servers === undefined ? [] : [`the profile has mcpServers: ${servers}`]),
-  ];
+/**
+ * The problems with what a profile says about its stream and its commands, by its keys.
+ *
+ * @param noTraffic why there is no model traffic to read; undefined if there is
+ */
+function* streamProblems(
+  { stream, trajectory }: Profile,
+  { name: harness, streams = [] }: HarnessOffer,
+  noTraffic: string | undefined,
+): Generator<['stream' | 'trajectory', string]> {
+  if (streams.length === 0) {
+    const message = `the ${harness} harness reports its commands in its own way; only command uses this`;
+    if (stream !== undefined) yield ['stream', message];
+    if (trajectory !== undefined) yield ['trajectory', message];
+    return;
+  }
+  const offer = streams.find(({ name }) => name === stream);
+  if (stream !== undefined && !offer) {
+    const names = streams.map(({ name }) => name).join(', ');
+    yield ['stream', `${JSON.stringify(stream)} is not a stream that Offsite reads; known are ${names}`];
+  }
+  if (trajectory !== undefined && offer?.reportsCommands)
+    yield ['trajectory', `the stream ${stream} reports the commands; remove stream or trajectory`];
+  if (trajectory === 'wire' && noTraffic !== undefined)
+    yield ['trajectory', `there is no model traffic to read commands from: ${noTraffic}`];
 }
 
 /** Why a harness cannot use tool servers; undefined if it can. */

@@ -15,7 +15,7 @@ import { isAbsolute, join, posix, relative, sep } from 'node:path';
 import { inputError, messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { suiteFiles } from '../bounds/suite.ts';
 import type { KnownKeys } from '../redaction/redactor.ts';
-import { BadFile, decodedText } from './file-issues.ts';
+import { BadFile, decodedText, issueIn } from './file-issues.ts';
 
 /**
  * Which files may be read: all that the user may read, or only those below some folders, with links resolved.
@@ -216,10 +216,7 @@ export class FileReader {
         `with ${path}, its files are larger than ${suiteFiles.bytes.all / 1024 ** 2} MiB together`,
       );
     const held = this.#options.keys?.find(read.content);
-    if (held) {
-      const { name, line, column } = held;
-      throw new BadFile([{ file: path, line, column, path: '', message: heldKey(name) }]);
-    }
+    if (held) throw new BadFile([issueIn(path, heldKey(held.name), held)]);
     return read;
   }
 

@@ -2,16 +2,16 @@ import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import { inputError } from '../base/offsite-error.ts';
 import { ConfigFile } from './config-file.ts';
-import { BadFile, type FileIssue } from './file-issues.ts';
+import { BadFile, type FileIssue, issueIn } from './file-issues.ts';
 import { SuiteFile } from './suite-file.ts';
 import { readYamlFile, type YamlFile } from './yaml-file.ts';
 
 /** Reads a suite file. Throws {@link BadFile} with every value that does not match the schema. */
 export function readSuite(file: string): YamlFile<SuiteFile> {
-  if (file.endsWith('.toml')) {
-    const message = 'is no suite; for a task of Harbor, name its folder: offsite run --tasks FOLDER';
-    throw new BadFile([{ file, line: 1, column: 1, path: '', message }]);
-  }
+  if (file.endsWith('.toml'))
+    throw new BadFile([
+      issueIn(file, 'is no suite; for a task of Harbor, name its folder: offsite run --tasks FOLDER'),
+    ]);
   if (/^(batch|set)_[\w-]+$/.test(file) && !existsSync(file))
     throw inputError(
       'FILE_UNREADABLE',
@@ -30,24 +30,21 @@ export function readSuite(file: string): YamlFile<SuiteFile> {
 /** What to say of a file of another program, in place of a problem for each of its keys. */
 function foreignIssue(file: string): FileIssue | undefined {
   const whole = readWhole(file);
-  const has = (key: string) => whole !== undefined && Object.hasOwn(whole.value, key);
-  if (!whole || has('suite') || has('variants')) return undefined;
+  const has = (...keys: string[]) => keys.some((key) => whole && Object.hasOwn(whole.value, key));
+  if (!whole || has('suite', 'variants')) return undefined;
   if (has('turns') && !has('cases'))
     return whole.issue(
       [],
       'is the script of a model, not a suite: models.NAME.scripted of offsite.yaml names it, and a variant of a suite ' +
         'the model',
     );
-  const isConfiguration = ['models', 'profiles', 'sandboxes', 'daemon', 'service'].some(has);
-  if (isConfiguration && !has('cases') && !has('tasks'))
+  if (has('models', 'profiles', 'sandboxes', 'daemon', 'service') && !has('cases', 'tasks'))
     return whole.issue(
       [],
       'is a configuration (models, profiles, sandboxes), not a suite; name the suite: Offsite finds the ' +
         'configuration beside it, or takes --config FILE',
     );
-  const isOfPromptfoo =
-    (has('prompts') && (has('providers') || has('tests'))) || (has('providers') && has('tests'));
-  if (!isOfPromptfoo) return undefined;
+  if (!(has('prompts') && has('providers', 'tests')) && !(has('providers') && has('tests'))) return undefined;
   return whole.issue(
     [],
     'is a configuration of promptfoo, not a suite: `offsite init` writes a first suite here, and in it ' +

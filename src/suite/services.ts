@@ -104,6 +104,7 @@ const ServiceHealthcheck = Healthcheck.extend({
       'A program with its arguments, or a text for /bin/sh. The service is healthy once it exits with 0.',
     ),
 });
+export type ServiceHealthcheck = z.infer<typeof ServiceHealthcheck>;
 
 const ServiceSource = z
   .strictObject({
@@ -173,41 +174,24 @@ export function dependenciesOf(given: ServiceSource['dependsOn']): PlannedServic
   return Object.entries(given).map(([service, until]) => ({ service, until }));
 }
 
-/** A container beside the sandbox. */
-export interface PlannedService {
+/** A container beside the sandbox, with the files that its source names. */
+export type PlannedService = Omit<
+  ServiceSource,
+  'image' | 'build' | 'healthcheck' | 'dependsOn' | 'files' | 'folders'
+> & {
   name: string;
-  /** Further names. */
-  aliases: string[];
   image?: NamedImage | undefined;
   /** Instead of an image. */
   build?: PlannedBuild | undefined;
-  /** Replaces the image's own. The image's command is then not used. */
-  entrypoint?: string[] | undefined;
-  command?: string[] | undefined;
-  env: Record<string, string>;
-  /** Addresses by name, besides those of the services. */
-  hosts?: Record<string, string> | undefined;
-  workdir?: string | undefined;
-  user?: string | undefined;
   /** `none`: not even the image's own. Undefined for the image's own. */
   healthcheck?: ServiceHealthcheck | 'none' | undefined;
   /** What must have happened to other services before it starts. `ended`: with exit code 0. */
   dependsOn: { service: string; until: z.infer<typeof Until> }[];
   /** Put there before it starts. Undefined for none. */
   files?: PlacedFile[] | undefined;
-  /** Absolute paths. */
-  memoryFolders: string[];
-  /** Folders that are made where its image has none. Undefined for none. */
-  volumes?: string[] | undefined;
-  resources: { cpus?: number | undefined; memory?: number | undefined; disk?: number | undefined };
   /** Where it is named: `suite.yaml:3:5`. */
   place: string;
-}
-
-/** Times in milliseconds. A text is run by `/bin/sh`. */
-export interface ServiceHealthcheck extends Omit<Healthcheck, 'command'> {
-  command: string | string[];
-}
+};
 
 /** What is wrong with the services of an environment as a whole. Paths begin with the name of a service. */
 export function serviceProblems(

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { Profile } from './plan.ts';
 
 /**
  * The lines of `stream: jsonl`: what a program of a `command` profile prints to say what it does. The JSON
@@ -75,43 +74,4 @@ export interface StreamOffer {
   name: string;
   /** Whether it always reports the commands that ran. */
   reportsCommands: boolean;
-}
-
-interface StreamSupport {
-  harness: string;
-  /** The streams that the harness reads. Empty if it reads its own only. */
-  streams: readonly StreamOffer[];
-  /** Why there is no model traffic to read. Undefined if there is. */
-  noTraffic: string | undefined;
-}
-
-/** A problem with a key of a profile. */
-interface ProfileObstacle {
-  key: 'stream' | 'trajectory';
-  message: string;
-}
-
-/** The problems with what a profile says about its stream and its commands. */
-export function streamObstacles(
-  { stream, trajectory }: Pick<Profile, 'stream' | 'trajectory'>,
-  { harness, streams, noTraffic }: StreamSupport,
-): ProfileObstacle[] {
-  const obstacles: ProfileObstacle[] = [];
-  const report = (key: ProfileObstacle['key'], message: string) => obstacles.push({ key, message });
-  if (streams.length === 0) {
-    const message = `the ${harness} harness reports its commands in its own way; only command uses this`;
-    if (stream !== undefined) report('stream', message);
-    if (trajectory !== undefined) report('trajectory', message);
-    return obstacles;
-  }
-  const offer = streams.find(({ name }) => name === stream);
-  if (stream !== undefined && offer === undefined) {
-    const names = streams.map(({ name }) => name).join(', ');
-    report('stream', `${JSON.stringify(stream)} is not a stream that Offsite reads; known are ${names}`);
-  }
-  if (trajectory !== undefined && offer?.reportsCommands)
-    report('trajectory', `the stream ${stream} reports the commands; remove stream or trajectory`);
-  if (trajectory === 'wire' && noTraffic !== undefined)
-    report('trajectory', `there is no model traffic to read commands from: ${noTraffic}`);
-  return obstacles;
 }

@@ -1,9 +1,9 @@
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { messageOf } from '../base/offsite-error.ts';
 import type { KnownKeys } from '../redaction/redactor.ts';
 import type { Hiding } from './answers.ts';
 import type { CaseEnvironment, EnvironmentSource } from './environment.ts';
-import { BadFile, type FileIssue, positionInText } from './file-issues.ts';
+import { BadFile, type FileIssue, issueIn, positionInText } from './file-issues.ts';
 import type { FetchedSources } from './git/fetch-sources.ts';
 import type { FileReader, Reach } from './read-file.ts';
 import type { SuiteFile } from './suite-file.ts';
@@ -110,10 +110,7 @@ export class SuitePart {
     expandVariables(text, variables, (name, offset) => {
       const message = `{{${name}}} is not a variable${where}; write \\{{ for literal braces`;
       if (file === undefined) this.report(message);
-      else {
-        const at = { file: join(this.reading.folder, file), ...positionInText(text, offset) };
-        this.issues.push({ ...at, path: '', message });
-      }
+      else this.issues.push(issueIn(this.resolve(file), message, positionInText(text, offset)));
     });
   }
 

@@ -20,7 +20,7 @@ import type { z } from 'zod';
 import { messageOf } from '../base/offsite-error.ts';
 import { yamlFiles } from '../bounds/suite.ts';
 import { printPath } from '../contract/errors.ts';
-import { BadFile, decodedText, type FileIssue, hasNul, positionInText } from './file-issues.ts';
+import { BadFile, decodedText, type FileIssue, hasNul, issueIn, positionInText } from './file-issues.ts';
 import { type ReadOptions, readFile } from './read-file.ts';
 import { type FileSchema, schemaProblems } from './schema-problems.ts';
 
@@ -62,51 +62,33 @@ export function yamlFileOf<Schema extends z.ZodType>(
   text: string,
   { file, schema, merge = false, others }: { file: string; schema: Schema } & YamlOptions,
 ): YamlFile<z.output<Schema>> {
+  const refuse = ({ offset, message }: YamlProblem) =>
+    new BadFile([issueIn(file, message, positionInText(text, offset))]);
   const unbounded = boundsProblem(text);
-  if (unbounded) {
-    const { offset, message } = unbounded;
-    throw new BadFile([{ file, ...positionInText(text, offset), path: '', message }]);
-  }
+  if (unbounded) throw refuse(unbounded);
   const lines = new LineCounter();
   // Repeated keys are checked below, because this parser's check takes quadratic time.
-  const document = parseDocument(text, {
-    lineCounter: lines,
-    prettyErrors: false,
-    merge,
-    uniqueKeys: false,
-  });
-  const positionOf = (offset: number) => {
-    const { line, col } = lines.linePos(offset);
-    return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
-  };
+  const options = { lineCounter: lines, prettyErrors: false, merge, uniqueKeys: false };
+  const document = parseDocument(text, options);
+  // Errors after the first one are mostly consequences of it.
   const [broken] = document.errors;
-  if (broken) {
-    // Errors after the first one are mostly consequences of it.
-    const { offset, message } = syntaxProblem(text, document, broken);
-    throw new BadFile([{ ...positionOf(offset), path: '', message }]);
-  }
-  const problem = documentProblem(document);
-  if (problem) throw new BadFile([{ ...positionOf(problem.offset), path: '', message: problem.message }]);
+  const problem = broken ? syntaxProblem(text, document, broken) : documentProblem(document);
+  if (problem) throw refuse(problem);
+  const placeAt = (offset: number) => {
+    const { line, col } = lines.linePos(offset);
+    return { line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
   const issue = (path: Path, message: string): FileIssue => ({
-    ...positionOf(offsetOf(document, path)),
+    ...issueIn(file, message, placeAt(offsetOf(document, path))),
     path: printPath(path),
-    message,
   });
   const given = toValue(document, file);
   const result = schema.safeParse(given, { reportInput: true });
   if (!result.success) {
     const issues = schemaProblems(result.error, { schema, document: given, ...(others && { others }) });
     const shown = issues.slice(0, yamlFiles.count.issues).map(({ path, message }) => issue(path, message));
-    const [first] = shown;
     const more = issues.length - shown.length;
-    if (first && more > 0)
-      shown.push({
-        ...first,
-        line: lines.lineStarts.length,
-        column: 1,
-        path: '',
-        message: `and ${more} more`,
-      });
+    if (more > 0) shown.push(issueIn(file, `and ${more} more`, { line: lines.lineStarts.length }));
     throw new BadFile(shown);
   }
   return { file, value: result.data, issue };
@@ -123,7 +105,7 @@ function toValue(document: Document, file: string): unknown {
     return document.toJS({ maxAliasCount: -1 });
   } catch (error) {
     // For example, an alias without an anchor.
-    throw new BadFile([{ file, line: 1, column: 1, path: '', message: messageOf(error) }]);
+    throw new BadFile([issueIn(file, messageOf(error))]);
   }
 }
 

@@ -205,8 +205,8 @@ async function namingShallowClone(
 /**
  * A repository with the same commit without some files, and without a history. Its id depends only on what it
  * holds. Resolves with the paths and globs that were left out; if the commit has none of them, with the
- * repository as it is. Throws `LEAVE_OUT_UNMATCHED` for a glob of nothing: a mistyped one would give the files
- * away.
+ * repository as it is. Throws `LEAVE_OUT_UNMATCHED` for a glob of nothing: a mistyped one would give the
+ * files away.
  *
  * @param paths the suite's own files and folders that the commit has
  * @param globs those of the suite's author
