@@ -9,8 +9,9 @@ import {
   plannedCells,
   readBaselines,
 } from '../comparison/baseline.ts';
+import type { Side } from '../comparison/compare-sides.ts';
 import { type ComparedBatches, compareBatches, comparedVariants } from '../comparison/comparison.ts';
-import { type Reference, readReference, type Side, sideOf, variantsOf } from '../comparison/side.ts';
+import { type Reference, readReference, sideOf, variantsOf } from '../comparison/side.ts';
 import { type ListedBatch, listBatches, listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { fingerprintChanges } from '../record/fingerprint.ts';

@@ -1,5 +1,6 @@
 import type { OlderSide } from '../api/compare-to.ts';
-import type { ComparedBatches, Comparison } from '../comparison/comparison.ts';
+import type { Comparison } from '../comparison/compare-sides.ts';
+import type { ComparedBatches } from '../comparison/comparison.ts';
 import { variantChangesText } from '../record/fingerprint.ts';
 import { joined, ours, type Printable, stack, text } from '../text/printable.ts';
 import { firstNames, percent, plural } from '../text/quantities.ts';

@@ -13,8 +13,9 @@ import { definitionHash, runVariants } from '../service/record/setup.ts';
 import { mostMustFall } from '../stats/further-trials.ts';
 import type { CaseVerdicts } from '../stats/pass-rate.ts';
 import { promptOf, type SuitePlan } from '../suite/plan.ts';
-import { type ComparedBatches, compareSides, confidenceOf } from './comparison.ts';
-import { type Reference, type Side, sideOf, variantsOf } from './side.ts';
+import { compareSides, confidenceOf, type Side } from './compare-sides.ts';
+import type { ComparedBatches } from './comparison.ts';
+import { type Reference, sideOf, variantsOf } from './side.ts';
 
 /** Requests in flight at a time. */
 const atATime = 4;
@@ -97,7 +98,7 @@ export function compareWithBaselines(
   const redefined = redefinedCases([...before.keys()], cells, baselines);
   return {
     comparisons: [...before].map(([name, side]) =>
-      compareSides(side, sideOf(ledger, reference.batches, name), { confidence, redefined }),
+      compareSides(side, sideOf(ledger, reference.batches, name), confidence, redefined),
     ),
     variantsOnlyA: [],
     variantsOnlyB: [...cells.variants.keys()].filter((name) => !before.has(name)),

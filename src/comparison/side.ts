@@ -1,4 +1,4 @@
-import { inputError, OffsiteError } from '../base/offsite-error.ts';
+import { inputError } from '../base/offsite-error.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import {
   findBatch,
@@ -11,14 +11,11 @@ import {
 } from '../ledger/find.ts';
 import { fingerprintsOf } from '../ledger/fingerprints.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { StoredTrial } from '../ledger/trial-rows.ts';
+import { listingsOf } from '../ledger/listings.ts';
 import { batchMarks } from '../record/batch-marks.ts';
-import type { KnownFingerprint } from '../record/fingerprint.ts';
-import { readRecord } from '../record/read-record.ts';
-import type { TrialRecord } from '../record/trial-record.ts';
-import { usageOf } from '../record/usage.ts';
-import type { CaseValues, CaseVerdicts } from '../stats/pass-rate.ts';
+import type { TrialListing } from '../record/listing.ts';
 import { begunWith, orNearest } from '../text/nearest.ts';
+import { casesOf, type Side } from './compare-sides.ts';
 
 /** What a reference of `offsite compare` names: one or several batches, and perhaps a variant. */
 export interface Reference {
@@ -26,39 +23,6 @@ export interface Reference {
   name: string;
   batches: StoredBatch[];
   variant: string | undefined;
-}
-
-/** The numbers that are compared besides verdicts. */
-export const measures = ['durationMs', 'tokens', 'costUsd'] as const;
-export type Measure = (typeof measures)[number];
-
-/** One side of a comparison: the trials of one variant. */
-export interface Side {
-  batches: string[];
-  /** What to know about the batches, such as that they replay, or that trials are left. */
-  marks: string[];
-  variant: string;
-  cases: SideCase[];
-  /** Of its trials with a verdict. Empty for a baseline. */
-  fingerprints: KnownFingerprint[];
-  /** Trials without a result. */
-  unfinished: number;
-  /** Trials whose result cannot be read, or has another verdict than the ledger. They do not count. */
-  unreadable: number;
-  /** For a side that is a baseline of the service: what it is made of. */
-  baseline?: BaselineFacts;
-}
-
-export interface BaselineFacts {
-  runs: number;
-  /** The versions that the runs' harnesses reported. */
-  harnessVersions: string[];
-  profileVersions: string[];
-}
-
-export interface SideCase extends CaseVerdicts {
-  /** The numbers of the scored trials, where they are known. */
-  values: Record<Measure, number[]>;
 }
 
 /**
@@ -120,48 +84,38 @@ export function variantsOf(ledger: Ledger, { name, batches, variant }: Reference
   });
 }
 
-/** The trials of a variant, by case. */
+/** The trials of a variant. */
 export function sideOf(ledger: Ledger, batches: readonly StoredBatch[], variant: string): Side {
-  const trials = batches
-    .flatMap(({ key }) => listTrials(ledger.records, key))
-    .filter((trial) => trial.variant === variant);
-  const side: Side = {
+  const { records } = ledger;
+  const trials = batches.flatMap(({ key }) => {
+    const listings = listingsOf(ledger, key);
+    return listTrials(records, key)
+      .filter((trial) => trial.variant === variant)
+      .map((trial) => ({ ...trial, listing: listings.get(trial.key) }));
+  });
+  const count = (fits: (trial: (typeof trials)[number]) => boolean) => trials.filter(fits).length;
+  return {
     batches: batches.map(({ id }) => id),
     marks: marksOf(ledger, batches, variant),
     variant,
-    cases: [],
+    cases: casesOf(
+      trials.map(({ caseId, verdict, listing }) =>
+        listing
+          ? { caseId, verdict, numbers: numbersOf(listing) }
+          : { caseId, verdict: undefined, numbers: {} },
+      ),
+    ),
     fingerprints: batches
-      .flatMap(({ key }) => fingerprintsOf(ledger.records, key))
+      .flatMap(({ key }) => fingerprintsOf(records, key))
       .filter((one) => one.variant === variant),
-    unfinished: 0,
-    unreadable: 0,
+    unfinished: count(({ verdict }) => verdict === undefined),
+    unreadable: count(({ verdict, listing }) => verdict !== undefined && !listing),
   };
-  for (const [id, ofCase] of Map.groupBy(trials, ({ caseId }) => caseId)) {
-    const one: SideCase = {
-      id,
-      passed: 0,
-      failed: 0,
-      void: 0,
-      values: { durationMs: [], tokens: [], costUsd: [] },
-    };
-    side.cases.push(one);
-    for (const trial of ofCase) {
-      if (trial.verdict === undefined) side.unfinished++;
-      if (trial.verdict === undefined) continue;
-      const measured = measuredIn(ledger, trial);
-      if (!measured) {
-        side.unreadable++;
-        continue;
-      }
-      one[trial.verdict]++;
-      if (trial.verdict === 'void') continue;
-      for (const measure of measures) {
-        const value = measured[measure];
-        if (value !== undefined) one.values[measure].push(value);
-      }
-    }
-  }
-  return side;
+}
+
+/** A replay costs nothing, and takes no model's time. The service shows no times. */
+function numbersOf({ replay, fromService, startedAt, finishedAt, totalTokens, costUsd }: TrialListing) {
+  return replay || fromService ? {} : { durationMs: finishedAt - startedAt, tokens: totalTokens, costUsd };
 }
 
 /**
@@ -178,34 +132,4 @@ function marksOf({ records }: Ledger, batches: readonly StoredBatch[], variant: 
       batches.length > 1 ? `${batch.id}: ${mark}` : mark,
     ),
   );
-}
-
-/** One measure of a side's cases, for the functions of `stats/`. */
-export function valuesOf({ cases }: Side, measure: Measure): CaseValues[] {
-  return cases.map(({ id, values }) => ({ id, values: values[measure] }));
-}
-
-/** The numbers in a trial's stored result; undefined if that cannot be read, or has another verdict. */
-function measuredIn({ blobs }: Ledger, trial: StoredTrial): Partial<Record<Measure, number>> | undefined {
-  const stored = trial.result === undefined ? undefined : blobs.tryRead(trial.result);
-  if (!stored) return undefined;
-  const result = recordIn(stored);
-  if (!result || result.verdict !== trial.verdict) return undefined;
-  const usage = usageOf(result);
-  // A replay costs nothing, and takes no model's time. The service shows no times.
-  if (result.replay || result.fromService) return {};
-  return {
-    durationMs: result.finishedAt - result.startedAt,
-    ...(usage?.totalTokens !== undefined && { tokens: usage.totalTokens }),
-    ...(usage?.costUsd !== undefined && { costUsd: usage.costUsd }),
-  };
-}
-
-function recordIn(stored: Buffer): TrialRecord | undefined {
-  try {
-    return readRecord(JSON.parse(stored.toString('utf8')));
-  } catch (error) {
-    if (error instanceof OffsiteError) return undefined;
-    throw error;
-  }
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compareBatches } from '../../src/comparison/comparison.ts';
 import { readReference } from '../../src/comparison/side.ts';
-import { compareTrials } from '../../src/viewer/model/compare.ts';
+import { compareTrials as compareSides } from '../../src/viewer/model/compare.ts';
 import type { GridTrial } from '../../src/viewer/model/grid.ts';
 import { fillBatch } from './filled-ledger.ts';
 import { type OpenedViewer, openedViewer } from './opened-viewer.ts';
@@ -23,6 +23,11 @@ const trials = (caseId: string, verdicts: string, totalTokens?: number): GridTri
       summary: { key, totalTokens },
     };
   });
+
+const sideOf = (all: GridTrial[]) => {
+  return { batch: { id: 'batch', marks: [] } as never, variant: 'v', fingerprints: [], trials: all };
+};
+const compareTrials = (a: GridTrial[], b: GridTrial[]) => compareSides(sideOf(a), sideOf(b));
 
 test('flips come first, then smaller changes, then what cannot be compared', () => {
   const a = [
@@ -57,9 +62,9 @@ test('differences of numbers leave out void trials and what was not measured', (
   const a = [...trials('c', 'p', 100), ...trials('c', 'v', 9_000), ...trials('d', 'p')];
   const b = [...trials('c', 'p', 250), ...trials('d', 'p', 3)];
   const { cases, measures } = compareTrials(a, b);
-  expect(cases.find(({ caseId }) => caseId === 'c')?.deltas).toEqual({ totalTokens: 150 });
+  expect(cases.find(({ caseId }) => caseId === 'c')?.deltas).toEqual({ tokens: 150 });
   expect(cases.find(({ caseId }) => caseId === 'd')?.deltas).toEqual({});
-  expect(measures.totalTokens).toMatchObject({ cases: 1, meanDifference: 150 });
+  expect(measures.tokens).toMatchObject({ cases: 1, meanDifference: 150 });
 });
 
 describe('the page', () => {

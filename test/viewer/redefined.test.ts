@@ -3,7 +3,7 @@ import { fingerprintChanges, type KnownFingerprint } from '../../src/record/fing
 import { compareTrials } from '../../src/viewer/model/compare.ts';
 
 const trial = (caseId: string, verdict: 'passed' | 'failed') => {
-  return { caseId, caseName: caseId, verdict, state: 'finished' } as never;
+  return { caseId, caseName: caseId, variant: 'v', verdict, state: 'finished' } as never;
 };
 
 test('a case whose validator changed is neither fixed nor counted', () => {
@@ -23,17 +23,18 @@ test('a case whose validator changed is neither fixed nor counted', () => {
     variant: [{ part: 'harness', a: ['codex 1'], b: ['codex 2'] }],
     unknown: [],
   });
+  const side = (fingerprints: KnownFingerprint[], ...trials: never[]) => {
+    return { batch: { id: 'batch', marks: [] } as never, variant: 'v', fingerprints, trials };
+  };
   const compared = compareTrials(
-    [trial('a', 'failed'), trial('b', 'passed')],
-    [trial('a', 'passed'), trial('b', 'passed')],
-    0.95,
-    changed?.cases,
+    side(before, trial('a', 'failed'), trial('b', 'passed')),
+    side(after, trial('a', 'passed'), trial('b', 'passed')),
   );
   expect(compared.cases).toMatchObject([
     { caseId: 'a', change: 'redefined', parts: ['validations', 'user'] },
     { caseId: 'b', change: 'same' },
   ]);
-  expect(compared.rates.cases).toHaveLength(1);
+  expect(compared.difference.cases).toBe(1);
   expect(fingerprintChanges([], after)).toBeUndefined();
   // A stranger's record names its parts as it likes.
   const odd = fingerprintChanges([of('a', { constructor: '1' })], [of('a', { constructor: '2' })]);

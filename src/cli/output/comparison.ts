@@ -1,5 +1,5 @@
-import type { ComparedBatches, Comparison, SideSummary } from '../../comparison/comparison.ts';
-import { type Measure, measures } from '../../comparison/side.ts';
+import { type Comparison, type Measure, measures, type SideSummary } from '../../comparison/compare-sides.ts';
+import type { ComparedBatches } from '../../comparison/comparison.ts';
 import { unknownPartsText, variantChangesText } from '../../record/fingerprint.ts';
 import { casesToShowWorse, trialsToShowWorse } from '../../stats/further-trials.ts';
 import type { Interval } from '../../stats/pass-rate.ts';

@@ -1,14 +1,16 @@
 import {
-  compareMeasures,
-  compareRates,
-  directionOf,
-  type MeasureComparison,
-  type RateComparison,
-} from '../../stats/compare.ts';
-import { type CaseValues, type CaseVerdicts, usualConfidence } from '../../stats/pass-rate.ts';
-import { type Noise, noiseOf } from '../../stats/repeats.ts';
+  type Comparison,
+  casesOf as casesOfSide,
+  compareSides,
+  confidenceOf,
+  type Measure,
+  measures,
+  type SideCase,
+} from '../../comparison/compare-sides.ts';
+import { mean, usualConfidence } from '../../stats/pass-rate.ts';
 import { changeWord } from '../../text/quantities.ts';
-import { type GridTrial, passRate, tallyOf, variantsOf } from './grid.ts';
+import { type GridTrial, passRate, variantsOf } from './grid.ts';
+import type { BatchPage } from './shapes.ts';
 
 /**
  * What happened to a case. `regressed` and `fixed`: most of its trials passed on one side, and most failed on
@@ -26,9 +28,6 @@ const changes: readonly Change[] = [
   ...(['only-a', 'only-b', 'same', 'unscored'] as const),
 ];
 
-export const measures = ['durationMs', 'totalTokens', 'costUsd'] as const;
-export type Measure = (typeof measures)[number];
-
 export interface ComparedCase {
   caseId: string;
   caseName: string;
@@ -41,72 +40,67 @@ export interface ComparedCase {
   deltas: Partial<Record<Measure, number>>;
 }
 
-export interface ComparedTrials {
+export interface ComparedTrials extends Comparison {
   /** Flips first. */
   cases: ComparedCase[];
-  rates: RateComparison;
-  finding: 'better' | 'worse' | 'noise' | 'nothing-in-common';
-  measures: Record<Measure, MeasureComparison>;
-  noise: { a: Noise; b: Noise };
 }
 
-/**
- * Compares two lists of trials, each of one variant, paired by case.
- *
- * @param changed the cases that ask or check something else on the two sides, with what differs
- */
+/** The trials of one variant of a batch. */
+interface TrialsOfSide extends Pick<BatchPage, 'batch' | 'fingerprints'> {
+  variant: string;
+  trials: readonly GridTrial[];
+}
+
+/** Compares trials as `offsite compare` does, and case by case. */
 export function compareTrials(
-  allOfA: readonly GridTrial[],
-  allOfB: readonly GridTrial[],
+  a: TrialsOfSide,
+  b: TrialsOfSide,
   confidence: number = usualConfidence,
-  changed: Readonly<Record<string, string[]>> = {},
 ): ComparedTrials {
-  const isSame = ({ caseId }: GridTrial) => !Object.hasOwn(changed, caseId);
-  const [a, b] = [allOfA.filter(isSame), allOfB.filter(isSame)];
-  const verdicts = { a: caseVerdicts(a), b: caseVerdicts(b) };
-  const rates = compareRates(verdicts.a, verdicts.b, { confidence });
-  const findings = { up: 'better', down: 'worse', none: 'noise' } as const;
+  const [one, other] = [sideOf(a), sideOf(b)];
+  const compared = compareSides(one, other, confidence);
+  const { redefined = [], changedParts = {} } = compared;
+  const [ofA, ofB] = [one, other].map(({ cases }) => new Map(cases.map((each) => [each.id, each])));
+  const cases = [...Map.groupBy([...one.trials, ...other.trials], ({ caseId }) => caseId)].map(
+    ([caseId, [first]]): ComparedCase => {
+      const of = (trials: readonly GridTrial[]) => trials.filter((trial) => trial.caseId === caseId);
+      const shown = { caseId, caseName: first?.caseName ?? caseId, a: of(one.trials), b: of(other.trials) };
+      if (redefined.includes(caseId))
+        return { ...shown, change: 'redefined', parts: changedParts[caseId], deltas: {} };
+      const sides = [ofA?.get(caseId), ofB?.get(caseId)] as const;
+      return { ...shown, change: changeOf(...sides), deltas: deltasOf(...sides) };
+    },
+  );
+  cases.sort((one, other) => changes.indexOf(one.change) - changes.indexOf(other.change));
+  return { ...compared, cases };
+}
+
+function sideOf({ batch, fingerprints, variant, trials }: TrialsOfSide) {
+  const own = trials.filter((trial) => trial.variant === variant);
   return {
-    cases: casesOf(allOfA, allOfB, changed),
-    rates,
-    finding: rates.difference === undefined ? 'nothing-in-common' : findings[directionOf(rates.interval)],
-    measures: forEach((measure) => compareMeasures(caseValues(a, measure), caseValues(b, measure))),
-    noise: { a: noiseOf(verdicts.a), b: noiseOf(verdicts.b) },
+    batches: [batch.id],
+    marks: batch.marks,
+    variant,
+    trials: own,
+    cases: casesOf(own),
+    fingerprints: fingerprints.filter((one) => one.variant === variant),
+    unfinished: own.filter(({ verdict }) => verdict === undefined).length,
+    unreadable: 0,
   };
 }
 
-/** The verdicts of each case, as statistics take them. */
-export function caseVerdicts(trials: readonly GridTrial[]): CaseVerdicts[] {
-  return [...byCase(trials)].map(([id, ofCase]) => {
-    const { passed, failed, void: missing } = tallyOf(ofCase);
-    return { id, passed, failed, void: missing };
-  });
+/** The cases of trials, with their verdicts and numbers, as statistics take them. */
+export function casesOf(trials: readonly GridTrial[]): SideCase[] {
+  return casesOfSide(
+    trials.map(({ caseId, verdict, summary }) => {
+      const { durationMs, totalTokens: tokens, costUsd } = summary ?? {};
+      return { caseId, verdict, numbers: { durationMs, tokens, costUsd } };
+    }),
+  );
 }
 
-function casesOf(
-  a: readonly GridTrial[],
-  b: readonly GridTrial[],
-  changed: Readonly<Record<string, string[]>>,
-): ComparedCase[] {
-  const [ofA, ofB] = [byCase(a), byCase(b)];
-  const ids = [...new Set([...ofA.keys(), ...ofB.keys()])];
-  const cases = ids.map((caseId): ComparedCase => {
-    const sides = { a: ofA.get(caseId) ?? [], b: ofB.get(caseId) ?? [] };
-    const caseName = [...sides.a, ...sides.b][0]?.caseName ?? caseId;
-    return {
-      caseId,
-      caseName,
-      ...sides,
-      ...(Object.hasOwn(changed, caseId)
-        ? { change: 'redefined' as const, parts: changed[caseId], deltas: {} }
-        : { change: changeOf(sides.a, sides.b), deltas: deltasOf(sides.a, sides.b) }),
-    };
-  });
-  return cases.sort((one, other) => changes.indexOf(one.change) - changes.indexOf(other.change));
-}
-
-function changeOf(a: readonly GridTrial[], b: readonly GridTrial[]): Change {
-  const [before, after] = [passRate(tallyOf(a)), passRate(tallyOf(b))];
+function changeOf(a: SideCase | undefined, b: SideCase | undefined): Change {
+  const [before, after] = [a && passRate(a), b && passRate(b)];
   if (before === undefined) return after === undefined ? 'unscored' : 'only-b';
   if (after === undefined) return 'only-a';
   if (before > 0.5 && after < 0.5) return 'regressed';
@@ -115,33 +109,12 @@ function changeOf(a: readonly GridTrial[], b: readonly GridTrial[]): Change {
   return changeWord(before, after);
 }
 
-function deltasOf(a: readonly GridTrial[], b: readonly GridTrial[]): Partial<Record<Measure, number>> {
-  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+function deltasOf(a: SideCase | undefined, b: SideCase | undefined): ComparedCase['deltas'] {
   const known = measures.flatMap((measure) => {
-    const [ofA, ofB] = [valuesOf(a, measure), valuesOf(b, measure)];
+    const [ofA = [], ofB = []] = [a?.values[measure], b?.values[measure]];
     return ofA.length === 0 || ofB.length === 0 ? [] : [[measure, mean(ofB) - mean(ofA)]];
   });
   return Object.fromEntries(known);
-}
-
-function caseValues(trials: readonly GridTrial[], measure: Measure): CaseValues[] {
-  return [...byCase(trials)].map(([id, ofCase]) => ({ id, values: valuesOf(ofCase, measure) }));
-}
-
-/** The numbers of scored trials, where they are known. */
-function valuesOf(trials: readonly GridTrial[], measure: Measure): number[] {
-  return trials
-    .filter(({ verdict }) => verdict === 'passed' || verdict === 'failed')
-    .flatMap(({ summary }) => summary?.[measure] ?? []);
-}
-
-function byCase(trials: readonly GridTrial[]): Map<string, GridTrial[]> {
-  return Map.groupBy(trials, ({ caseId }) => caseId);
-}
-
-function forEach<Result>(make: (measure: Measure) => Result): Record<Measure, Result> {
-  const entries = measures.map((measure) => [measure, make(measure)] as const);
-  return Object.fromEntries(entries) as Record<Measure, Result>;
 }
 
 export interface VariantChoice {
@@ -171,8 +144,7 @@ export function chooseVariants(
   return {
     a: left,
     b: b.variant ?? other ?? ofB[0],
-    confidence:
-      isChosen || isOneBatch ? usualConfidence : 1 - (1 - usualConfidence) / Math.max(1, common.length),
+    confidence: confidenceOf(isChosen || isOneBatch ? 1 : Math.max(1, common.length)),
     inCommon: isOneBatch ? 1 : common.length,
   };
 }

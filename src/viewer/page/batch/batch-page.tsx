@@ -2,7 +2,7 @@ import { useMemo } from 'preact/hooks';
 import { mixedTexts } from '../../../record/fingerprint.ts';
 import { commitText } from '../../../record/suite-commit.ts';
 import { passRate } from '../../../stats/pass-rate.ts';
-import { caseVerdicts } from '../../model/compare.ts';
+import { casesOf } from '../../model/compare.ts';
 import { fieldOf, parseFilter, withField } from '../../model/filter.ts';
 import { type GridTrial, tallyOf, variantsOf } from '../../model/grid.ts';
 import { type BatchRow, type Exported, isPlatforms, partText } from '../../model/shapes.ts';
@@ -202,7 +202,7 @@ interface BatchHeadProps {
 /** Which batch it is, and its numbers. */
 function BatchHead({ batch, exported, trials, isFiltered, variants }: BatchHeadProps) {
   const tally = tallyOf(trials);
-  const rate = passRate(caseVerdicts(trials));
+  const rate = passRate(casesOf(trials));
   const summaries = trials.flatMap(({ summary }) => summary ?? []);
   // 0 if no model was used.
   const tokens = sumOf(summaries.map(({ totalTokens }) => totalTokens));

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import type { Change, ComparedCase, Measure } from '../../model/compare.ts';
+import type { Measure } from '../../../comparison/compare-sides.ts';
+import type { Change, ComparedCase } from '../../model/compare.ts';
 import { wordTest } from '../../model/filter.ts';
 import type { GridTrial } from '../../model/grid.ts';
 import { Repeats } from '../batch/repeats.tsx';

@@ -1,12 +1,6 @@
 import { useMemo } from 'preact/hooks';
-import { type ChangedPart, fingerprintChanges } from '../../../record/fingerprint.ts';
 import { timelineOf } from '../../../record/timeline.ts';
-import {
-  type ComparedCase,
-  type ComparedTrials,
-  chooseVariants,
-  compareTrials,
-} from '../../model/compare.ts';
+import { type ComparedCase, chooseVariants, compareTrials } from '../../model/compare.ts';
 import { entryName } from '../../model/entry.ts';
 import { explain } from '../../model/explain.ts';
 import { type GridTrial, variantsOf } from '../../model/grid.ts';
@@ -39,23 +33,14 @@ export function ComparePage({ query }: { query: URLSearchParams }) {
       ),
     [left.trials, right.trials, query, a, b],
   );
-  const changed = useMemo(() => {
-    const fingerprintsOf = ({ value }: LoadedBatch, variant: string | undefined) =>
-      value?.fingerprints.filter((one) => one.variant === variant) ?? [];
-    return fingerprintChanges(fingerprintsOf(left, variants.a), fingerprintsOf(right, variants.b));
-  }, [left.value, right.value, variants.a, variants.b]);
-  const compared = useMemo(
-    () =>
-      compareTrials(
-        left.trials.filter(({ variant }) => variant === variants.a),
-        right.trials.filter(({ variant }) => variant === variants.b),
-        variants.confidence,
-        changed?.cases,
-      ),
-    [left.trials, right.trials, changed, variants.a, variants.b, variants.confidence],
-  );
-  const chosen = compared.cases.find(({ caseId }) => caseId === query.get('case'));
-  if (!left.value || !right.value) return <Pending title="Compare" error={left.error ?? right.error} />;
+  const compared = useMemo(() => {
+    const sideOf = ({ value, trials }: LoadedBatch, variant = '') => value && { ...value, trials, variant };
+    const sides = [sideOf(left, variants.a), sideOf(right, variants.b)] as const;
+    return sides[0] && sides[1] && compareTrials(sides[0], sides[1], variants.confidence);
+  }, [left.value, left.trials, right.value, right.trials, variants]);
+  const chosen = compared?.cases.find(({ caseId }) => caseId === query.get('case'));
+  const waiting = left.waiting + right.waiting;
+  if (!compared) return <Pending title="Compare" error={left.error ?? right.error} />;
   return (
     <div class="page fill compare">
       <nav class="crumbs" aria-label="You are here">
@@ -80,42 +65,21 @@ export function ComparePage({ query }: { query: URLSearchParams }) {
       {chosen ? (
         <Transcripts compared={chosen} query={query} />
       ) : (
-        <Overview
-          {...{ compared, query, ...variants }}
-          variantChanges={variants.a === variants.b ? (changed?.variant ?? []) : []}
-          unknownParts={changed?.unknown ?? []}
-          waiting={left.waiting + right.waiting}
-        />
+        <>
+          <div class="findings">
+            <Finding compared={compared} inCommon={variants.inCommon} />
+            <Measures {...compared} />
+          </div>
+          {waiting > 0 && <p class="dim">reading {plural(waiting, 'record')} …</p>}
+          <CaseList
+            cases={compared.cases}
+            isNoise={compared.difference.finding === 'noise'}
+            measures={shownMeasures(compared.measures)}
+            query={query}
+          />
+        </>
       )}
     </div>
-  );
-}
-
-interface OverviewProps {
-  compared: ComparedTrials;
-  confidence: number;
-  inCommon: number;
-  variantChanges: readonly ChangedPart[];
-  unknownParts: readonly string[];
-  query: URLSearchParams;
-  waiting: number;
-}
-
-function Overview({ compared, query, waiting, ...finding }: OverviewProps) {
-  return (
-    <>
-      <div class="findings">
-        <Finding compared={compared} {...finding} />
-        <Measures compared={compared} />
-      </div>
-      {waiting > 0 && <p class="dim">reading {plural(waiting, 'record')} …</p>}
-      <CaseList
-        cases={compared.cases}
-        isNoise={compared.finding === 'noise'}
-        measures={shownMeasures(compared.measures)}
-        query={query}
-      />
-    </>
   );
 }
 

@@ -1,31 +1,24 @@
-import { type ChangedPart, unknownPartsText, variantChangesText } from '../../../record/fingerprint.ts';
+import type { Comparison } from '../../../comparison/compare-sides.ts';
+import { unknownPartsText, variantChangesText } from '../../../record/fingerprint.ts';
 import type { Noise } from '../../../stats/repeats.ts';
 import { explainedTexts, fewCasesTexts, findingText, shownP } from '../../../text/finding.ts';
-import type { ComparedTrials } from '../../model/compare.ts';
 import { line } from '../parts/foreign.ts';
 import { plural } from '../parts/quantities.ts';
 
 interface FindingProps {
-  compared: ComparedTrials;
-  /** Of the difference's interval. */
-  confidence: number;
+  compared: Comparison;
   /** How many variants the batches have in common. */
   inCommon: number;
-  /** What else differs, if both sides are of one variant. */
-  variantChanges: readonly ChangedPart[];
-  unknownParts: readonly string[];
 }
 
 /** Whether B is better or worse than A, or whether that may be noise. */
-export function Finding({ compared, confidence, inCommon, variantChanges, unknownParts }: FindingProps) {
+export function Finding({ compared, inCommon }: FindingProps) {
+  const { a, b, difference, mcnemar, redefined = [], variantChanges = [], unknownParts = [] } = compared;
+  const { finding, confidence } = difference;
   const unknown = unknownPartsText(unknownParts);
-  const { rates, noise, finding } = compared;
-  const { better, worse, midP } = rates.mcnemar;
-  const found = { finding, value: rates.difference, ...rates.interval, cases: rates.cases.length };
-  const redefined = compared.cases.filter(({ change }) => change === 'redefined');
   return (
     <section class={`finding ${finding}`} aria-label="Finding">
-      <p class="sentence">{findingText(found)}</p>
+      <p class="sentence">{findingText(difference)}</p>
       {redefined.length > 0 && (
         <p class="caution">
           Not compared, since A and B ask or check something else: {plural(redefined.length, 'case')}.
@@ -35,21 +28,21 @@ export function Finding({ compared, confidence, inCommon, variantChanges, unknow
         <p class="caution">B also has another {line(variantChangesText(variantChanges))}.</p>
       )}
       {unknown !== undefined && <p class="caution">{line(unknown)}</p>}
-      {explainedTexts(found, rates.mcnemar).map((text) => (
+      {explainedTexts(difference, mcnemar).map((text) => (
         <p key={text}>{text}</p>
       ))}
-      {rates.cases.length > 0 && (
+      {difference.cases > 0 && (
         <p>
-          By majority of trials, {plural(worse, 'case')} got worse and {better} better; McNemar's test of
-          these (the interval decides): {shownP(midP)}.
+          By majority of trials, {plural(mcnemar.worse, 'case')} got worse and {mcnemar.better} better;
+          McNemar's test of these (the interval decides): {shownP(mcnemar.midP)}.
         </p>
       )}
-      {noise.a.repeated + noise.b.repeated > 0 ? (
-        <p>{`Cases that flip by themselves, between repeats: A ${flips(noise.a)}, B ${flips(noise.b)}.`}</p>
+      {a.noise.repeated + b.noise.repeated > 0 ? (
+        <p>{`Cases that flip by themselves, between repeats: A ${flips(a.noise)}, B ${flips(b.noise)}.`}</p>
       ) : (
         <p>No case has repeats, so the noise of a single case is unknown.</p>
       )}
-      {fewCasesTexts(found).map((text) => (
+      {fewCasesTexts(difference).map((text) => (
         <p key={text} class="dim">
           {text}
         </p>

@@ -1,17 +1,17 @@
+import { type Comparison, type Measure, measures } from '../../../comparison/compare-sides.ts';
 import type { MeasureComparison } from '../../../stats/compare.ts';
 import { signedPoints } from '../../../text/finding.ts';
-import { type ComparedTrials, type Measure, measures } from '../../model/compare.ts';
 import { cost, count, duration, percent } from '../parts/quantities.ts';
 
 export const shownAs: Record<Measure, { name: string; shown: (value: number) => string }> = {
   durationMs: { name: 'Time', shown: duration },
-  totalTokens: { name: 'Tokens', shown: (value) => count(Math.round(value)) },
+  tokens: { name: 'Tokens', shown: (value) => count(Math.round(value)) },
   costUsd: { name: 'Cost', shown: cost },
 };
 
 /** The measures of a comparison, without tokens and cost if neither side used a model. */
-export function shownMeasures(compared: ComparedTrials['measures']): Measure[] {
-  const { a, b } = compared.totalTokens;
+export function shownMeasures(compared: Comparison['measures']): Measure[] {
+  const { a, b } = compared.tokens;
   return measures.filter((measure) => measure === 'durationMs' || a !== 0 || b !== 0);
 }
 
@@ -23,8 +23,8 @@ export function delta(value: number | undefined, shown: (value: number) => strin
 }
 
 /** Pass rate, time, tokens and cost of both sides, with 95 % intervals of the differences. */
-export function Measures({ compared: { rates, measures: compared } }: { compared: ComparedTrials }) {
-  const { interval } = rates;
+export function Measures({ a, b, difference, measures: compared }: Comparison) {
+  const { value, low, high } = difference;
   return (
     <div class="measures" role="region" aria-label="Means" tabIndex={0}>
       <table>
@@ -41,14 +41,14 @@ export function Measures({ compared: { rates, measures: compared } }: { compared
         <tbody>
           <tr>
             <th scope="row">Pass rate</th>
-            <td>{percent(rates.a)}</td>
-            <td>{percent(rates.b)}</td>
-            <td>{rates.difference === undefined ? '–' : `${signedPoints(rates.difference)} points`}</td>
+            <td>{percent(a.passRate?.rate)}</td>
+            <td>{percent(b.passRate?.rate)}</td>
+            <td>{value === undefined ? '–' : `${signedPoints(value)} points`}</td>
             <td>
-              {interval ? (
-                <Interval low={signedPoints(interval.low)} high={signedPoints(interval.high)} />
-              ) : (
+              {low === undefined || high === undefined ? (
                 '–'
+              ) : (
+                <Interval low={signedPoints(low)} high={signedPoints(high)} />
               )}
             </td>
           </tr>

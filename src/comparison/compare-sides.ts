@@ -1,0 +1,222 @@
+import { type ChangedPart, fingerprintChanges, type KnownFingerprint } from '../record/fingerprint.ts';
+import {
+  compareMeasures,
+  compareRates,
+  directionOf,
+  type McNemar,
+  type MeasureComparison,
+} from '../stats/compare.ts';
+import { couldBeWorse } from '../stats/further-trials.ts';
+import {
+  type CaseValues,
+  type CaseVerdicts,
+  type PassRate,
+  passRate,
+  usualConfidence,
+} from '../stats/pass-rate.ts';
+import { type Quantile, quantile } from '../stats/quantile.ts';
+import { type Noise, noiseOf, type PassAtK, passAtEachK } from '../stats/repeats.ts';
+
+/** The numbers that are compared besides verdicts. */
+export const measures = ['durationMs', 'tokens', 'costUsd'] as const;
+export type Measure = (typeof measures)[number];
+
+/** One side of a comparison: the trials of one variant. */
+export interface Side {
+  batches: string[];
+  /** What to know about the batches, such as that they replay, or that trials are left. */
+  marks: string[];
+  variant: string;
+  cases: SideCase[];
+  /** Of its trials with a verdict. Empty for a baseline. */
+  fingerprints: KnownFingerprint[];
+  /** Trials without a result. */
+  unfinished: number;
+  /** Trials whose result cannot be read, or has another verdict than the ledger. They do not count. */
+  unreadable: number;
+  /** For a side that is a baseline of the service: what it is made of. */
+  baseline?: BaselineFacts;
+}
+
+export interface BaselineFacts {
+  runs: number;
+  /** The versions that the runs' harnesses reported. */
+  harnessVersions: string[];
+  profileVersions: string[];
+}
+
+export interface SideCase extends CaseVerdicts {
+  /** The numbers of the scored trials, where they are known. */
+  values: Record<Measure, number[]>;
+}
+
+/** A trial with the numbers that are known of it. Without a verdict, it does not count. */
+interface MeasuredTrial {
+  caseId: string;
+  verdict: 'passed' | 'failed' | 'void' | undefined;
+  numbers: { [Name in Measure]?: number | undefined };
+}
+
+/** Trials of one variant, by case. */
+export function casesOf(trials: readonly MeasuredTrial[]): SideCase[] {
+  return [...Map.groupBy(trials, ({ caseId }) => caseId)].map(([id, own]) => {
+    const of = (verdict: MeasuredTrial['verdict']) => own.filter((trial) => trial.verdict === verdict);
+    const [passed, failed] = [of('passed'), of('failed')];
+    const scored = [...passed, ...failed];
+    const values = forEachMeasure((measure) => scored.flatMap(({ numbers }) => numbers[measure] ?? []));
+    return { id, passed: passed.length, failed: failed.length, void: of('void').length, values };
+  });
+}
+
+export interface Comparison {
+  a: SideSummary;
+  b: SideSummary;
+  difference: RateDifference;
+  mcnemar: McNemar & {
+    /** Cases that the test leaves out, because half of their trials passed on a side. */
+    tied: string[];
+  };
+  /** The cases whose pass rate differs; those that got worse come first. */
+  changes: CaseChange[];
+  /** Cases with a scored trial on one side only. They are not compared. */
+  onlyA: string[];
+  onlyB: string[];
+  /**
+   * Cases with the same id that ask or check different things on the two sides. They are not compared: a
+   * loosened check would count as an improvement. Undefined if that is unknown; all cases are then compared.
+   */
+  redefined: string[] | undefined;
+  /** What differs in these cases, by case, if that is known. */
+  changedParts?: Record<string, string[]> | undefined;
+  /** What else differs, if both sides are of one variant: its model, harness, profile or sandbox. */
+  variantChanges?: ChangedPart[] | undefined;
+  /** What stood behind names of models on one side, and is not known of the other. */
+  unknownParts?: string[] | undefined;
+  measures: Record<Measure, MeasureComparison>;
+}
+
+export interface SideSummary {
+  batches: string[];
+  marks: string[];
+  variant: string;
+  /** Present if the side is a baseline of the service. */
+  baseline?: BaselineFacts;
+  /** Of the compared cases, or of all if none can be compared. Undefined if no trial was scored. */
+  passRate: PassRate | undefined;
+  void: number;
+  unfinished: number;
+  unreadable: number;
+  noise: Noise;
+  passAtK: PassAtK[];
+  /** Median, 90 % and 95 % quantile of the scored trials; empty if none has the number. */
+  quantiles: Record<Measure, Quantile[]>;
+}
+
+export interface RateDifference {
+  /** `b - a`, from -1 to 1; undefined without a case in common. */
+  value: number | undefined;
+  low: number | undefined;
+  high: number | undefined;
+  confidence: number;
+  cases: number;
+  /** `worse` and `better` only if the interval excludes zero. */
+  finding: 'worse' | 'better' | 'noise' | 'nothing-in-common';
+  /** Whether the finding would be `worse` if all trials of B had failed. With few cases it would not. */
+  couldBeWorse: boolean;
+}
+
+export interface CaseChange {
+  case: string;
+  a: { passed: number; scored: number };
+  b: { passed: number; scored: number };
+}
+
+/**
+ * The confidence of each of several comparisons. Each further one is one more chance to find a difference that
+ * is luck. With n comparisons, the intervals therefore get the confidence 1 - 0.05 / n (Dunn, "Multiple
+ * Comparisons Among Means", Journal of the American Statistical Association 56, 1961), so that all of them hold
+ * together with 95 %.
+ */
+export function confidenceOf(comparisons: number): number {
+  return 1 - (1 - usualConfidence) / comparisons;
+}
+
+/**
+ * Compares two sides. Cases that ask or check something else on the two sides are left out.
+ *
+ * @param confidence of the difference of pass rates; other intervals have 95 %
+ * @param otherwise the cases to leave out if the sides have no fingerprints that say it
+ */
+export function compareSides(a: Side, b: Side, confidence: number, otherwise?: string[]): Comparison {
+  const changed = fingerprintChanges(a.fingerprints, b.fingerprints);
+  const redefined = changed ? Object.keys(changed.cases) : otherwise;
+  const same = ({ cases }: Side) => cases.filter(({ id }) => !redefined?.includes(id));
+  const [sameA, sameB] = [same(a), same(b)];
+  const { mcnemar, tied, onlyA, onlyB, cases, ...rates } = compareRates(sameA, sameB, { confidence });
+  const direction = directionOf(rates.interval);
+  const compared = new Set(cases.map(({ id }) => id));
+  const finding = { up: 'better', down: 'worse', none: 'noise' } as const;
+  return {
+    a: summaryOf(a, compared),
+    b: summaryOf(b, compared),
+    difference: {
+      value: rates.difference,
+      low: rates.interval?.low,
+      high: rates.interval?.high,
+      confidence,
+      cases: cases.length,
+      finding: rates.difference === undefined ? 'nothing-in-common' : finding[direction],
+      couldBeWorse: direction === 'down' || couldBeWorse(sameA, sameB, confidence),
+    },
+    mcnemar: { ...mcnemar, tied },
+    changes: cases
+      .filter((one) => one.a !== one.b)
+      .sort((one, other) => one.b - one.a - (other.b - other.a))
+      .map(({ id }) => ({ case: id, a: countsOf(a, id), b: countsOf(b, id) })),
+    onlyA,
+    onlyB,
+    redefined,
+    changedParts: changed?.cases,
+    variantChanges: a.variant === b.variant ? changed?.variant : undefined,
+    unknownParts: changed?.unknown,
+    measures: forEachMeasure((measure) =>
+      compareMeasures(valuesOf(sameA, measure), valuesOf(sameB, measure)),
+    ),
+  };
+}
+
+/** @param compared the cases of the difference: rates and numbers are about them, or about all if none is */
+function summaryOf(whole: Side, compared: ReadonlySet<string>): SideSummary {
+  const { batches, marks, variant, unfinished, unreadable, baseline } = whole;
+  const cases = compared.size === 0 ? whole.cases : whole.cases.filter(({ id }) => compared.has(id));
+  return {
+    batches,
+    marks,
+    variant,
+    ...(baseline && { baseline }),
+    passRate: passRate(cases),
+    void: whole.cases.reduce((sum, one) => sum + one.void, 0),
+    unfinished,
+    unreadable,
+    noise: noiseOf(cases),
+    passAtK: passAtEachK(cases),
+    quantiles: forEachMeasure((measure) =>
+      [0.5, 0.9, 0.95].flatMap((level) => quantile(valuesOf(cases, measure), level) ?? []),
+    ),
+  };
+}
+
+function forEachMeasure<Result>(make: (measure: Measure) => Result): Record<Measure, Result> {
+  const entries = measures.map((measure) => [measure, make(measure)] as const);
+  return Object.fromEntries(entries) as Record<Measure, Result>;
+}
+
+function countsOf({ cases }: Side, id: string) {
+  const { passed = 0, failed = 0 } = cases.find((one) => one.id === id) ?? {};
+  return { passed, scored: passed + failed };
+}
+
+/** One measure of cases, for the functions of `stats/`. */
+function valuesOf(cases: readonly SideCase[], measure: Measure): CaseValues[] {
+  return cases.map(({ id, values }) => ({ id, values: values[measure] }));
+}
