@@ -10,7 +10,7 @@ import type { Redactor } from '../redaction/redactor.ts';
 import type { CutLimits } from '../viewer/model/cut-record.ts';
 import { dataType, type ExportedFile, idOfBlob, idOfFile, idOfTrial } from '../viewer/model/exported-file.ts';
 import type { TrialPage, TrialRow } from '../viewer/model/shapes.ts';
-import { readBatch, readSummaries } from '../viewer/read/batches.ts';
+import { readBatch } from '../viewer/read/batches.ts';
 import { RecordReader } from '../viewer/read/record-reader.ts';
 import { readTrial } from '../viewer/read/trial.ts';
 import { pageFiles } from '../viewer/server/page-files.ts';
@@ -45,7 +45,7 @@ export async function exportHtml(
   options: HtmlExport,
   write: Write,
 ): Promise<{ trials: number; leftOut: number }> {
-  const { ledger, redactor, only, now, withOutputs = false, signal } = options;
+  const { ledger, redactor, only, now, signal } = options;
   const page = readBatch(ledger, batch.key);
   if (!page) throw new Error('the ledger has lost the batch');
   // A record is needed only while its trial is written.
@@ -53,12 +53,6 @@ export async function exportHtml(
   const trials = page.trials.filter(({ verdict }) => !only || (verdict && only.includes(verdict)));
   const file: ExportedFile = {
     batch: { ...page, trials, exported: { at: now, offsite: versionOf(), machine: machineName() } },
-    summaries: readSummaries(
-      ledger,
-      batch.key,
-      trials.map(({ key }) => key),
-    ),
-    withOutputs,
   };
   const texts = await pageTexts();
   await write(beginningOf(redactor.text(batch.suite), texts));

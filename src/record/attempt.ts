@@ -1,3 +1,5 @@
+import type { Cause } from './cause.ts';
+
 /** An attempt at a trial, as the ledger keeps it. Times are epoch milliseconds. */
 export interface Attempt {
   /** The ledger's key. */
@@ -12,7 +14,7 @@ export interface Attempt {
   /** A verdict, or why it did not give the trial its result; undefined while it runs. */
   ending: string | undefined;
   /** Why it has no verdict. */
-  cause: { kind?: string; phase?: string; message?: string } | undefined;
+  cause: Cause | undefined;
   /** The sha256 of the blob with what an attempt that does not count had found. */
   result: string | undefined;
 }

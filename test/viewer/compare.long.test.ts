@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compareBatches } from '../../src/comparison/comparison.ts';
 import { readReference } from '../../src/comparison/side.ts';
 import { compareTrials as compareSides } from '../../src/viewer/model/compare.ts';
-import type { GridTrial } from '../../src/viewer/model/grid.ts';
+import type { TrialRow } from '../../src/viewer/model/shapes.ts';
 import { fillBatch } from './filled-ledger.ts';
 import { type OpenedViewer, openedViewer } from './opened-viewer.ts';
 import { story } from './story.ts';
 
 let key = 0;
-const trials = (caseId: string, verdicts: string, totalTokens?: number): GridTrial[] =>
+const trials = (caseId: string, verdicts: string, tokens?: number): TrialRow[] =>
   [...verdicts].map((letter, ordinal) => {
     const verdict = ({ p: 'passed', f: 'failed', v: 'void' } as const)[letter];
     return {
@@ -20,14 +20,14 @@ const trials = (caseId: string, verdicts: string, totalTokens?: number): GridTri
       attempts: 1,
       state: verdict ? 'finished' : 'queued',
       verdict,
-      summary: { key, totalTokens },
+      tokens,
     };
   });
 
-const sideOf = (all: GridTrial[]) => {
+const sideOf = (all: TrialRow[]) => {
   return { batch: { id: 'batch', marks: [] } as never, variant: 'v', fingerprints: [], trials: all };
 };
-const compareTrials = (a: GridTrial[], b: GridTrial[]) => compareSides(sideOf(a), sideOf(b));
+const compareTrials = (a: TrialRow[], b: TrialRow[]) => compareSides(sideOf(a), sideOf(b));
 
 test('flips come first, then smaller changes, then what cannot be compared', () => {
   const a = [

@@ -5,9 +5,10 @@ import { cutMiddle, cutRecord, valueAt } from '../../src/viewer/model/cut-record
 import { entryDetails } from '../../src/viewer/model/entry.ts';
 import { explain } from '../../src/viewer/model/explain.ts';
 import { fieldOf, parseFilter, withField } from '../../src/viewer/model/filter.ts';
-import { type GridTrial, gridOf, passRates } from '../../src/viewer/model/grid.ts';
+import { gridOf, passRates } from '../../src/viewer/model/grid.ts';
+import type { TrialRow } from '../../src/viewer/model/shapes.ts';
 
-const trial: GridTrial = {
+const trial: TrialRow = {
   key: 1,
   caseId: 'case_1',
   caseName: 'Fix add',
@@ -18,7 +19,9 @@ const trial: GridTrial = {
   verdict: 'failed',
   durationMs: 95_000,
   cause: { kind: 'agent', phase: 'harness', message: 'its time was up' },
-  summary: { key: 1, reason: 'verify: npm test exited 1', costUsd: 0.06, totalTokens: 12_000 },
+  reason: 'verify: npm test exited 1',
+  costUsd: 0.06,
+  tokens: 12_000,
 };
 
 describe('a filter', () => {
@@ -79,7 +82,7 @@ describe('a filter', () => {
   });
 
   test('that asks for a number keeps out trials without it', () => {
-    expect(parseFilter('cost:<1').matches({ ...trial, summary: undefined })).toBe(false);
+    expect(parseFilter('cost:<1').matches({ ...trial, costUsd: undefined })).toBe(false);
   });
 
   test('is changed field by field', () => {
@@ -197,31 +200,25 @@ describe('whose fault it is:', () => {
     ['grading', false],
   ] as const)('the cause %s', (kind, isAgents) => {
     const cause = { kind, phase: 'harness' as const, message: 'it broke' };
-    const {
-      fault,
-      reasons,
-      isAgents: is,
-    } = explain({ version: recordVersion, ...base, verdict: 'void', cause });
-    expect(is).toBe(isAgents);
+    const { fault, reasons } = explain({ version: recordVersion, ...base, verdict: 'void', cause });
     expect(fault).toMatch(isAgents ? /This is the agent's fault/ : /This is not the agent's fault/);
     expect(reasons).toEqual(['harness: it broke']);
   });
 
   test('a failed check, and how the harness ended', () => {
-    const { isAgents, reasons } = explain({
+    const { fault, reasons } = explain({
       version: recordVersion,
       ...base,
       verdict: 'failed',
       harness: { ended: 'timed-out', afterMs: 60_000 },
       verifySteps: [{ command: 'make', exitCode: 2, output: '', outputTruncated: false }],
     });
-    expect(isAgents).toBe(true);
+    expect(fault).toBe('The agent finished, and its work did not pass the checks.');
     expect(reasons).toEqual(['verify: make exited 2', 'harness: ended after 60 s: its time was up']);
   });
 
   test('nothing, for a trial that passed', () => {
     expect(explain({ version: recordVersion, ...base, verdict: 'passed' })).toEqual({
-      isAgents: false,
       reasons: [],
     });
   });

@@ -9,8 +9,8 @@ import {
 } from '../../comparison/compare-sides.ts';
 import { mean, usualConfidence } from '../../stats/pass-rate.ts';
 import { changeWord } from '../../text/quantities.ts';
-import { type GridTrial, passRate, variantsOf } from './grid.ts';
-import type { BatchPage } from './shapes.ts';
+import { passRate, variantsOf } from './grid.ts';
+import type { BatchPage, TrialRow } from './shapes.ts';
 
 /**
  * What happened to a case. `regressed` and `fixed`: most of its trials passed on one side, and most failed on
@@ -31,8 +31,8 @@ const changes: readonly Change[] = [
 export interface ComparedCase {
   caseId: string;
   caseName: string;
-  a: GridTrial[];
-  b: GridTrial[];
+  a: TrialRow[];
+  b: TrialRow[];
   change: Change;
   /** What differs, if it is `redefined`. */
   parts?: string[] | undefined;
@@ -48,7 +48,7 @@ export interface ComparedTrials extends Comparison {
 /** The trials of one variant of a batch. */
 interface TrialsOfSide extends Pick<BatchPage, 'batch' | 'fingerprints'> {
   variant: string;
-  trials: readonly GridTrial[];
+  trials: readonly TrialRow[];
 }
 
 /** Compares trials as `offsite compare` does, and case by case. */
@@ -63,7 +63,7 @@ export function compareTrials(
   const [ofA, ofB] = [one, other].map(({ cases }) => new Map(cases.map((each) => [each.id, each])));
   const cases = [...Map.groupBy([...one.trials, ...other.trials], ({ caseId }) => caseId)].map(
     ([caseId, [first]]): ComparedCase => {
-      const of = (trials: readonly GridTrial[]) => trials.filter((trial) => trial.caseId === caseId);
+      const of = (trials: readonly TrialRow[]) => trials.filter((trial) => trial.caseId === caseId);
       const shown = { caseId, caseName: first?.caseName ?? caseId, a: of(one.trials), b: of(other.trials) };
       if (redefined.includes(caseId))
         return { ...shown, change: 'redefined', parts: changedParts[caseId], deltas: {} };
@@ -90,10 +90,9 @@ function sideOf({ batch, fingerprints, variant, trials }: TrialsOfSide) {
 }
 
 /** The cases of trials, with their verdicts and numbers, as statistics take them. */
-export function casesOf(trials: readonly GridTrial[]): SideCase[] {
+export function casesOf(trials: readonly TrialRow[]): SideCase[] {
   return casesOfSide(
-    trials.map(({ caseId, verdict, summary }) => {
-      const { durationMs, totalTokens: tokens, costUsd } = summary ?? {};
+    trials.map(({ caseId, verdict, durationMs, tokens, costUsd }) => {
       return { caseId, verdict, numbers: { durationMs, tokens, costUsd } };
     }),
   );
@@ -131,8 +130,8 @@ export interface VariantChoice {
 
 /** Which variants to compare: those that a person chose, else those of the same name, else the first ones. */
 export function chooseVariants(
-  a: { trials: readonly GridTrial[]; variant: string | undefined },
-  b: { trials: readonly GridTrial[]; variant: string | undefined },
+  a: { trials: readonly TrialRow[]; variant: string | undefined },
+  b: { trials: readonly TrialRow[]; variant: string | undefined },
   isOneBatch: boolean,
 ): VariantChoice {
   const [ofA, ofB] = [variantsOf(a.trials), variantsOf(b.trials)];

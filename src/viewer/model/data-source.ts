@@ -1,4 +1,4 @@
-import type { BatchInList, BatchPage, LedgerEvent, TrialFigures, TrialPage } from './shapes.ts';
+import type { BatchInList, BatchPage, LedgerChanges, TrialPage } from './shapes.ts';
 
 /** Names a trial's record: its result, or what one of its attempts found. */
 export interface RecordReference {
@@ -11,11 +11,6 @@ export interface DataSource {
   /** Newest first. */
   batches(signal?: AbortSignal): Promise<BatchInList[]>;
   batch(key: number, signal?: AbortSignal): Promise<BatchPage>;
-  /**
-   * Summaries of trials of a batch. May answer only some of them, at least one; a trial without a readable
-   * record has an empty summary.
-   */
-  summaries(batch: number, trials: readonly number[], signal?: AbortSignal): Promise<TrialFigures[]>;
   trial(reference: RecordReference, signal?: AbortSignal): Promise<TrialPage>;
   /**
    * A value of a record, as text. Values that are not texts are JSON.
@@ -31,9 +26,9 @@ export interface DataSource {
    * that was here and of the added one. Absent where a server has the data.
    */
   add?(file: File): Promise<{ one: number; other: number }>;
-  /** Calls `listener` after each change, until the signal aborts. Absent for data that cannot change. */
+  /** Calls `listener` after changes, until the signal aborts. Absent for data that cannot change. */
   watch?(
-    listener: (event: LedgerEvent) => void,
+    listener: (changes: LedgerChanges) => void,
     onState: (state: WatchState) => void,
     signal: AbortSignal,
   ): void;

@@ -3,16 +3,6 @@ import { failuresOf } from '../../record/failures.ts';
 import type { TrialListing } from '../../record/listing.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 
-/** Why a trial has its verdict, for people. */
-export interface Explanation {
-  /** Whose fault it is, in a sentence. Absent for a trial that passed. */
-  fault?: string | undefined;
-  /** Whether it is the agent's. */
-  isAgents: boolean;
-  /** One line for each reason, the clearest first. */
-  reasons: string[];
-}
-
 /** Sentences that say whose fault a cause is. */
 const faults: Record<Cause['kind'], string> = {
   task: "The case's own scripts failed. This is not the agent's fault.",
@@ -25,12 +15,12 @@ const faults: Record<Cause['kind'], string> = {
   unknown: 'It is not known whose fault this is.',
 };
 
-export function explain(record: TrialRecord): Explanation {
+/** Whose fault a trial's verdict is, and why, each reason on a line, the clearest first. */
+export function explain(record: TrialRecord): { fault?: string; reasons: string[] } {
   const { verdict, cause } = record;
-  if (verdict === 'passed') return { isAgents: false, reasons: [] };
+  if (verdict === 'passed') return { reasons: [] };
   const reasons = [...(cause ? [`${cause.phase}: ${cause.message}`] : []), ...failuresOf(record)];
-  if (cause) return { fault: faults[cause.kind], isAgents: cause.kind === 'agent', reasons };
-  return { fault: uncaused[verdict], isAgents: verdict === 'failed', reasons };
+  return { fault: cause ? faults[cause.kind] : uncaused[verdict], reasons };
 }
 
 /** Sentences about a trial without a cause. */

@@ -1,4 +1,4 @@
-import type { BatchPage, TrialFigures } from './shapes.ts';
+import type { BatchPage } from './shapes.ts';
 
 /**
  * An exported page holds its data in script elements that never run: each has the base64 of the gzip of a
@@ -6,8 +6,6 @@ import type { BatchPage, TrialFigures } from './shapes.ts';
  */
 export interface ExportedFile {
   batch: BatchPage;
-  summaries: TrialFigures[];
-  withOutputs: boolean;
 }
 
 /** The media type of the elements. */

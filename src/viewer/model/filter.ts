@@ -1,19 +1,6 @@
-import type { GridTrial } from './grid.ts';
+import type { TrialRow } from './shapes.ts';
 
-/** Fields that a filter can ask for by name. */
-export const filterFields = [
-  'verdict',
-  'cause',
-  'case',
-  'variant',
-  'state',
-  'duration',
-  'cost',
-  'tokens',
-] as const;
-type Field = (typeof filterFields)[number];
-
-type Test = (trial: GridTrial) => boolean;
+type Test = (trial: TrialRow) => boolean;
 
 export interface Filter {
   matches: Test;
@@ -30,7 +17,7 @@ export function parseFilter(text: string): Filter {
   const problems: string[] = [];
   const tests: Test[] = [];
   for (const { negated, field, value } of words(text)) {
-    const test = field === undefined ? textTest(value) : fieldTest(field, value);
+    const test = field === undefined ? textTest(value) : fields[field](value);
     if (typeof test === 'string') problems.push(test);
     else tests.push(negated ? (trial) => !test(trial) : test);
   }
@@ -50,58 +37,54 @@ function words(text: string): Word[] {
   return [...found].map(({ groups = {} }) => {
     const { minus, field, quoted, plain } = groups;
     const value = quoted ?? plain ?? '';
-    const known = filterFields.find((name) => name === field);
-    const whole = field === undefined || known ? value : `${field}:${value}`;
-    return { negated: minus === '-', field: known, value: whole };
+    const isKnown = field !== undefined && Object.hasOwn(fields, field);
+    const whole = field === undefined || isKnown ? value : `${field}:${value}`;
+    return { negated: minus === '-', field: isKnown ? (field as Field) : undefined, value: whole };
   });
 }
 
 function textTest(value: string): Test {
   const wanted = value.toLowerCase();
   const has = (text: string | undefined) => text?.toLowerCase().includes(wanted) === true;
-  return ({ caseName, caseId, variant, summary, cause }) =>
-    has(caseName) || has(caseId) || has(variant) || has(summary?.reason) || has(cause?.message);
+  return ({ caseName, caseId, variant, reason, cause }) =>
+    has(caseName) || has(caseId) || has(variant) || has(reason) || has(cause?.message);
 }
 
-function fieldTest(field: Field, value: string): Test | string {
-  switch (field) {
-    case 'verdict':
-      return oneOf(value, ({ verdict, state }) => [verdict ?? state]);
-    case 'state':
-      return oneOf(value, ({ state }) => [state]);
-    case 'cause':
-      return oneOf(value, ({ cause }) => (cause ? [cause.kind, cause.phase] : []));
-    case 'case':
-      return partOf(value, ({ caseName, caseId }) => [caseName, caseId]);
-    case 'variant':
-      return partOf(value, ({ variant }) => [variant]);
-    case 'duration':
-      return compared(field, value, durationUnits, ({ durationMs }) => durationMs);
-    case 'cost':
-      return compared(field, value, { '': 1, $: 1 }, ({ summary }) => summary?.costUsd);
-    case 'tokens':
-      return compared(field, value, tokenUnits, ({ summary }) => summary?.totalTokens);
-  }
-}
+const oneOf =
+  (valuesOf: (trial: TrialRow) => string[]) =>
+  (value: string): Test => {
+    const wanted = value.toLowerCase().split(',');
+    return (trial) => valuesOf(trial).some((each) => wanted.includes(each));
+  };
 
-function oneOf(value: string, valuesOf: (trial: GridTrial) => string[]): Test {
-  const wanted = value.toLowerCase().split(',');
-  return (trial) => valuesOf(trial).some((each) => wanted.includes(each));
-}
-
-function partOf(value: string, valuesOf: (trial: GridTrial) => string[]): Test {
-  const wanted = value.toLowerCase();
-  return (trial) => valuesOf(trial).some((each) => each.toLowerCase().includes(wanted));
-}
+const partOf =
+  (valuesOf: (trial: TrialRow) => string[]) =>
+  (value: string): Test => {
+    const wanted = value.toLowerCase();
+    return (trial) => valuesOf(trial).some((each) => each.toLowerCase().includes(wanted));
+  };
 
 const durationUnits = { '': 1000, ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 const tokenUnits = { '': 1, k: 1000, m: 1_000_000 };
+
+/** Fields that a filter can ask for by name, with the tests for a value, or what is wrong with it. */
+const fields = {
+  verdict: oneOf(({ verdict, state }) => [verdict ?? state]),
+  state: oneOf(({ state }) => [state]),
+  cause: oneOf(({ cause }) => (cause ? [cause.kind, cause.phase] : [])),
+  case: partOf(({ caseName, caseId }) => [caseName, caseId]),
+  variant: partOf(({ variant }) => [variant]),
+  duration: (value: string) => compared('duration', value, durationUnits, ({ durationMs }) => durationMs),
+  cost: (value: string) => compared('cost', value, { '': 1, $: 1 }, ({ costUsd }) => costUsd),
+  tokens: (value: string) => compared('tokens', value, tokenUnits, ({ tokens }) => tokens),
+} satisfies Record<string, (value: string) => Test | string>;
+type Field = keyof typeof fields;
 
 function compared(
   field: string,
   value: string,
   units: Record<string, number>,
-  numberOf: (trial: GridTrial) => number | undefined,
+  numberOf: (trial: TrialRow) => number | undefined,
 ): Test | string {
   const [, sign = '=', digits, unit = ''] = /^([<>]=?|=)?\$?(\d+(?:\.\d+)?)([a-z]*)$/i.exec(value) ?? [];
   const factor = units[unit.toLowerCase()];

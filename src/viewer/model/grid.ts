@@ -1,15 +1,10 @@
-import type { BatchInList, BatchRow, TrialFigures, TrialRow } from './shapes.ts';
-
-/** A trial with its summary, once that is known. */
-export interface GridTrial extends TrialRow {
-  summary?: TrialFigures | undefined;
-}
+import type { BatchInList, BatchRow, TrialRow } from './shapes.ts';
 
 export interface GridRow {
   caseId: string;
   caseName: string;
   /** The trials of each variant, in the order of the grid's variants. */
-  cells: GridTrial[][];
+  cells: TrialRow[][];
 }
 
 /** A batch as cases times variants. */
@@ -23,7 +18,7 @@ export interface Grid {
  *
  * @param variants the columns, if they must not depend on the list
  */
-export function gridOf(trials: readonly GridTrial[], variants = variantsOf(trials)): Grid {
+export function gridOf(trials: readonly TrialRow[], variants = variantsOf(trials)): Grid {
   const column = new Map(variants.map((name, index) => [name, index]));
   const rows = new Map<string, GridRow>();
   for (const trial of trials) {
@@ -67,16 +62,15 @@ export interface SuiteRates {
 
 /** The suites with a whole batch that has a verdict; the suite with the newest batch first. */
 export function passRates(batches: readonly BatchInList[]): SuiteRates[] {
-  const suites = new Map<string, SuiteRates>();
-  for (const batch of batches) {
+  const whole = batches.flatMap((batch) => {
     const rate = passRate(batch);
-    if (rate === undefined || !batch.isWhole) continue;
-    const suite = suites.get(batch.suite) ?? { suite: batch.suite, points: [] };
-    suites.set(batch.suite, suite);
-    suite.points.push({ batch, rate });
-  }
-  const sorted = [...suites.values()];
-  for (const { points } of sorted) points.sort((one, other) => one.batch.startedAt - other.batch.startedAt);
+    return rate === undefined || !batch.isWhole ? [] : { batch, rate };
+  });
+  const bySuite = Map.groupBy(whole, ({ batch }) => batch.suite);
+  const suites = [...bySuite].map(([suite, points]) => ({
+    suite,
+    points: points.sort((one, other) => one.batch.startedAt - other.batch.startedAt),
+  }));
   const newest = ({ points }: SuiteRates) => points.at(-1)?.batch.startedAt ?? 0;
-  return sorted.sort((one, other) => newest(other) - newest(one));
+  return suites.sort((one, other) => newest(other) - newest(one));
 }

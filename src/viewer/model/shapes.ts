@@ -1,5 +1,5 @@
 import { platformService } from '../../ledger/platform.ts';
-import type { Attempt } from '../../record/attempt.ts';
+import type { ListedAttempt } from '../../record/attempt.ts';
 import type { AuditMark, LaterGrading } from '../../record/audit.ts';
 import type { Cause } from '../../record/cause.ts';
 import type { KnownFingerprint } from '../../record/fingerprint.ts';
@@ -70,24 +70,16 @@ export interface TrialRow {
   attempts: number;
   /** When its last attempt began. */
   startedAt?: number | undefined;
-  /** Milliseconds of its last attempt; absent until it ended. */
+  /** Milliseconds from its beginning to its end, without other attempts; absent if that is not known. */
   durationMs?: number | undefined;
+  /** Why it did not pass, on one line. In lists only, as the numbers of the agent's models. */
+  reason?: string | undefined;
+  tokens?: number | undefined;
+  costUsd?: number | undefined;
 }
 
 /** Why a trial has no verdict, without the output. */
 export type CauseOfRow = Pick<Cause, 'kind' | 'phase' | 'message'>;
-
-/** What only a trial's record says. A number that was not measured is absent. */
-export interface TrialFigures {
-  key: number;
-  /** One line; absent for a trial that passed. */
-  reason?: string | undefined;
-  /** Milliseconds from its beginning to its end, without other attempts. */
-  durationMs?: number | undefined;
-  costUsd?: number | undefined;
-  totalTokens?: number | undefined;
-  commands?: number | undefined;
-}
 
 export interface BatchPage {
   batch: BatchRow;
@@ -108,12 +100,10 @@ export interface Exported {
   machine: string;
 }
 
-export type AttemptRow = Pick<Attempt, 'number' | 'startedAt'> &
-  Partial<Pick<Attempt, 'endedAt' | 'ending'>> & {
-    cause?: Cause | undefined;
-    /** Whether a record of what it found is kept. */
-    hasRecord: boolean;
-  };
+export type AttemptRow = Omit<ListedAttempt, 'result'> & {
+  /** Whether a record of what it found is kept. */
+  hasRecord: boolean;
+};
 
 /** A record whose long texts are cut. */
 export interface CutRecord {
@@ -139,14 +129,14 @@ export interface TrialPage {
   unreadable?: string | undefined;
 }
 
-/** What changed in the ledger since the event before. */
-export interface LedgerEvent {
+/** What changed in the ledger after a change. */
+export interface LedgerChanges {
+  /** The last change, to ask for those after it. */
+  last: number;
   /** Keys of batches with a change. */
   batches: number[];
   /** Keys of trials with a change. */
   trials: number[];
-  /** Events before this one were lost: anything may have changed. */
-  missed?: boolean | undefined;
 }
 
 /** Which batch of which set: `2 of 3 of set_0123456789abcdef`. */

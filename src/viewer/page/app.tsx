@@ -84,33 +84,26 @@ const isKey = (text: string) => /^\d+$/.test(text);
 function AddFile({ add }: { add: NonNullable<DataSource['add']> }) {
   const [error, setError] = useState<Error>();
   const input = useRef<HTMLInputElement>(null);
-  const compare = async (file: File | undefined) => {
-    if (!file) return;
-    try {
-      const { one, other } = await add(file);
+  const compare = (file: File | undefined) =>
+    file &&
+    add(file).then(({ one, other }) => {
       setError(undefined);
       go(addressOf('/compare', { left: String(one), right: String(other) }));
-    } catch (thrown) {
-      setError(thrown as Error);
-    }
-  };
-  const current = useRef(compare);
-  current.current = compare;
+    }, setError);
 
   useEffect(() => {
-    const dragged = (event: DragEvent) => event.preventDefault();
-    const dropped = (event: DragEvent) => {
+    const dragged = (event: DragEvent) => {
       // The browser would open the file in place of this page.
       event.preventDefault();
-      void current.current(event.dataTransfer?.files[0]);
+      if (event.type === 'drop') compare(event.dataTransfer?.files[0]);
     };
     addEventListener('dragover', dragged);
-    addEventListener('drop', dropped);
+    addEventListener('drop', dragged);
     return () => {
       removeEventListener('dragover', dragged);
-      removeEventListener('drop', dropped);
+      removeEventListener('drop', dragged);
     };
-  }, []);
+  }, [add]);
 
   return (
     <>
@@ -127,10 +120,9 @@ function AddFile({ add }: { add: NonNullable<DataSource['add']> }) {
         hidden
         onChange={({ currentTarget }) => {
           const [file] = currentTarget.files ?? [];
+          compare(file);
           // The same file can be chosen again.
-          void compare(file).then(() => {
-            if (input.current) input.current.value = '';
-          });
+          currentTarget.value = '';
         }}
       />
       <button

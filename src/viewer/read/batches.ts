@@ -10,22 +10,15 @@ import {
 import { fingerprintsOf } from '../../ledger/fingerprints.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { listingsOf } from '../../ledger/listings.ts';
-import { lastAttempts, type StoredTrial, trialByKey } from '../../ledger/trial-rows.ts';
+import { lastAttempts, type StoredTrial } from '../../ledger/trial-rows.ts';
 import type { ListedAttempt } from '../../record/attempt.ts';
 import type { AuditMark } from '../../record/audit.ts';
 import { batchMarks } from '../../record/batch-marks.ts';
 import type { Cause } from '../../record/cause.ts';
+import type { TrialListing } from '../../record/listing.ts';
 import { readRecord } from '../../record/read-record.ts';
 import { reasonOf } from '../model/explain.ts';
-import { tallyOf } from '../model/grid.ts';
-import type {
-  BatchInList,
-  BatchName,
-  BatchPage,
-  CauseOfRow,
-  TrialFigures,
-  TrialRow,
-} from '../model/shapes.ts';
+import type { BatchInList, BatchName, BatchPage, CauseOfRow, TrialRow } from '../model/shapes.ts';
 
 /** All batches, newest first. */
 export function readBatches({ records, sets }: Ledger): BatchInList[] {
@@ -45,53 +38,42 @@ export function readBatches({ records, sets }: Ledger): BatchInList[] {
 /** A batch with its trials; undefined if the ledger has none with the key. */
 export function readBatch(ledger: Ledger, key: number): BatchPage | undefined {
   const { records } = ledger;
-  const name = batchName(ledger, key);
-  if (!name) return undefined;
+  const [batch] = listBatches(records, { only: key });
+  if (!batch) return undefined;
   const attempts = lastAttempts(records, key);
   const audits = auditMarks(records, key);
-  const trials = listTrials(records, key).map((trial) =>
-    trialRow(trial, attempts.get(trial.key), audits.get(trial.key)),
-  );
-  const marks = listBatches(records, { only: key }).flatMap(batchMarks);
+  const listings = listingsOf(ledger, key);
   return {
-    batch: { ...name, ...tallyOf(trials), marks },
-    trials,
+    batch: { ...batchRow(batch), set: ledger.sets.partNumbers().get(key) },
+    trials: listTrials(records, key).map((trial) => ({
+      ...trialRow(trial, attempts.get(trial.key), audits.get(trial.key)),
+      ...listedOf(ledger, trial, listings.get(trial.key)),
+    })),
     fingerprints: fingerprintsOf(records, key),
   };
 }
 
-/**
- * What lists show of the finished ones among these trials of a batch. If the record of one cannot be read,
- * its reason says so.
- */
-export function readSummaries(ledger: Ledger, batch: number, trials: readonly number[]): TrialFigures[] {
-  const listings = listingsOf(ledger, batch, trials);
-  return trials.flatMap((key): TrialFigures[] => {
-    const trial = trialByKey(ledger.records, key);
-    if (trial?.result === undefined || trial.verdict === undefined || trial.batch !== batch) return [];
-    const listing = listings.get(key);
-    if (!listing) return [{ key, reason: unreadableReason(ledger, trial.result) }];
-    const { startedAt, finishedAt, fromService, costUsd, totalTokens, commands } = listing;
-    const durationMs = fromService ? undefined : finishedAt - startedAt;
-    return [
-      {
-        key,
-        reason: reasonOf(trial.verdict, listing),
-        durationMs,
-        costUsd,
-        totalTokens,
-        commands,
-      },
-    ];
-  });
+/** What lists show of a finished trial. If its record cannot be read, its reason says so. */
+function listedOf(
+  { blobs }: Ledger,
+  { verdict, result }: StoredTrial,
+  listing: TrialListing | undefined,
+): Partial<TrialRow> {
+  if (verdict === undefined || result === undefined) return {};
+  if (!listing)
+    return { reason: readable(() => readRecord(blobs.readClean(result), 'the record')).unreadable };
+  const { startedAt, finishedAt, fromService, costUsd, totalTokens: tokens } = listing;
+  const durationMs = fromService ? undefined : finishedAt - startedAt;
+  return { reason: reasonOf(verdict, listing), durationMs, tokens, costUsd };
 }
 
-function unreadableReason({ blobs }: Ledger, result: string): string | undefined {
+/** What is read, or why a record cannot be read. */
+export function readable<Value>(read: () => Value): { value?: Value; unreadable?: string } {
   try {
-    readRecord(blobs.readClean(result), 'the record');
-    return undefined;
+    return { value: read() };
   } catch (error) {
-    if (error instanceof OffsiteError || error instanceof SyntaxError) return messageOf(error);
+    if (error instanceof OffsiteError || error instanceof SyntaxError)
+      return { unreadable: messageOf(error) };
     throw error;
   }
 }
@@ -138,7 +120,7 @@ export function trialRow(
     attempts: last?.number ?? 0,
     startedAt: last?.startedAt,
     durationMs: last?.endedAt === undefined ? undefined : last.endedAt - last.startedAt,
-    cause: state === 'finished' ? causeOfRow(last?.cause as Cause | undefined) : undefined,
+    cause: state === 'finished' ? causeOfRow(last?.cause) : undefined,
     audit,
     ...(report === 'superseded' && { superseded: true }),
   };

@@ -1,21 +1,12 @@
-import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { auditOf } from '../../ledger/audits.ts';
 import { laterGradings } from '../../ledger/later-gradings.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { listAttempts, trialByKey } from '../../ledger/trial-rows.ts';
-import type { AuditMark, LaterGrading } from '../../record/audit.ts';
-import type { Cause } from '../../record/cause.ts';
-import {
-  type CutLimits,
-  cutMiddle,
-  cutRecord,
-  pageLimits,
-  shownValue,
-  valueAt,
-} from '../model/cut-record.ts';
+import type { LaterGrading } from '../../record/audit.ts';
+import { cutMiddle, cutRecord, pageLimits, shownValue, valueAt } from '../model/cut-record.ts';
 import type { RecordReference } from '../model/data-source.ts';
 import type { TrialPage } from '../model/shapes.ts';
-import { batchName, trialRow } from './batches.ts';
+import { batchName, readable, trialRow } from './batches.ts';
 import type { RecordReader } from './record-reader.ts';
 
 /** A trial with its record, or the record of one of its attempts; undefined if the ledger has none. */
@@ -29,28 +20,18 @@ export function readTrial(
   const batch = trial && batchName(ledger, trial.batch);
   if (!trial || !batch) return undefined;
   const attempts = listAttempts(ledger.records, key);
-  const sha256 =
-    attempt === undefined ? trial.result : attempts.find(({ number }) => number === attempt)?.result;
+  const sha256 = resultOf(ledger, { trial: key, attempt });
+  const read = sha256 === undefined ? {} : readable(() => cutRecord(reader.read(sha256), limits));
+  const audit = auditOf(ledger.records, key);
   return {
     batch,
-    trial: trialRow(trial, attempts.at(-1), auditMark(ledger, key)),
-    attempts: attempts.map(({ number, startedAt, endedAt, ending, cause, result }) => ({
-      number,
-      startedAt,
-      endedAt,
-      ending,
-      cause: cause as Cause | undefined,
-      hasRecord: result !== undefined,
-    })),
+    trial: trialRow(trial, attempts.at(-1), audit && { at: audit.at, standing: audit.standing }),
+    attempts: attempts.map(({ result, ...each }) => ({ ...each, hasRecord: result !== undefined })),
     gradings: gradingsOf(ledger, reader, trial),
     attempt,
-    ...(sha256 !== undefined && found(reader, sha256, limits)),
+    found: read.value,
+    unreadable: read.unreadable,
   };
-}
-
-function auditMark({ records }: Ledger, key: number): AuditMark | undefined {
-  const audit = auditOf(records, key);
-  return audit && { at: audit.at, standing: audit.standing };
 }
 
 function gradingsOf(
@@ -59,41 +40,25 @@ function gradingsOf(
   { key, result }: { key: number; result: string | undefined },
 ): LaterGrading[] {
   if (result === undefined || ledger.gradings.of(key).length === 0) return [];
-  try {
-    return laterGradings(ledger, key, reader.read(result));
-  } catch (error) {
-    // The page says that the record cannot be read.
-    if (error instanceof OffsiteError || error instanceof SyntaxError) return [];
-    throw error;
-  }
+  // The page says if the record cannot be read.
+  return readable(() => laterGradings(ledger, key, reader.read(result))).value ?? [];
 }
 
-function found(
-  reader: RecordReader,
-  sha256: string,
-  limits: CutLimits,
-): Pick<TrialPage, 'found' | 'unreadable'> {
-  try {
-    return { found: cutRecord(reader.read(sha256), limits) };
-  } catch (error) {
-    if (error instanceof OffsiteError || error instanceof SyntaxError)
-      return { unreadable: messageOf(error) };
-    throw error;
-  }
+/** The blob with a record; undefined if there is none. */
+function resultOf({ records }: Ledger, { trial, attempt }: RecordReference): string | undefined {
+  if (attempt === undefined) return trialByKey(records, trial)?.result;
+  return listAttempts(records, trial).find(({ number }) => number === attempt)?.result;
 }
 
 /** A value of a record as text; undefined if there is none. Throws as {@link RecordReader.read} does. */
 export function readValue(
-  { records }: Ledger,
+  ledger: Ledger,
   reader: RecordReader,
-  { trial, attempt }: RecordReference,
+  reference: RecordReference,
   pointer: string,
   limit?: number,
 ): string | undefined {
-  const sha256 =
-    attempt === undefined
-      ? trialByKey(records, trial)?.result
-      : listAttempts(records, trial).find(({ number }) => number === attempt)?.result;
+  const sha256 = resultOf(ledger, reference);
   if (sha256 === undefined) return undefined;
   const value = valueAt(reader.read(sha256), pointer);
   if (value === undefined) return undefined;

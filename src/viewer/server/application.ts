@@ -6,8 +6,8 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { changedAfter, lastChange } from '../../ledger/trial-rows.ts';
 import type { Redactor } from '../../redaction/redactor.ts';
 import type { RecordReference } from '../model/data-source.ts';
-import type { LedgerEvent } from '../model/shapes.ts';
-import { readBatch, readBatches, readSummaries } from '../read/batches.ts';
+import type { LedgerChanges } from '../model/shapes.ts';
+import { readBatch, readBatches } from '../read/batches.ts';
 import { RecordReader } from '../read/record-reader.ts';
 import { readTrial, readValue } from '../read/trial.ts';
 import type { PageFiles } from './page-files.ts';
@@ -20,7 +20,7 @@ interface ViewerParts {
   access: Access;
   /** The port that the server listens on. */
   port: () => number;
-  /** Ends streams of events. */
+  /** Ends requests that wait for changes. */
   closing: AbortSignal;
 }
 
@@ -32,7 +32,7 @@ export function createApplication(parts: ViewerParts): Hono {
 
   application.use(async (context, next) => {
     const refusal = refusalOf(context.req.raw, port());
-    if (refusal) context.res = failed(refusal.status, refusal.message);
+    if (refusal) context.res = refusal;
     else await next();
     for (const [name, value] of Object.entries(securityHeaders)) context.res.headers.set(name, value);
   });
@@ -48,10 +48,6 @@ export function createApplication(parts: ViewerParts): Hono {
 
   application.get('/api/batches', () => answer(readBatches(ledger)));
   application.get('/api/batches/:key', (context) => answer(readBatch(ledger, keyOf(context))));
-  application.get('/api/batches/:key/summaries', (context) => {
-    const wanted = (context.req.query('trials') ?? '').split(',').map(Number);
-    return answer(readSummaries(ledger, keyOf(context), wanted));
-  });
   application.get('/api/trials/:key', (context) => answer(readTrial(ledger, reader, referenceOf(context))));
   application.get('/api/trials/:key/value', (context) => {
     const { pointer = '', limit } = context.req.query();
@@ -61,12 +57,9 @@ export function createApplication(parts: ViewerParts): Hono {
     return new Response(redactor.text(text), { headers: { 'content-type': 'text/plain; charset=utf-8' } });
   });
   application.get('/api/blobs/:sha256', (context) => blob(parts, context.req.param('sha256')));
-  application.get('/api/events', (context) => {
+  application.get('/api/changes', async (context) => {
     const signal = AbortSignal.any([closing, context.req.raw.signal]);
-    const events = journalEvents(ledger, signal);
-    return new Response(ReadableStream.from(bytesOf(events)), {
-      headers: { 'content-type': 'text/event-stream' },
-    });
+    return answer(await changesAfter(ledger, context.req.query('after'), signal));
   });
   application.get('*', (context) => {
     const file = files.get(context.req.path);
@@ -105,72 +98,53 @@ function failed(status: number, message: string): Response {
   });
 }
 
-async function* bytesOf(texts: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
-  const encoder = new TextEncoder();
-  for await (const text of texts) yield encoder.encode(text);
-}
-
 /** Milliseconds between two looks at the journal. */
 const everyMs = 1_000;
-/** Changes in one event. */
+/** Changes in one answer. */
 const changesAtOnce = 5_000;
-/** Milliseconds without a change after which a client gets a sign that the connection lives. */
+/** Milliseconds without a change after which a client gets an answer, as a sign that the server lives. */
 const quietMs = 15_000;
 
 /**
- * The changes of the ledger from now on, as server-sent events, until the signal aborts. Another process may
- * make them. One look costs a query by key.
+ * What changed in the ledger after a change, as soon as something has; without one, the last change. Another
+ * process may make changes. One look costs a query by key.
  */
-async function* journalEvents(
+async function changesAfter(
   { records }: Ledger,
+  after: string | undefined,
   signal: AbortSignal,
-): AsyncGenerator<string, void, undefined> {
-  let last = lastChange(records);
-  let quietSince = performance.now();
-  yield ': connected\n\n';
-  while (!signal.aborted) {
+): Promise<LedgerChanges> {
+  const known = after === undefined ? undefined : Number(after);
+  if (known === undefined) return { last: lastChange(records), batches: [], trials: [] };
+  const end = performance.now() + quietMs;
+  for (;;) {
+    const changed = changedAfter(records, known, changesAtOnce);
+    if (changed.last > known || signal.aborted || performance.now() > end) return changed;
     await delay(everyMs, undefined, { signal }).catch((error: unknown) => {
       if (!signal.aborted) throw error;
     });
-    if (signal.aborted) return;
-    const changed = changedAfter(records, last, changesAtOnce);
-    if (changed.last > last) {
-      const event: LedgerEvent = { batches: changed.batches, trials: changed.trials };
-      yield `data: ${JSON.stringify(event)}\n\n`;
-      last = changed.last;
-      quietSince = performance.now();
-    } else if (performance.now() - quietSince > quietMs) {
-      yield ': quiet\n\n';
-      quietSince = performance.now();
-    }
   }
 }
 
-/** Why a request is refused. */
-interface RequestRefusal {
-  status: 400 | 401 | 403 | 405;
-  message: string;
-}
-
 /**
- * Whether a request may be answered at all. Another site that a browser has open can send requests here. With
+ * Why a request is refused; undefined if it is not. Another site that a browser has open can send requests here. With
  * DNS rebinding they even look like requests to that site, so the Host header must name this address.
  *
  * @param port the port that the server listens on
  */
-function refusalOf(request: Request, port: number): RequestRefusal | undefined {
+function refusalOf(request: Request, port: number): Response | undefined {
   const hosts = [`127.0.0.1:${port}`, `localhost:${port}`];
   const host = request.headers.get('host') ?? '';
-  if (!hosts.includes(host)) return { status: 403, message: 'The Host header names another server.' };
+  if (!hosts.includes(host)) return failed(403, 'The Host header names another server.');
   const origin = request.headers.get('origin');
   if (origin !== null && origin !== `http://${host}`)
-    return { status: 403, message: 'A page of another origin sent this request.' };
+    return failed(403, 'A page of another origin sent this request.');
   const site = request.headers.get('sec-fetch-site');
   // `none`: a person typed the address.
   if (site !== null && site !== 'same-origin' && site !== 'none' && !opensPage(request))
-    return { status: 403, message: 'A page of another site sent this request.' };
+    return failed(403, 'A page of another site sent this request.');
   if (request.method !== 'GET' && request.method !== 'HEAD')
-    return { status: 405, message: 'Use GET: the viewer changes nothing.' };
+    return failed(405, 'Use GET: the viewer changes nothing.');
   return undefined;
 }
 
@@ -218,19 +192,12 @@ export class Access {
 
   /** Whether a request carries the token. */
   isGranted(request: Request): boolean {
-    const isGranted = isSame(bearerOf(request), this.token);
+    // Compared in constant time, so that the time does not reveal how much of a guess is right.
+    const given = request.headers.get('authorization') ?? '';
+    const isGranted = timingSafeEqual(digest(given), digest(`Bearer ${this.token}`));
     if (isGranted) this.#used.resolve();
     return isGranted;
   }
-}
-
-function bearerOf(request: Request): string {
-  return /^Bearer (.+)$/.exec(request.headers.get('authorization') ?? '')?.[1] ?? '';
-}
-
-/** Compares in constant time, so that the time does not reveal how much of a guess is right. */
-function isSame(one: string, other: string): boolean {
-  return timingSafeEqual(digest(one), digest(other));
 }
 
 const digest = (text: string) => createHash('sha256').update(text).digest();

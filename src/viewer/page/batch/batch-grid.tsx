@@ -1,16 +1,16 @@
 import type { AuditStanding } from '../../../record/audit.ts';
-import { type GridRow, type GridTrial, gridOf, passRate, tallyOf } from '../../model/grid.ts';
+import { type GridRow, gridOf, passRate, tallyOf } from '../../model/grid.ts';
+import type { TrialRow } from '../../model/shapes.ts';
 import { line } from '../parts/foreign.ts';
 import { percent } from '../parts/quantities.ts';
 import { type Column, Table } from '../parts/table.tsx';
-import { standingText } from '../parts/verdict.tsx';
-import { Repeats } from './repeats.tsx';
+import { signOf, standingOf, standingText } from '../parts/verdict.tsx';
 
 interface BatchGridProps {
-  trials: GridTrial[];
+  trials: TrialRow[];
   variants: string[];
   at: number | undefined;
-  addressOf: (trial: GridTrial) => string;
+  addressOf: (trial: TrialRow) => string;
 }
 
 /** Repeats in a line of a cell; a cell with more is higher. */
@@ -61,7 +61,7 @@ export function BatchGrid({ trials, variants, at, addressOf }: BatchGridProps) {
 }
 
 interface CellProps extends Pick<BatchGridProps, 'at' | 'addressOf'> {
-  cell: GridTrial[];
+  cell: TrialRow[];
 }
 
 function Cell({ cell, at, addressOf }: CellProps) {
@@ -84,7 +84,7 @@ function Cell({ cell, at, addressOf }: CellProps) {
 /** How far the trials of a cell were audited: one word if it is the same for all of them. */
 function Levels({ cell }: Pick<CellProps, 'cell'>) {
   const groups = [...Map.groupBy(cell, ({ audit }) => audit?.standing)];
-  const text = (standing: AuditStanding | undefined, trials: GridTrial[]) => {
+  const text = (standing: AuditStanding | undefined, trials: TrialRow[]) => {
     const name = standing === undefined ? 'not audited' : standingText(standing);
     return groups.length === 1 ? name : `${trials.map(({ ordinal }) => `#${ordinal}`).join(' ')} ${name}`;
   };
@@ -99,4 +99,46 @@ function Levels({ cell }: Pick<CellProps, 'cell'>) {
       ))}
     </span>
   );
+}
+
+interface RepeatsProps {
+  trials: TrialRow[];
+  /** The key of the current trial. */
+  at: number | undefined;
+  addressOf: (trial: TrialRow) => string;
+}
+
+/** The trials of a cell, each as a link with the sign of its verdict. */
+export function Repeats({ trials, at, addressOf }: RepeatsProps) {
+  return (
+    <span class="repeats">
+      {trials.map((trial) => {
+        const standing = standingOf(trial);
+        const label = labelOf(trial);
+        const isCurrent = trial.key === at;
+        return (
+          <a
+            key={trial.key}
+            class={`repeat ${standing} ${isCurrent ? 'current' : ''}`}
+            href={addressOf(trial)}
+            aria-label={label}
+            aria-current={isCurrent ? 'true' : undefined}
+            title={label}
+          >
+            {signOf(standing)}
+          </a>
+        );
+      })}
+    </span>
+  );
+}
+
+/** What a trial's sign stands for, with the reason. */
+function labelOf(trial: TrialRow): string {
+  const { caseName, variant, ordinal, cause, audit } = trial;
+  const reason = trial.reason ?? cause?.message;
+  const audited = audit ? `, ${audit.standing} by an audit` : '';
+  const name = `${line(caseName)} · ${line(variant)} #${ordinal}: ${standingOf(trial)}${audited}`;
+  const by = cause ? ` (${cause.kind})` : '';
+  return reason === undefined ? `${name}${by}` : `${name}${by}: ${line(reason)}`;
 }

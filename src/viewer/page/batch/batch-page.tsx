@@ -4,8 +4,8 @@ import { commitText } from '../../../record/suite-commit.ts';
 import { passRate } from '../../../stats/pass-rate.ts';
 import { casesOf } from '../../model/compare.ts';
 import { fieldOf, parseFilter, withField } from '../../model/filter.ts';
-import { type GridTrial, tallyOf, variantsOf } from '../../model/grid.ts';
-import { type BatchRow, type Exported, isPlatforms, partText } from '../../model/shapes.ts';
+import { tallyOf, variantsOf } from '../../model/grid.ts';
+import { type BatchRow, type Exported, isPlatforms, partText, type TrialRow } from '../../model/shapes.ts';
 import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';
 import { Figure, Heading, Notice, Pending } from '../parts/heading.tsx';
@@ -19,14 +19,14 @@ import { isFailed, useBatch } from './use-batch.ts';
 
 /** One batch: its trials as a grid of cases and variants, or as a list. */
 export function BatchPage({ batch, query }: { batch: number; query: URLSearchParams }) {
-  const { value, trials, waiting, error } = useBatch(batch);
+  const { value, trials, error } = useBatch(batch);
   const filter = query.get('q') ?? '';
   const parsed = useMemo(() => parseFilter(filter), [filter]);
   const shown = useMemo(() => trials.filter(parsed.matches), [trials, parsed]);
   const variants = useMemo(() => variantsOf(trials), [trials]);
   const view = query.get('view') === 'list' ? 'list' : 'grid';
   const at = query.get('at') === null ? undefined : Number(query.get('at'));
-  const address = (trial: GridTrial) => addressOf(`/trial/${trial.key}`, { q: filter });
+  const address = (trial: TrialRow) => addressOf(`/trial/${trial.key}`, { q: filter });
 
   useShortcuts([
     ...rowShortcuts({
@@ -86,7 +86,6 @@ export function BatchPage({ batch, query }: { batch: number; query: URLSearchPar
         <span class="dim" role="status">
           {filter.trim() !== '' && `${shown.length} of ${trials.length} trials`}
         </span>
-        {waiting > 0 && <span class="dim">reading {plural(waiting, 'record')} …</span>}
       </div>
       {shown.length === 0 ? (
         <Notice>
@@ -104,7 +103,7 @@ export function BatchPage({ batch, query }: { batch: number; query: URLSearchPar
 const verdicts = ['passed', 'failed', 'void'] as const;
 
 /** Buttons that set the filter's verdict. */
-function VerdictChips({ filter, trials }: { filter: string; trials: GridTrial[] }) {
+function VerdictChips({ filter, trials }: { filter: string; trials: TrialRow[] }) {
   const tally = tallyOf(trials);
   const chosen = fieldOf(filter, 'verdict');
   return (
@@ -131,14 +130,14 @@ function VerdictChips({ filter, trials }: { filter: string; trials: GridTrial[] 
 }
 
 interface TrialTableProps {
-  trials: GridTrial[];
+  trials: TrialRow[];
   at: number | undefined;
-  addressOf: (trial: GridTrial) => string;
+  addressOf: (trial: TrialRow) => string;
 }
 
 /** Trials with the reason of each. */
 function TrialTable({ trials, at, addressOf }: TrialTableProps) {
-  const reasonOf = ({ summary, cause }: GridTrial) => line(summary?.reason ?? cause?.message ?? '');
+  const reasonOf = ({ reason, cause }: TrialRow) => line(reason ?? cause?.message ?? '');
   return (
     <Table
       class="trials"
@@ -179,12 +178,12 @@ function TrialTable({ trials, at, addressOf }: TrialTableProps) {
         {
           name: 'Tokens',
           isNumber: true,
-          cell: ({ summary }) => summary?.totalTokens !== 0 && count(summary?.totalTokens),
+          cell: ({ tokens }) => tokens !== 0 && count(tokens),
         },
         {
           name: 'Cost',
           isNumber: true,
-          cell: ({ summary }) => summary?.totalTokens !== 0 && cost(summary?.costUsd),
+          cell: ({ tokens, costUsd }) => tokens !== 0 && cost(costUsd),
         },
       ]}
     />
@@ -194,7 +193,7 @@ function TrialTable({ trials, at, addressOf }: TrialTableProps) {
 interface BatchHeadProps {
   batch: BatchRow;
   exported: Exported | undefined;
-  trials: GridTrial[];
+  trials: TrialRow[];
   isFiltered: boolean;
   variants: string[];
 }
@@ -203,10 +202,10 @@ interface BatchHeadProps {
 function BatchHead({ batch, exported, trials, isFiltered, variants }: BatchHeadProps) {
   const tally = tallyOf(trials);
   const rate = passRate(casesOf(trials));
-  const summaries = trials.flatMap(({ summary }) => summary ?? []);
+  const finished = trials.filter(({ verdict }) => verdict !== undefined);
   // 0 if no model was used.
-  const tokens = sumOf(summaries.map(({ totalTokens }) => totalTokens));
-  const costs = sumOf(summaries.map(({ costUsd }) => costUsd));
+  const tokens = sumOf(finished.map((trial) => trial.tokens));
+  const costs = sumOf(finished.map(({ costUsd }) => costUsd));
   const [left, right] = variants;
   return (
     <>

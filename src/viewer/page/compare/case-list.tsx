@@ -2,8 +2,8 @@ import { useState } from 'preact/hooks';
 import type { Measure } from '../../../comparison/compare-sides.ts';
 import type { Change, ComparedCase } from '../../model/compare.ts';
 import { wordTest } from '../../model/filter.ts';
-import type { GridTrial } from '../../model/grid.ts';
-import { Repeats } from '../batch/repeats.tsx';
+import type { TrialRow } from '../../model/shapes.ts';
+import { Repeats } from '../batch/batch-grid.tsx';
 import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';
 import { Notice } from '../parts/heading.tsx';
@@ -56,7 +56,7 @@ export function CaseList({ cases, isNoise, measures, query }: CaseListProps) {
       stops: { which: 'that flipped', fits: ({ change }) => change === 'regressed' || change === 'fixed' },
     }),
   );
-  const side = (name: 'A' | 'B', trialsOf: (one: ComparedCase) => GridTrial[]): Column<ComparedCase> => ({
+  const side = (name: 'A' | 'B', trialsOf: (one: ComparedCase) => TrialRow[]): Column<ComparedCase> => ({
     name,
     class: 'cell',
     cell: (one) => (

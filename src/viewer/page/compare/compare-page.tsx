@@ -3,12 +3,13 @@ import { timelineOf } from '../../../record/timeline.ts';
 import { type ComparedCase, chooseVariants, compareTrials } from '../../model/compare.ts';
 import { entryName } from '../../model/entry.ts';
 import { explain } from '../../model/explain.ts';
-import { type GridTrial, variantsOf } from '../../model/grid.ts';
+import { variantsOf } from '../../model/grid.ts';
+import type { TrialRow } from '../../model/shapes.ts';
 import { type LoadedBatch, useBatch } from '../batch/use-batch.ts';
 import { useLoaded } from '../data/source.tsx';
 import { line } from '../parts/foreign.ts';
 import { Heading, Notice, Pending } from '../parts/heading.tsx';
-import { cost, count, duration, plural, when } from '../parts/quantities.ts';
+import { cost, count, duration, when } from '../parts/quantities.ts';
 import { standingOf, Verdict } from '../parts/verdict.tsx';
 import { addressOf, setQuery } from '../router.ts';
 import { useShortcuts } from '../shortcuts.ts';
@@ -39,7 +40,6 @@ export function ComparePage({ query }: { query: URLSearchParams }) {
     return sides[0] && sides[1] && compareTrials(sides[0], sides[1], variants.confidence);
   }, [left.value, left.trials, right.value, right.trials, variants]);
   const chosen = compared?.cases.find(({ caseId }) => caseId === query.get('case'));
-  const waiting = left.waiting + right.waiting;
   if (!compared) return <Pending title="Compare" error={left.error ?? right.error} />;
   return (
     <div class="page fill compare">
@@ -70,7 +70,6 @@ export function ComparePage({ query }: { query: URLSearchParams }) {
             <Finding compared={compared} inCommon={variants.inCommon} />
             <Measures {...compared} />
           </div>
-          {waiting > 0 && <p class="dim">reading {plural(waiting, 'record')} …</p>}
           <CaseList
             cases={compared.cases}
             isNoise={compared.difference.finding === 'noise'}
@@ -155,7 +154,7 @@ function Transcripts({ compared, query }: { compared: ComparedCase; query: URLSe
 interface ColumnProps {
   name: string;
   side: 'left' | 'right';
-  trials: GridTrial[];
+  trials: TrialRow[];
   query: URLSearchParams;
 }
 
@@ -171,8 +170,7 @@ function Column({ name, side, trials, query }: ColumnProps) {
             <Verdict standing={standingOf(chosen)} />
             <span class="dim">
               {duration(chosen.durationMs)}
-              {chosen.summary?.totalTokens !== 0 &&
-                ` · ${count(chosen.summary?.totalTokens)} tokens · ${cost(chosen.summary?.costUsd)}`}
+              {chosen.tokens !== 0 && ` · ${count(chosen.tokens)} tokens · ${cost(chosen.costUsd)}`}
             </span>
             <span class="grow" />
             {trials.length > 1 && (
@@ -202,7 +200,7 @@ function Column({ name, side, trials, query }: ColumnProps) {
 }
 
 interface TranscriptProps {
-  trial: GridTrial;
+  trial: TrialRow;
   side: 'left' | 'right';
   query: URLSearchParams;
 }

@@ -5,10 +5,9 @@ import { variantsOf } from '../../model/grid.ts';
 import type { TrialPage } from '../../model/shapes.ts';
 
 /** A page that `offsite export` wrote: this one, or one that a person added to compare it. */
-interface ReadFile {
+interface ReadFile extends ExportedFile {
   /** What an element with data holds; undefined if there is none with the id. */
   textOf: TextOf;
-  file: ExportedFile;
   /** Two files can have the same keys, so those of the second one are higher here by this. */
   above: number;
 }
@@ -29,41 +28,29 @@ export function fileSource(): DataSource {
     return first;
   };
   const all = async () => [await own(), ...added];
-  /** The file that a key belongs to, and the key as the file has it. */
   const fileOf = async (key: number) => {
-    const number = Math.floor(key / keysOfFile);
     const message = 'This batch is not in the file. If it was in a second file, add that file again.';
-    return present<ReadFile>(message)((await all())[number]);
+    return present<ReadFile>(message)((await all()).find(({ batch }) => batch.batch.key === key));
   };
-  const trial = async ({ trial, attempt }: RecordReference) => {
-    const { textOf, above } = await fileOf(trial);
+  const trial = async ({ trial: key, attempt }: RecordReference) => {
+    const file = (await all())[Math.floor(key / keysOfFile)];
+    const found = file && (await json<TrialPage>(file.textOf, idOfTrial(key - file.above, attempt)));
     const page = present<TrialPage>('This trial is not in the file. It may have been left out for its size.')(
-      await json(textOf, idOfTrial(trial - above, attempt)),
+      found,
     );
-    return { ...page, batch: raised(page.batch, above), trial: raised(page.trial, above) };
+    const raise = raisedBy(file?.above ?? 0);
+    return { ...page, batch: raise(page.batch), trial: raise(page.trial) };
   };
 
   return {
     batches: async () =>
-      (await all()).map(({ file: { batch }, above }) => ({
-        ...raised(batch.batch, above),
-        shortId: batch.batch.id.replace(/^batch_/, '').slice(0, 8),
+      (await all()).map(({ batch: { batch, trials } }) => ({
+        ...batch,
+        shortId: batch.id.replace(/^batch_/, '').slice(0, 8),
         isWhole: true,
-        variants: variantsOf(batch.trials),
+        variants: variantsOf(trials),
       })),
-    batch: async (key) => {
-      const { file, above } = await fileOf(key);
-      const { batch } = present<ExportedFile>('This batch is not in the file.')(
-        file.batch.batch.key === key - above ? file : undefined,
-      );
-      const trials = batch.trials.map((each) => raised(each, above));
-      return { ...batch, batch: raised(batch.batch, above), trials };
-    },
-    summaries: async (batch, trials) => {
-      const { file, above } = await fileOf(batch);
-      const wanted = new Set(trials);
-      return file.summaries.map((each) => raised(each, above)).filter(({ key }) => wanted.has(key));
-    },
+    batch: async (key) => (await fileOf(key)).batch,
     trial,
     value: async (reference, pointer, limit) => {
       const { found } = await trial(reference);
@@ -88,7 +75,7 @@ export function fileSource(): DataSource {
       );
       if (!second) throw new Error(`${file.name} is no page that offsite export --html wrote.`);
       added.push(second);
-      return { one: (await own()).file.batch.batch.key, other: second.file.batch.batch.key + second.above };
+      return { one: (await own()).batch.batch.key, other: second.batch.batch.key };
     },
   };
 }
@@ -96,8 +83,8 @@ export function fileSource(): DataSource {
 /** An element with data, as text. */
 const dataElement = new RegExp(`<script type="${dataType}" id="([\\w-]+)">([\\w+/=]*)</script>`, 'g');
 
-function raised<Value extends { key: number }>(value: Value, above: number): Value {
-  return { ...value, key: value.key + above };
+function raisedBy(above: number) {
+  return <Value extends { key: number }>(value: Value): Value => ({ ...value, key: value.key + above });
 }
 
 function present<Value>(message: string): (value: Value | undefined) => Value {
@@ -110,7 +97,14 @@ function present<Value>(message: string): (value: Value | undefined) => Value {
 /** Undefined if a page has no data. */
 async function read(textOf: TextOf, above: number): Promise<ReadFile | undefined> {
   const file = await json<ExportedFile>(textOf, idOfFile);
-  return file && { textOf, file, above };
+  if (!file) return undefined;
+  const raise = raisedBy(above);
+  const { batch, trials } = file.batch;
+  return {
+    textOf,
+    above,
+    batch: { ...file.batch, batch: raise(batch), trials: trials.map(raise) },
+  };
 }
 
 async function json<Value>(textOf: TextOf, id: string): Promise<Value | undefined> {

@@ -1,10 +1,8 @@
 import type { DataSource, RecordReference, WatchState } from '../../model/data-source.ts';
-import type { LedgerEvent, TrialFigures } from '../../model/shapes.ts';
+import type { LedgerChanges } from '../../model/shapes.ts';
 import { keep, kept } from '../kept.ts';
 
-/** Trials whose summaries are asked for at once: their keys must fit into a URL. */
-const summariesAtOnce = 400;
-/** Milliseconds until a lost connection is tried again. */
+/** Milliseconds until a lost server is asked again. */
 const retryMs = 2_000;
 
 /** The data of a running `offsite view`. */
@@ -30,11 +28,6 @@ export function httpSource(token: string): DataSource {
   return {
     batches: (signal) => json('/batches', signal),
     batch: (key, signal) => json(`/batches/${key}`, signal),
-    summaries: (batch, trials, signal) =>
-      json<TrialFigures[]>(
-        `/batches/${batch}/summaries?trials=${trials.slice(0, summariesAtOnce).join(',')}`,
-        signal,
-      ),
     trial: (reference, signal) => json(`/trials/${reference.trial}?${attemptQuery(reference)}`, signal),
     value: async (reference, pointer, limit, signal) => {
       const query = attemptQuery(reference);
@@ -43,7 +36,7 @@ export function httpSource(token: string): DataSource {
       return (await ask(`/trials/${reference.trial}/value?${query}`, signal)).text();
     },
     blob: async (sha256, signal) => (await ask(`/blobs/${sha256}`, signal)).blob(),
-    watch: (listener, onState, signal) => void watch(ask, listener, onState, signal),
+    watch: (listener, onState, signal) => void watch(json, listener, onState, signal),
   };
 }
 
@@ -52,63 +45,36 @@ function attemptQuery({ attempt }: RecordReference): URLSearchParams {
 }
 
 /**
- * Reads events for as long as the page is visible. A browser opens few connections to one address, so that
+ * Asks for changes for as long as the page is visible. A browser opens few connections to one address, so that
  * hidden tabs must not keep one each.
  */
 async function watch(
-  ask: (path: string, signal: AbortSignal) => Promise<Response>,
-  listener: (event: LedgerEvent) => void,
+  json: <Answer>(path: string, signal: AbortSignal) => Promise<Answer>,
+  listener: (changes: LedgerChanges) => void,
   onState: (state: WatchState) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  let missed = false;
+  let asked = new AbortController();
+  const shown = () =>
+    new Promise<void>((resolve) => {
+      document.addEventListener('visibilitychange', () => resolve(), { once: true });
+    });
+  document.addEventListener('visibilitychange', () => document.hidden && asked.abort(), { signal });
+  let after = '';
   while (!signal.aborted) {
-    if (document.hidden) await nextEvent(document, 'visibilitychange', signal);
-    if (signal.aborted) return;
-    const connection = new AbortController();
-    const end = () => connection.abort();
-    const endIfHidden = () => document.hidden && end();
-    signal.addEventListener('abort', end);
-    document.addEventListener('visibilitychange', endIfHidden);
+    if (document.hidden) await shown();
+    asked = new AbortController();
     try {
-      const { body } = await ask('/events', connection.signal);
+      const changes = await json<LedgerChanges>(`/changes${after}`, AbortSignal.any([signal, asked.signal]));
       onState('live');
-      // Events may have been missed in between, so pages load again.
-      if (missed) listener({ batches: [], trials: [], missed: true });
-      missed = true;
-      if (body) for await (const event of readEvents(body)) listener(JSON.parse(event) as LedgerEvent);
+      if (changes.batches.length + changes.trials.length > 0) listener(changes);
+      after = `?after=${changes.last}`;
     } catch {
-      // Reported by the state, and tried again.
-    } finally {
-      signal.removeEventListener('abort', end);
-      document.removeEventListener('visibilitychange', endIfHidden);
-    }
-    if (!signal.aborted && !connection.signal.aborted) {
+      if (signal.aborted || asked.signal.aborted) continue;
+      // Asked again for the same changes, so that none is missed.
       onState('lost');
       await new Promise((resolve) => setTimeout(resolve, retryMs));
     }
-  }
-}
-
-function nextEvent(target: EventTarget, name: string, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    target.addEventListener(name, () => resolve(), { once: true, signal });
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-}
-
-/** The data of server-sent events. (EventSource cannot send a token.) Each event has one line of data. */
-async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  const reader = body
-    .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
-    .getReader();
-  let rest = '';
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    const lines = `${rest}${value}`.split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) if (line.startsWith('data: ')) yield line.slice('data: '.length);
   }
 }
 

@@ -1,9 +1,9 @@
 import { createContext } from 'preact';
 import { useContext, useEffect, useRef, useState } from 'preact/hooks';
 import type { DataSource } from '../../model/data-source.ts';
-import type { LedgerEvent } from '../../model/shapes.ts';
+import type { LedgerChanges } from '../../model/shapes.ts';
 
-type Listener = (event: LedgerEvent) => void;
+type Listener = (changes: LedgerChanges) => void;
 
 /** The data source with the pages that listen to it. */
 export interface Data {
@@ -29,12 +29,12 @@ export interface Loaded<Value> {
  * Loads a value, and loads it again after changes that concern it.
  *
  * @param key loads again when it changes; undefined loads nothing
- * @param concerns whether an event changes the value
+ * @param concerns whether changes of the ledger change the value
  */
 export function useLoaded<Value>(
   key: string | undefined,
   load: (source: DataSource, signal: AbortSignal) => Promise<Value>,
-  concerns: (event: LedgerEvent) => boolean = () => false,
+  concerns: (changes: LedgerChanges) => boolean = () => false,
 ): Loaded<Value> {
   const { source, listeners } = useData();
   const [loaded, setLoaded] = useState<Loaded<Value> & { key?: string | undefined }>({});
@@ -62,8 +62,8 @@ export function useLoaded<Value>(
       // Changes come faster than a large page loads: one more load covers all of them.
       if (isStale && !signal.aborted) setTimeout(() => !signal.aborted && void start(), reloadPauseMs);
     };
-    const listener = (event: LedgerEvent) => {
-      if (!event.missed && !current.current.concerns(event)) return;
+    const listener = (changes: LedgerChanges) => {
+      if (!current.current.concerns(changes)) return;
       if (isLoading || isStale) isStale = true;
       else void start();
     };

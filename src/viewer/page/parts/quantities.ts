@@ -1,8 +1,4 @@
-export { cost, count, duration, percent, size as byteSize, took } from '../../../text/quantities.ts';
-
-export function plural(number: number, noun: string, nouns = `${noun}s`): string {
-  return `${number} ${number === 1 ? noun : nouns}`;
-}
+export { cost, count, duration, percent, plural, size as byteSize, took } from '../../../text/quantities.ts';
 
 const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 

@@ -21,13 +21,13 @@ interface VirtualListProps {
   shown?: number | undefined;
   class?: string;
   label: string;
-  role?: 'rowgroup' | 'listbox' | 'list';
+  role?: 'rowgroup' | 'listbox';
   /** For a list whose rows are not focusable themselves. */
   activeId?: string | undefined;
   onKeyDown?: (event: KeyboardEvent) => void;
 }
 
-export interface RowAttributes {
+interface RowAttributes {
   style: { position: 'absolute'; insetInline: string; top: string; height: string };
 }
 

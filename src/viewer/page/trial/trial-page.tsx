@@ -5,7 +5,6 @@ import type { TrialRecord } from '../../../record/trial-record.ts';
 import { usageOf } from '../../../record/usage.ts';
 import { explain } from '../../model/explain.ts';
 import { parseFilter } from '../../model/filter.ts';
-import type { GridTrial } from '../../model/grid.ts';
 import type { TrialPage as Page, TrialRow } from '../../model/shapes.ts';
 import { isFailed, useBatch } from '../batch/use-batch.ts';
 import { useLoaded } from '../data/source.tsx';
@@ -33,7 +32,7 @@ export function TrialPage({ trial, query }: { trial: number; query: URLSearchPar
   const batch = useRef<number | undefined>(undefined);
   batch.current = page?.batch.key ?? batch.current;
   const { items, at } = useTrials(batch.current, trial, filter);
-  const addressAt = ({ key }: GridTrial) => addressOf(`/trial/${key}`, { q: filter });
+  const addressAt = ({ key }: TrialRow) => addressOf(`/trial/${key}`, { q: filter });
   const back = page && addressOf(`/batch/${page.batch.key}`, { q: filter, at: String(trial) });
 
   useShortcuts([
@@ -129,10 +128,10 @@ const steps = [
 
 /** The trials of the batch that the filter leaves, and the place of this one. */
 function useTrials(batch: number | undefined, trial: number, filter: string) {
-  const { trials } = useBatch(batch, filter !== '');
+  const { trials } = useBatch(batch);
   return useMemo(() => {
     const left = trials.filter(parseFilter(filter).matches);
-    const placeIn = (list: readonly GridTrial[]) => list.findIndex(({ key }) => key === trial);
+    const placeIn = (list: readonly TrialRow[]) => list.findIndex(({ key }) => key === trial);
     // If a link leads to a trial that the filter leaves out, its place in the batch counts.
     const items = [left, trials].find((each) => placeIn(each) !== -1) ?? [];
     return { items, at: placeIn(items) };
