@@ -36,12 +36,11 @@ export function auditMarks(records: Records, batch: BatchKey): Map<TrialKey, Aud
 
 /** How many trials of each batch have which standing. */
 export function auditedBatches(records: Records): Map<BatchKey, Audited> {
-  const rows = records.select<{ batch: BatchKey; standing: AuditMark['standing']; count: number }>(
-    `SELECT runs.batch, audit ->> 'standing' AS standing, count(*) AS count
-     FROM trials JOIN runs ON runs.key = trials.run WHERE audit IS NOT NULL GROUP BY 1, 2`,
+  const rows = records.select<{ batch: BatchKey; audited: string }>(
+    `SELECT batch, json_group_object(standing, trials) AS audited
+     FROM (SELECT runs.batch, audit ->> 'standing' AS standing, count(*) AS trials
+       FROM trials JOIN runs ON runs.key = trials.run WHERE audit IS NOT NULL GROUP BY 1, 2)
+     GROUP BY batch`,
   );
-  const counts = new Map<BatchKey, Audited>();
-  for (const { batch, standing, count } of rows)
-    counts.set(batch, { ...counts.get(batch), [standing]: count });
-  return counts;
+  return new Map(rows.map(({ batch, audited }) => [batch, JSON.parse(audited)]));
 }

@@ -1,5 +1,5 @@
 import { createReadStream, existsSync } from 'node:fs';
-import { chmod, copyFile, rename, rm, stat } from 'node:fs/promises';
+import { copyFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makeFolder } from '../base/byte-store.ts';
@@ -51,27 +51,25 @@ export async function backUpLedger(
     await rm(partial, { recursive: true, force: true });
     makeFolder(partial, 0o700);
     // We copy the database first: the blobs, listed later, then include all that it refers to.
-    records.run('VACUUM INTO ?', join(partial, 'ledger.db'));
-    await chmod(join(partial, 'ledger.db'), 0o600);
-    noteNoWorkspaces(join(partial, 'ledger.db'), records.now());
-    const others = beside.filter(({ name }) => existsSync(join(dataFolder, name)));
-    for (const { name, noteCopy } of others) {
-      copyDatabase(join(dataFolder, name), join(partial, name));
-      noteCopy(join(partial, name));
-    }
-    const databases = ['ledger.db', ...others.map(({ name }) => name)];
-    let byteSize = 0;
-    for (const name of databases) byteSize += (await stat(join(partial, name))).size;
-    const copies = new BlobStore(join(partial, 'blobs'));
     const backedUp: BackedUp = {
       folder,
-      databases,
+      databases: [],
       blobs: 0,
       waiting: 0,
-      byteSize,
+      byteSize: 0,
       damaged: [],
       missing: [],
     };
+    const noteCopy = (file: string) => noteNoWorkspaces(file, records.now());
+    for (const { name, noteCopy: note } of [{ name: 'ledger.db', noteCopy }, ...beside]) {
+      if (!existsSync(join(dataFolder, name))) continue;
+      const copy = join(partial, name);
+      copyDatabase(join(dataFolder, name), copy);
+      note(copy);
+      backedUp.databases.push(name);
+      backedUp.byteSize += (await stat(copy)).size;
+    }
+    const copies = new BlobStore(join(partial, 'blobs'));
     const { blobs: stored } = await blobs.list();
     const needed = [...directReferences(records)].map(({ sha256 }) => sha256);
     backedUp.missing = [...new Set(needed)].filter((sha256) => !stored.has(sha256));

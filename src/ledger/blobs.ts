@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { createReadStream, existsSync, readFileSync, statSync, utimesSync } from 'node:fs';
-import { type FileHandle, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { createReadStream, readFileSync, statSync, utimesSync } from 'node:fs';
+import { type FileHandle, open, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { makeFolder } from '../base/byte-store.ts';
 import { infrastructureError, messageOf, OffsiteError, systemHint } from '../base/offsite-error.ts';
@@ -60,7 +60,7 @@ export class BlobStore {
       const blob = await this.#write(partial, content instanceof Uint8Array ? [content] : content);
       const target = this.pathOf(blob.sha256);
       // A failing disk cut a stored blob of another size short, so the new content replaces it.
-      if (existsSync(target) && (await stat(target)).size === blob.byteSize) {
+      if (this.stat(blob.sha256)?.byteSize === blob.byteSize) {
         await rm(partial);
         this.#touch(blob.sha256);
         return blob;
@@ -84,10 +84,10 @@ export class BlobStore {
   /** The blob of a content, if it is already stored: many runs have the same setup. */
   #kept(content: Uint8Array): Blob | undefined {
     const sha256 = createHash('sha256').update(content).digest('hex');
-    const size = statSync(this.pathOf(sha256), { throwIfNoEntry: false })?.size;
-    if (size !== content.byteLength) return undefined;
+    const byteSize = content.byteLength;
+    if (this.stat(sha256)?.byteSize !== byteSize) return undefined;
     this.#touch(sha256);
-    return { sha256, byteSize: size };
+    return { sha256, byteSize };
   }
 
   #redacted(content: Uint8Array | AsyncIterable<Uint8Array>): Uint8Array | AsyncIterable<Uint8Array> {

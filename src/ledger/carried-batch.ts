@@ -98,18 +98,26 @@ export function carriedBatch({ batches, records, gradings }: Ledger, key: BatchK
      FROM runs WHERE batch = ? ORDER BY task_index, key`,
     key,
   );
-  const trialOf = ({ key, ordinal, verdict, result: record, finishedAt, withdrawn, body, state }: TrialRow) =>
-    present({
-      ordinal,
-      result: record === undefined ? undefined : { verdict, record, finishedAt },
-      withdrawn,
-      report: body === undefined ? undefined : { body, state },
-      attempts: listAttempts(records, key).map(present),
-      gradings: gradings
-        .of(key)
-        .map(({ gradedAt, verdict, result, basis }) => ({ gradedAt, verdict, record: result, basis })),
-    });
-  return present({
+  const trialOf = ({
+    key,
+    ordinal,
+    verdict,
+    result: record,
+    finishedAt,
+    withdrawn,
+    body,
+    state,
+  }: TrialRow) => ({
+    ordinal,
+    result: record === undefined ? undefined : { verdict, record, finishedAt },
+    withdrawn,
+    report: body === undefined ? undefined : { body, state },
+    attempts: listAttempts(records, key),
+    gradings: gradings
+      .of(key)
+      .map(({ gradedAt, verdict, result, basis }) => ({ gradedAt, verdict, record: result, basis })),
+  });
+  const carried: CarriedBatch = {
     id,
     service,
     suite,
@@ -123,18 +131,15 @@ export function carriedBatch({ batches, records, gradings }: Ledger, key: BatchK
       details: JSON.parse(memory),
       trials: (trials.get(key) ?? []).map(trialOf),
     })),
-  });
+  };
+  // Without what is undefined.
+  return JSON.parse(JSON.stringify(carried));
 }
 
 /** A trial with its report, if it has one. The columns of a result are there together. */
 type TrialRow = NonNullable<CarriedTrial['report']> &
   Pick<CarriedTrial, 'ordinal' | 'withdrawn'> &
   Omit<NonNullable<CarriedTrial['result']>, 'record'> & { key: TrialKey; run: RunKey; result?: string };
-
-/** Without the members that are undefined, so that it is what JSON gives back. */
-function present<Given extends object>(given: Given): Given {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Given;
-}
 
 /**
  * Adds a batch of another data folder, in one transaction. Nothing of it will run or be reported here: the

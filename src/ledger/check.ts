@@ -2,12 +2,10 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { OffsiteError } from '../base/offsite-error.ts';
 import { readRecord } from '../record/read-record.ts';
-import type { BlobStore } from './blobs.ts';
 import { damageOfDatabase } from './database.ts';
 import type { Ledger } from './ledger.ts';
 import { hasNoBatch } from './prune.ts';
-import type { Records } from './records.ts';
-import { artifactReferences, directReferences, mentionedHashes, type Reference } from './references.ts';
+import { directReferences, hashesIn, type Reference, storedResults } from './references.ts';
 
 export interface CheckedLedger {
   /** What SQLite found wrong; undefined if nothing is. */
@@ -69,10 +67,31 @@ export async function checkLedger(
   }
   const needed = new Map<string, Reference>();
   for (const reference of directReferences(records)) needed.set(reference.sha256, reference);
-  for (const reference of artifactReferences(records, blobs)) {
-    if (!needed.has(reference.sha256)) needed.set(reference.sha256, reference);
+  const mentioned = new Set<string>();
+  for (const result of storedResults(records)) {
+    const content = blobs.tryRead(result.sha256);
+    // It is told as damaged or missing.
+    if (content === undefined) continue;
+    for (const sha256 of hashesIn(content)) mentioned.add(sha256);
+    const { what, verdict, recordBytes } = result;
+    try {
+      const record = JSON.parse(content.toString('utf8'));
+      for (const { path, sha256 } of record?.artifacts ?? [])
+        if (!needed.has(sha256)) needed.set(sha256, { sha256, what: `${path}, an artifact in ${what}` });
+      // What an attempt had found that does not count.
+      if (verdict === undefined) continue;
+      if (record?.verdict !== verdict) {
+        found.otherVerdicts.push({ what, ledger: verdict, record: String(record?.verdict ?? 'none') });
+        continue;
+      }
+      readRecord(record);
+      if (recordBytes !== undefined && content.length !== recordBytes)
+        found.unknown.push({ what, why: `it is another one: ${content.length} bytes, not ${recordBytes}` });
+    } catch (error) {
+      if (!(error instanceof OffsiteError || error instanceof SyntaxError)) throw error;
+      found.unknown.push({ what, why: error.message });
+    }
   }
-  const mentioned = new Set(mentionedHashes(records, blobs, []));
   const stored = (await blobs.list()).blobs;
   for (const sha256 of stored) {
     signal.throwIfAborted();
@@ -84,7 +103,6 @@ export async function checkLedger(
   found.blobs = stored.size;
   found.missing = [...needed.values()].filter(({ sha256 }) => !stored.has(sha256));
   found.empty = stored.size > 0 && hasNoBatch(records);
-  compareRecords(records, blobs, found);
   for (const archive of records.all(archives)) {
     signal.throwIfAborted();
     found.workspaces++;
@@ -99,36 +117,3 @@ const archives = `
   SELECT workspaces.name AS sha256, 'the workspace of trial ' || trials.ordinal || ' of run ' || runs.id AS what
   FROM workspaces JOIN trials ON trials.key = workspaces.trial JOIN runs ON runs.key = trials.run
   WHERE workspaces.kind = 'archive' AND workspaces.removed_at IS NULL`;
-
-const verdicts = `
-  SELECT 'trial ' || trials.ordinal || ' of run ' || runs.id AS what, trials.verdict, trials.result, trials.record_bytes
-    FROM trials JOIN runs ON runs.key = trials.run WHERE trials.result IS NOT NULL
-  UNION ALL
-  SELECT 'a later grading of trial ' || trials.ordinal || ' of run ' || runs.id, gradings.verdict, gradings.result, NULL
-    FROM gradings JOIN trials ON trials.key = gradings.trial JOIN runs ON runs.key = trials.run`;
-
-/** Finds verdicts that are not those of their records, and whole records that cannot be read. */
-function compareRecords(records: Records, blobs: BlobStore, found: CheckedLedger): void {
-  for (const { what, verdict, result, record_bytes: bytes } of records.each(verdicts)) {
-    const content = blobs.tryRead(String(result));
-    // It is told as damaged or missing.
-    if (content === undefined) continue;
-    try {
-      const record = JSON.parse(content.toString('utf8'));
-      if (record?.verdict !== verdict) {
-        const other = String(record?.verdict ?? 'none');
-        found.otherVerdicts.push({ what: String(what), ledger: String(verdict), record: other });
-        continue;
-      }
-      readRecord(record);
-      if (bytes !== null && content.length !== bytes)
-        found.unknown.push({
-          what: String(what),
-          why: `it is another one: ${content.length} bytes, not ${bytes}`,
-        });
-    } catch (error) {
-      if (!(error instanceof OffsiteError || error instanceof SyntaxError)) throw error;
-      found.unknown.push({ what: String(what), why: error.message });
-    }
-  }
-}

@@ -97,9 +97,16 @@ export class Ledger implements Disposable {
     this.fleetTasks = new FleetTasks(this.records);
   }
 
-  /** The name by which services know the agents of this data folder. */
+  /**
+   * The name by which services know the agents of this data folder, made when it is first asked for. The
+   * processes of a data folder share it: its locks keep them from running the same trial.
+   */
   get agentId(): string {
-    return agentIdOf(this.records);
+    const { records } = this;
+    const known = () => records.value('SELECT id FROM agent') as string | undefined;
+    const add = () =>
+      records.value('INSERT INTO agent (id) VALUES (?) RETURNING id', `agent-${randomUUID()}`);
+    return known() ?? String(records.transaction(() => known() ?? add()));
   }
 
   /** Takes a lock of this data folder, freed when the process ends; undefined if another process holds it. */
@@ -140,22 +147,4 @@ function hasBlobs(folder: string): boolean {
   if (!existsSync(folder)) return false;
   const isBlob = (name: string) => /^[0-9a-f]{2}$/.test(name) && readdirSync(join(folder, name)).length > 0;
   return readdirSync(folder).some(isBlob);
-}
-
-/**
- * The name by which services know the agents of this data folder, made when it is first asked for. The
- * processes of a data folder share it: its locks keep them from running the same trial.
- */
-function agentIdOf(records: Records): string {
-  return knownAgent(records) ?? records.transaction(() => knownAgent(records) ?? addAgent(records));
-}
-
-function knownAgent(records: Records): string | undefined {
-  return records.value('SELECT id FROM agent') as string | undefined;
-}
-
-function addAgent(records: Records): string {
-  const id = `agent-${randomUUID()}`;
-  records.run('INSERT INTO agent (id) VALUES (?)', id);
-  return id;
 }

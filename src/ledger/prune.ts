@@ -4,7 +4,7 @@ import type { BlobStore } from './blobs.ts';
 import type { Ledger } from './ledger.ts';
 import type { KnownRun } from './outbox.ts';
 import type { Records } from './records.ts';
-import { directReferences, mentionedHashes } from './references.ts';
+import { directReferences, hashesIn, storedResults } from './references.ts';
 import { fromTrials } from './trial-rows.ts';
 
 /**
@@ -102,19 +102,12 @@ export async function pruneLedger(
   return pruned;
 }
 
-/** The note of a prune has the key of no start, so that no later prune removes it. */
-const pruneNote = { subject: 'start', key: 0, state: 'pruned' } as const;
-
 /** Whether a ledger has never had a batch, or is another one than it was. One that was pruned had batches. */
 export function hasNoBatch(records: Records): boolean {
-  const { subject, key, state } = pruneNote;
   return (
     records.get(
       `SELECT 1 FROM batches UNION ALL SELECT 1 FROM starts
-       UNION ALL SELECT 1 FROM changes WHERE subject = ? AND of = ? AND state = ? LIMIT 1`,
-      subject,
-      key,
-      state,
+       UNION ALL SELECT 1 FROM changes WHERE subject = 'start' AND of = 0 AND state = 'pruned' LIMIT 1`,
     ) === undefined
   );
 }
@@ -137,8 +130,10 @@ function prunableBatches(records: Records, before: number, except: readonly stri
 }
 
 function keptBlobs(records: Records, blobs: BlobStore, except: readonly BatchKey[]): Set<string> {
-  const kept = new Set(mentionedHashes(records, blobs, except));
+  const kept = new Set<string>();
   for (const { sha256 } of directReferences(records, except)) kept.add(sha256);
+  for (const { sha256 } of storedResults(records, except))
+    for (const mentioned of hashesIn(blobs.tryRead(sha256))) kept.add(mentioned);
   return kept;
 }
 
@@ -149,23 +144,20 @@ function removeBatches(records: Records, batches: readonly BatchKey[], before: n
   const attempts = `SELECT key FROM attempts WHERE trial IN (${trials})`;
   const starts = `SELECT start FROM batches WHERE key IN (${chosen})`;
   records.transaction(() => {
-    for (const [subject, of] of [
-      ['report', trials],
-      ['attempt', attempts],
-      ['trial', trials],
-      ['run', runs],
-      ['batch', chosen],
-      ['start', starts],
-    ]) {
+    const subjects = {
+      report: trials,
+      attempt: attempts,
+      trial: trials,
+      run: runs,
+      batch: chosen,
+      start: starts,
+    };
+    for (const [subject, of] of Object.entries(subjects))
       records.run(`DELETE FROM changes WHERE subject = '${subject}' AND of IN (${of})`, keys);
-    }
-    // Children first, because a row must not refer to a deleted row.
-    records.run(`DELETE FROM reports WHERE trial IN (${trials})`, keys);
     records.run(`DELETE FROM crashes WHERE attempt IN (${attempts})`, keys);
-    records.run(`DELETE FROM attempts WHERE trial IN (${trials})`, keys);
-    records.run(`DELETE FROM gradings WHERE trial IN (${trials})`, keys);
-    records.run(`DELETE FROM workspaces WHERE trial IN (${trials})`, keys);
-    records.run(`DELETE FROM fleet_tasks WHERE trial IN (${trials})`, keys);
+    // Children first, because a row must not refer to a deleted row.
+    for (const table of ['reports', 'attempts', 'gradings', 'workspaces', 'fleet_tasks'])
+      records.run(`DELETE FROM ${table} WHERE trial IN (${trials})`, keys);
     records.run(`DELETE FROM trials WHERE run IN (${runs})`, keys);
     records.run(`DELETE FROM runs WHERE batch IN (${chosen})`, keys);
     const sets = `SELECT of_set FROM set_parts JOIN batches ON batches.start = set_parts.start
@@ -180,7 +172,8 @@ function removeBatches(records: Records, batches: readonly BatchKey[], before: n
        AND NOT EXISTS (SELECT 1 FROM set_parts WHERE set_parts.start = starts.key)`,
       Math.round(before),
     );
-    if (batches.length > 0) records.note(pruneNote);
+    // It has the key of no start, so that no later prune removes it.
+    if (batches.length > 0) records.note({ subject: 'start', key: 0, state: 'pruned' });
   });
 }
 

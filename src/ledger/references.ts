@@ -1,6 +1,5 @@
 import type { BatchKey } from './batches.ts';
-import type { BlobStore } from './blobs.ts';
-import type { Records } from './records.ts';
+import { inCode, type Records } from './records.ts';
 
 export interface Reference {
   sha256: string;
@@ -25,56 +24,40 @@ const rows = `
     FROM reports JOIN trials ON trials.key = reports.trial JOIN runs ON runs.key = trials.run
     WHERE runs.batch NOT IN (SELECT value FROM json_each(?1))`;
 
+const trial = "'trial ' || trials.ordinal || ' of run ' || runs.id";
+const ofTrials = 'JOIN runs ON runs.key = trials.run AND runs.batch NOT IN (SELECT value FROM json_each(?1))';
+
 const results = `
-  SELECT trials.result AS sha256, 'the result of trial ' || trials.ordinal || ' of run ' || runs.id AS what
-    FROM trials JOIN runs ON runs.key = trials.run
-    WHERE trials.result IS NOT NULL AND runs.batch NOT IN (SELECT value FROM json_each(?1))
-  UNION ALL
-  SELECT attempts.result,
-      'attempt ' || attempts.number || ' of trial ' || trials.ordinal || ' of run ' || runs.id
-    FROM attempts JOIN trials ON trials.key = attempts.trial JOIN runs ON runs.key = trials.run
-    WHERE attempts.result IS NOT NULL AND runs.batch NOT IN (SELECT value FROM json_each(?1))
-  UNION ALL
-  SELECT gradings.result, 'a later grading of trial ' || trials.ordinal || ' of run ' || runs.id
-    FROM gradings JOIN trials ON trials.key = gradings.trial JOIN runs ON runs.key = trials.run
-    WHERE runs.batch NOT IN (SELECT value FROM json_each(?1))`;
+  SELECT trials.result AS sha256, ${trial} AS what, trials.verdict, trials.record_bytes FROM trials ${ofTrials}
+    WHERE trials.result IS NOT NULL
+  UNION ALL SELECT attempts.result, 'attempt ' || attempts.number || ' of ' || ${trial}, NULL, NULL
+    FROM attempts JOIN trials ON trials.key = attempts.trial ${ofTrials} WHERE attempts.result IS NOT NULL
+  UNION ALL SELECT gradings.result, 'a later grading of ' || ${trial}, gradings.verdict, NULL
+    FROM gradings JOIN trials ON trials.key = gradings.trial ${ofTrials}`;
+
+/** A record that the ledger's rows refer to: the result of a trial, of an attempt or of a later grading. */
+export interface StoredResult extends Reference {
+  /** Undefined for an attempt that does not count. */
+  verdict: string | undefined;
+  /** Bytes of the record, if the ledger has noted them. */
+  recordBytes: number | undefined;
+}
+
+export function* storedResults(records: Records, except: readonly BatchKey[] = []): Generator<StoredResult> {
+  for (const row of records.each(results, JSON.stringify(except))) yield inCode(row);
+}
 
 /** The blobs that the ledger's rows refer to directly. */
 export function* directReferences(records: Records, except: readonly BatchKey[] = []): Generator<Reference> {
-  for (const statement of [rows, results]) {
-    for (const row of records.each(statement, JSON.stringify(except))) {
-      yield { sha256: String(row.sha256), what: String(row.what) };
-    }
-  }
-}
-
-/** The artifacts that results refer to: the files that harnesses made. Skips results that cannot be read. */
-export function* artifactReferences(records: Records, blobs: BlobStore): Generator<Reference> {
-  for (const { text, what } of resultTexts(records, blobs, [])) {
-    const { artifacts = [] } = JSON.parse(text) as { artifacts?: { path: string; sha256: string }[] };
-    for (const { path, sha256 } of artifacts) yield { sha256, what: `${path}, an artifact in ${what}` };
-  }
+  for (const row of records.each(rows, JSON.stringify(except))) yield inCode(row);
+  for (const { sha256, what } of storedResults(records, except))
+    yield { sha256, what: what.replace(/^trial/, 'the result of trial') };
 }
 
 /**
  * Every hash that a result mentions anywhere, because a result may refer to blobs in fields that this version
  * does not know.
  */
-export function* mentionedHashes(
-  records: Records,
-  blobs: BlobStore,
-  except: readonly BatchKey[],
-): Generator<string> {
-  for (const { text } of resultTexts(records, blobs, except)) {
-    for (const [sha256] of text.matchAll(/[0-9a-f]{64}/g)) yield sha256;
-  }
-}
-
-function* resultTexts(records: Records, blobs: BlobStore, except: readonly BatchKey[]) {
-  for (const row of records.each(results, JSON.stringify(except))) {
-    const sha256 = String(row.sha256);
-    // The check itself reports damaged and missing results.
-    const text = blobs.tryRead(sha256)?.toString('utf8');
-    if (text !== undefined) yield { text, what: String(row.what) };
-  }
+export function hashesIn(result: Buffer | undefined): readonly string[] {
+  return result?.toString('utf8').match(/[0-9a-f]{64}/g) ?? [];
 }

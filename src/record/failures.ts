@@ -139,21 +139,12 @@ function messageAt(lines: readonly string[], at: number): string {
     .map((line) => line.slice(0, printedText.bytes.line));
   const [first = '', ...more] = read;
   const block = tapBlock.exec(first)?.[1];
-  if (block !== undefined)
-    return joined(
-      more.slice(
-        0,
-        endOf(more, (line) => !line.startsWith(`${block} `)),
-      ),
-    );
+  if (block !== undefined) return joined(until(more, (line) => !line.startsWith(`${block} `)));
   const value = tapValue.exec(first)?.[1];
   if (value !== undefined) return value;
   if (pytestLine.test(first))
     return joined(
-      read.slice(
-        0,
-        endOf(read, (line) => !/^E\b/.test(line)),
-      ),
+      until(read, (line) => !/^E\b/.test(line)),
       /^E\s+/,
     );
   const isOpen = first.trimEnd().endsWith(':') || jestLine.test(first);
@@ -172,10 +163,10 @@ const messageLines = 60;
 const stackFrame = /^\s+at \S/;
 const afterMessage = /^\s+at \S|^\s*>?\s*\d+ ?\||^\s*❯ |^(?:---|===|FAIL\b|ok\b|not ok\b|note: )/;
 
-/** The place of the first such line that is not empty, or the end. */
-function endOf(lines: readonly string[], isAfter: (line: string) => boolean): number {
+/** The lines before the first such line that is not empty. */
+function until(lines: readonly string[], isAfter: (line: string) => boolean): readonly string[] {
   const at = lines.findIndex((line) => line.trim() !== '' && isAfter(line));
-  return at === -1 ? lines.length : at;
+  return at === -1 ? lines : lines.slice(0, at);
 }
 
 function firstParagraph(lines: readonly string[]): string[] {
