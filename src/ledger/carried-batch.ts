@@ -100,17 +100,16 @@ export function carriedBatch({ batches, records, gradings }: Ledger, key: BatchK
   );
   const trialOf = ({
     key,
-    ordinal,
-    verdict,
+    run: _,
     result: record,
+    verdict,
     finishedAt,
-    withdrawn,
     body,
     state,
+    ...trial
   }: TrialRow) => ({
-    ordinal,
+    ...trial,
     result: record === undefined ? undefined : { verdict, record, finishedAt },
-    withdrawn,
     report: body === undefined ? undefined : { body, state },
     attempts: listAttempts(records, key),
     gradings: gradings
@@ -149,21 +148,11 @@ type TrialRow = NonNullable<CarriedTrial['report']> &
  */
 export function addCarriedBatch(ledger: Ledger, carried: CarriedBatch): BatchKey {
   const { records, workspaces } = ledger;
-  const { id, service, suite, startedAt, answers, suiteCases, commit, plan } = carried;
+  const { runs, commit, ...facts } = carried;
   return records.transaction(() => {
-    const batch = records.insert('batches', {
-      service,
-      id,
-      suite,
-      answers,
-      plan,
-      startedAt,
-      suiteCases,
-      ...commitColumns(commit),
-      state: 'finished',
-    });
+    const batch = records.insert('batches', { ...facts, ...commitColumns(commit), state: 'finished' });
     records.note({ subject: 'batch', key: batch, state: 'finished', detail: 'from another data folder' });
-    for (const { trials, details, ...run } of carried.runs) {
+    for (const { trials, details, ...run } of runs) {
       const memory = JSON.stringify(details ?? null);
       const runKey = records.insert('runs', { batch, ...run, memory, state: 'finished' });
       for (const { ordinal, result, withdrawn, report, attempts, gradings } of trials) {

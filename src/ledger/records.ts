@@ -184,11 +184,7 @@ export class Records implements Disposable {
   }
 
   #prepared(statement: string): StatementSync {
-    const kept = this.#statements.get(statement);
-    if (kept) return kept;
-    const prepared = this.#database.prepare(statement);
-    this.#statements.set(statement, prepared);
-    return prepared;
+    return once(this.#statements, statement, () => this.#database.prepare(statement));
   }
 
   #guarded<Result>(work: () => Result): Result {
@@ -225,22 +221,23 @@ export function inCode<Found>(row: Row): Found {
 const insertions = new Map<string, string>();
 
 function insertionOf(table: string, names: readonly string[]): string {
-  const form = `${table} ${names}`;
-  const known = insertions.get(form);
-  if (known !== undefined) return known;
-  const columns = names.map((name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
-  const places = names.map(() => '?').join(', ');
-  const statement = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${places})`;
-  insertions.set(form, statement);
-  return statement;
+  return once(insertions, `${table} ${names}`, () => {
+    const columns = names.map((name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
+    return `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`;
+  });
 }
 
 const names = new Map<string, string>();
 
 function nameOf(column: string): string {
-  const known = names.get(column);
+  return once(names, column, () => column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()));
+}
+
+/** The value of a key, which is made when it is first asked for. */
+function once<Made>(made: Map<string, Made>, key: string, make: () => Made): Made {
+  const known = made.get(key);
   if (known !== undefined) return known;
-  const name = column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-  names.set(column, name);
-  return name;
+  const value = make();
+  made.set(key, value);
+  return value;
 }

@@ -1,8 +1,7 @@
 import { z } from 'zod';
+import { At } from './measures.ts';
 import type { SuiteCommit } from './suite-commit.ts';
 import { TrialRecord } from './trial-record.ts';
-
-const At = z.number().meta({ description: 'Epoch milliseconds.' });
 
 export const Commit: z.ZodType<SuiteCommit> = z
   .strictObject({

@@ -4,17 +4,29 @@ import { commandsOf } from './timeline.ts';
 import type { TrialRecord } from './trial-record.ts';
 import { usageOf } from './usage.ts';
 
+/** What a listing has as it is in the record. */
+const asRecorded = [
+  'startedAt',
+  'finishedAt',
+  'steady',
+  'notRun',
+  'fromService',
+  'harnessVersion',
+  'verifiedIn',
+  'validatedIn',
+  'mappedImages',
+  'replay',
+] as const satisfies readonly (keyof TrialRecord)[];
+
+type AsRecorded = Pick<TrialRecord, (typeof asRecorded)[number]>;
+
 /**
  * What lists and tables show of a trial. It is stored beside the record when the trial ends, so that a list
  * of thousands reads no records. A number that was not measured is absent.
  */
-export interface TrialListing {
+export interface TrialListing extends AsRecorded {
   /** Absent where an older Offsite stored the listing. */
   verdict?: TrialRecord['verdict'];
-  /** Epoch milliseconds. */
-  startedAt: number;
-  finishedAt: number;
-  steady?: TrialRecord['steady'];
   commands?: number | undefined;
   /** Of the agent's models. */
   totalTokens?: number | undefined;
@@ -24,15 +36,7 @@ export interface TrialListing {
   /** The first check that failed, on one line, and how many failed. */
   failure?: string | undefined;
   failures: number;
-  notRun?: true | undefined;
-  /** Set if only the service had the result. It shows no times. */
-  fromService?: true | undefined;
-  harnessVersion?: string | undefined;
-  verifiedIn?: TrialRecord['verifiedIn'];
-  validatedIn?: TrialRecord['validatedIn'];
   systemChanges?: { unexpected: { count: number } } | undefined;
-  mappedImages?: TrialRecord['mappedImages'];
-  replay?: TrialRecord['replay'];
 }
 
 /** How long a batch took. */
@@ -47,28 +51,19 @@ export interface Elapsed {
 }
 
 export function listingOf(result: TrialRecord): TrialListing {
-  const { verdict, startedAt, finishedAt, steady, cause, systemChanges } = result;
-  const { notRun, fromService, harnessVersion, verifiedIn, validatedIn, mappedImages, replay } = result;
+  const { verdict, cause, systemChanges } = result;
+  const recorded = Object.fromEntries(asRecorded.map((name) => [name, result[name]])) as AsRecorded;
   const usage = usageOf(result);
   const failures = failuresOf(result);
   return {
+    ...recorded,
     verdict,
-    startedAt,
-    finishedAt,
-    steady,
     commands: commandsOf(result)?.length,
     totalTokens: usage?.totalTokens,
     costUsd: usage?.costUsd,
     cause: cause && { kind: cause.kind, phase: cause.phase, message: oneLine(cause.message) },
     failure: failures[0] && oneLine(failures[0]),
     failures: failures.length,
-    notRun,
-    fromService,
-    harnessVersion,
-    verifiedIn,
-    validatedIn,
-    mappedImages,
-    replay,
     systemChanges: systemChanges && { unexpected: { count: systemChanges.unexpected.count } },
   };
 }
