@@ -59,6 +59,24 @@ export function allThrown(thrown: unknown): [unknown, ...unknown[]] {
   return [first, ...later, ...allThrown(thrown.error)];
 }
 
+/**
+ * All codes of an error, of its causes, and of its inner errors: IPv4 and IPv6 fail as one AggregateError.
+ */
+export function codesOf(thrown: unknown): string[] {
+  if (!(thrown instanceof Error)) return [];
+  const inner = thrown instanceof AggregateError ? thrown.errors : [];
+  const own = 'code' in thrown && typeof thrown.code === 'string' ? [thrown.code] : [];
+  return [...own, ...[thrown.cause, ...inner].flatMap(codesOf)];
+}
+
+/** What an error of a connection says; of one without a message, what its inner errors say, or its code. */
+export function failureText(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown);
+  if (thrown.message) return thrown.message;
+  if (thrown instanceof AggregateError) return thrown.errors.map(failureText).join('; ');
+  return codesOf(thrown)[0] ?? thrown.name;
+}
+
 /** Why work ended, whatever failed afterwards while its resources were disposed. */
 export function firstThrown(thrown: unknown): unknown {
   return allThrown(thrown)[0];

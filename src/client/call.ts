@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import { type Deadline, startDeadline } from '../base/deadline.ts';
+import { codesOf, failureText } from '../base/offsite-error.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import type { KnownKeys } from '../redaction/redactor.ts';
 import type { Address } from './address.ts';
@@ -129,18 +130,7 @@ async function attempt(
  * Codes of Node and OpenSSL for a certificate that does not prove the host's identity. A retry does not
  * change that.
  */
-const untrusted: ReadonlySet<string> = new Set([
-  'CERT_HAS_EXPIRED',
-  'CERT_NOT_YET_VALID',
-  'CERT_REVOKED',
-  'CERT_UNTRUSTED',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-]);
+const untrusted = /SELF_SIGNED|^UNABLE_TO_|ISSUER|ALTNAME|^CERT_/;
 
 const hints: Record<string, string> = {
   ECONNREFUSED: 'Is the service running there?',
@@ -157,8 +147,8 @@ function connectionFailure(
   context: CallContext,
 ): { error: ConnectionFailure; transient: boolean } {
   const codes = codesOf(error);
-  const isDistrusted = codes.some((code) => untrusted.has(code));
-  const described = quote(describe(error), 500);
+  const isDistrusted = codes.some((code) => untrusted.test(code));
+  const described = quote(failureText(error), 500);
   const [kind, message] = sent
     ? ['CLIENT_CONNECTION_BROKEN', `the connection to ${origin} broke before the answer was complete`]
     : ['CLIENT_UNREACHABLE', `cannot connect to ${origin}`];
@@ -176,20 +166,4 @@ function connectionFailure(
   const cause = Object.assign(new Error(described), { code: codes[0] });
   const failure = new ConnectionFailure(`${message}: ${described}`, { code, hint, cause, sent, context });
   return { error: failure, transient: !isDistrusted };
-}
-
-/**
- * Every code of an error, of its causes, and of its nested errors: IPv4 and IPv6 fail as one AggregateError.
- */
-function codesOf(error: unknown): string[] {
-  if (!(error instanceof Error)) return [];
-  const inner = error instanceof AggregateError ? error.errors : [];
-  const own = 'code' in error && typeof error.code === 'string' ? [error.code] : [];
-  return [...own, ...[error.cause, ...inner].flatMap(codesOf)];
-}
-
-function describe(error: Error): string {
-  if (error.message) return error.message;
-  if (error instanceof AggregateError) return error.errors.map((one) => describe(one)).join('; ');
-  return codesOf(error)[0] ?? error.name;
 }

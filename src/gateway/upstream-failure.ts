@@ -1,5 +1,5 @@
 import { isLoopback } from '../base/foreign-traffic.ts';
-import { OffsiteError } from '../base/offsite-error.ts';
+import { codesOf, failureText, OffsiteError } from '../base/offsite-error.ts';
 import { Redactor, shortest } from '../redaction/redactor.ts';
 import { needlesOf } from '../redaction/scanner.ts';
 
@@ -84,7 +84,7 @@ export class UpstreamFailure extends OffsiteError {
   constructor(origin: string, thrown: unknown, redaction: Redaction) {
     const codes = codesOf(thrown);
     const kind = kinds.find((each) => codes.some((code) => each.codes.test(code)));
-    const described = redaction.text(describe(thrown)).slice(0, 300);
+    const described = redaction.text(failureText(thrown)).slice(0, 300);
     const nobodyListens = codes.includes('ECONNREFUSED') && isLoopback(new URL(origin).hostname);
     const what = nobodyListens ? `nothing listens at ${origin}` : `the connection to ${origin} failed`;
     super(`${what}: ${described}`, {
@@ -96,21 +96,4 @@ export class UpstreamFailure extends OffsiteError {
     this.isPermanent = kind?.isPermanent ?? false;
     this.nobodyListens = nobodyListens;
   }
-}
-
-/**
- * All codes of an error, of its causes, and of its inner errors: IPv4 and IPv6 fail as one AggregateError.
- */
-function codesOf(thrown: unknown): string[] {
-  if (!(thrown instanceof Error)) return [];
-  const inner = thrown instanceof AggregateError ? thrown.errors : [];
-  const own = 'code' in thrown && typeof thrown.code === 'string' ? [thrown.code] : [];
-  return [...own, ...[thrown.cause, ...inner].flatMap(codesOf)];
-}
-
-function describe(thrown: unknown): string {
-  if (!(thrown instanceof Error)) return String(thrown);
-  if (thrown.message) return thrown.message;
-  if (thrown instanceof AggregateError) return thrown.errors.map(describe).join('; ');
-  return codesOf(thrown)[0] ?? thrown.name;
 }
