@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { type Issue, printPath } from '../contract/errors.ts';
+import { meantMember, printPath } from '../contract/errors.ts';
 import { type OperationName, operations } from '../contract/operations.ts';
 import type { KeyInValue, KnownKeys } from '../redaction/redactor.ts';
 import type { Quote } from './options.ts';
@@ -73,27 +73,13 @@ function invalid(operation: OperationName, reason: string, cause?: unknown): Req
 /** A line for each issue: `\n  trial.events[3].command: expected string`. */
 export function printIssues(issues: readonly z.core.$ZodIssue[], quote: Quote): string {
   return listed(issues.flatMap(innermost), ({ path, message }) => {
-    const where = printPath(path.map(step)) || 'body';
-    return `${quote(where, 500)}: ${quote(message, 500)}`;
+    return `${quote(printPath(path) || 'body', 500)}: ${quote(message, 500)}`;
   });
 }
 
-/**
- * For a union of which every member failed: the issues of the member that was probably meant. That is one
- * whose tag (a field with a fixed value) fits, and among those the one with the fewest issues.
- */
+/** For a union of which every member failed: the issues of the member that was probably meant. */
 function innermost(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
-  if (issue.code !== 'invalid_union' || issue.errors.length === 0) return [issue];
-  const misfit = (member: readonly z.core.$ZodIssue[]) =>
-    (member.some(({ code, path }) => path.length === 1 && (code === 'invalid_value' || code === 'custom'))
-      ? 1000
-      : 0) + member.length;
-  const [nearest] = issue.errors.toSorted((one, other) => misfit(one) - misfit(other));
-  return (nearest ?? []).flatMap((inner) =>
-    innermost({ ...inner, path: [...issue.path, ...inner.path] } as z.core.$ZodIssue),
-  );
-}
-
-function step(key: PropertyKey): Issue['path'][number] {
-  return typeof key === 'symbol' ? { _tag: 'symbol', key: key.description ?? '' } : key;
+  const meant = issue.code === 'invalid_union' ? meantMember(issue.errors) : undefined;
+  if (!meant) return [issue];
+  return meant.flatMap((inner) => innermost({ ...inner, path: [...issue.path, ...inner.path] }));
 }

@@ -51,6 +51,20 @@ export const ErrorBody = z.strictObject({
 export type ErrorBody = z.infer<typeof ErrorBody>;
 
 /**
+ * Of the members of a union that all failed, the issues of the one that was probably meant: one whose tag (a
+ * field with a fixed value) fits, and among those the one with the fewest issues.
+ */
+export function meantMember(members: readonly z.core.$ZodIssue[][]): z.core.$ZodIssue[] | undefined {
+  const isTag = ({ code, path }: z.core.$ZodIssue) =>
+    path.length === 1 && (code === 'invalid_value' || code === 'custom');
+  const misfit = (member: z.core.$ZodIssue[]) => member.length + (member.some(isTag) ? 1000 : 0);
+  const [nearest] = members
+    .filter((member) => member.length > 0)
+    .sort((one, other) => misfit(one) - misfit(other));
+  return nearest;
+}
+
+/**
  * An issue's path in the form that people read: `cases[2].validator.source`. Keys that are not names are
  * quoted: `variables["my key"]`. A step of an unknown kind, which another service may send, is written as
  * JSON.

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { serviceRequests } from '../../bounds/callers.ts';
-import type { Issue } from '../../contract/errors.ts';
+import { type Issue, meantMember } from '../../contract/errors.ts';
 import { cut } from '../../text/printable.ts';
 
 type ZodIssue = z.core.$ZodIssue;
@@ -40,7 +40,11 @@ function translate(issue: ZodIssue, body: unknown, parent: Path): Issue[] {
     }
     case 'invalid_union': {
       if (valueAt(body, path) === undefined) return one('Missing', 'is missing');
-      return closest(issue.errors)?.flatMap((error) => translate(error, body, path)) ?? one('Type');
+      const meant = meantMember(issue.errors) ?? [];
+      // If the value has no member's type, naming the type of one member would mislead.
+      const [first] = meant;
+      const isOfNone = first?.code === 'invalid_type' && first.path.length === 0 && issue.errors.length > 1;
+      return isOfNone || !first ? one('Type') : meant.flatMap((error) => translate(error, body, path));
     }
     case 'invalid_key':
     case 'invalid_element':
@@ -48,21 +52,6 @@ function translate(issue: ZodIssue, body: unknown, parent: Path): Issue[] {
     default:
       return one('Refinement');
   }
-}
-
-/**
- * The member of the union that the sender most likely meant: one whose tag fits, and among those the one with
- * the fewest issues.
- */
-function closest(members: ZodIssue[][]): ZodIssue[] | undefined {
-  const strangeness = (issues: ZodIssue[]) =>
-    issues.length + (issues.some(({ path }) => path.at(-1) === '_tag') ? 1000 : 0);
-  const [first, ...others] = members
-    .filter((issues) => issues.length > 0)
-    .sort((one, other) => strangeness(one) - strangeness(other));
-  // If the value has no member's type, naming the type of one member would mislead.
-  const isOfNone = first?.[0]?.code === 'invalid_type' && first[0].path.length === 0 && others.length > 0;
-  return isOfNone ? undefined : first;
 }
 
 function valueAt(body: unknown, path: Path): unknown {
