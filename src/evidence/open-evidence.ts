@@ -31,7 +31,6 @@ import {
   type ContentSink,
   type EvidenceOptions,
   readEvidence,
-  SinkFailure,
   type VerifiedEvidence,
 } from './read-evidence.ts';
 import type { Content } from './statement.ts';
@@ -114,7 +113,7 @@ class NewFolder implements ContentSink {
       try {
         return work();
       } catch (error) {
-        throw new SinkFailure(messageOf(error), { cause: failure(this.#folder, messageOf(error), error) });
+        throw failure(this.#folder, messageOf(error), error);
       }
     };
     // Not synced: the bundle is still there if the machine stops.

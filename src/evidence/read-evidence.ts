@@ -35,7 +35,7 @@ export interface EvidenceOptions {
   trustedKeys?: readonly KeyObject[] | undefined;
 }
 
-/** Takes the contents of a bundle as they are read. */
+/** Takes the contents of a bundle as they are read. Throws `EVIDENCE_NOT_WRITTEN` if it cannot. */
 export interface ContentSink {
   /** Called once, when the statement has been read and fits the bounds. */
   begin(statement: Statement): void;
@@ -136,7 +136,8 @@ export async function readEvidence(
   } catch (error) {
     signal.throwIfAborted();
     const { code } = error as NodeJS.ErrnoException;
-    if (error instanceof OffsiteError && error.code === 'EVIDENCE_REFUSED') throw error;
+    // A failure of the folder that contents are written to is no fault of the bundle.
+    if (error instanceof OffsiteError && /^EVIDENCE_(REFUSED|NOT_WRITTEN)$/.test(error.code)) throw error;
     if (code === 'ENOENT' || code === 'EACCES' || code === 'EISDIR')
       throw inputError('EVIDENCE_UNREADABLE', `cannot read ${file}: ${messageOf(error)}`, {
         cause: error,
@@ -148,7 +149,6 @@ export async function readEvidence(
         `${file} is not evidence that can be read: it is not compressed with zstd`,
         { hint: 'Name the file that `offsite export --evidence` wrote.', cause: error },
       );
-    if (error instanceof SinkFailure) throw error.cause;
     throw refuse(messageOf(error), error);
   } finally {
     source.destroy();
@@ -211,9 +211,6 @@ function requirePlan(json: object): void {
 
 /** Archives are filled up to a whole record of tar. */
 const recordBytes = 20 * 512;
-
-/** A failure of the folder that contents are written to, which is no fault of the bundle. */
-export class SinkFailure extends Error {}
 
 type Refuse = (why: string, cause?: unknown) => OffsiteError;
 

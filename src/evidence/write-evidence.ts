@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { closeSync, createReadStream, openSync, readFileSync, readSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { constants, createZstdCompress } from 'node:zlib';
 import { readPlan } from '../agent/batch-run.ts';
@@ -9,8 +8,8 @@ import { infrastructureError, inputError, type OffsiteError } from '../base/offs
 import { parseForeignJson } from '../base/parse-json.ts';
 import { versionOf } from '../base/version.ts';
 import { evidenceBundles } from '../bounds/anyone.ts';
-import { paddingOf } from '../engine/archive/tar-entries.ts';
-import { archiveEnd, tarHeader } from '../engine/archive/write-archive.ts';
+import type { NewEntry } from '../engine/archive/entries.ts';
+import { tarArchive } from '../engine/archive/write-archive.ts';
 import type { StoredBatch } from '../ledger/batches.ts';
 import { type CarriedBatch, carriedBatch } from '../ledger/carried-batch.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -88,25 +87,23 @@ export async function writeEvidence(
   const first = Buffer.from(JSON.stringify(await signing.wrap(payload)));
   requireBounds(contents, first.length);
 
-  async function* archive(): AsyncGenerator<Buffer> {
-    yield header(statementEntry, first.length, now);
-    yield first;
-    yield Buffer.alloc(paddingOf(first.length));
+  async function* entries(): AsyncGenerator<NewEntry> {
+    const same = { mode: 0o600, modifiedAt: now };
+    yield { ...same, path: statementEntry, content: first };
     for (const content of contents) {
       signal.throwIfAborted();
-      yield header(entryOf(content), content.byteSize, now);
-      yield* pieces(files.get(entryOf(content)) ?? '', content.byteSize);
-      yield Buffer.alloc(paddingOf(content.byteSize));
+      const path = entryOf(content);
+      const bytes = pieces(files.get(path) ?? '', content.byteSize);
+      yield { ...same, path, content: { size: content.byteSize, bytes } };
     }
-    yield archiveEnd;
   }
   const compressed = createZstdCompress({
     chunkSize: evidenceBundles.bytes.piece,
     params: { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_checksumFlag]: 1 },
   });
-  const entries = Readable.from(archive(), { objectMode: false, highWaterMark: evidenceBundles.bytes.piece });
-  entries.on('error', (error) => compressed.destroy(error));
-  for await (const part of entries.pipe(compressed)) await write(part as Buffer);
+  const archive = tarArchive(entries());
+  archive.on('error', (error) => compressed.destroy(error));
+  for await (const part of archive.pipe(compressed)) await write(part as Buffer);
   return { statement, digest: createHash('sha256').update(payload).digest('hex'), leftOut };
 }
 
@@ -257,20 +254,6 @@ function requireSize(file: string, read: number, byteSize: number): void {
   if (read === byteSize) return;
   throw infrastructureError('EVIDENCE_CHANGED', `${file} has ${read} bytes now, and had ${byteSize}`, {
     hint: 'Export again when nothing else uses the data folder.',
-  });
-}
-
-function header(name: string, size: number, modifiedAt: number): Buffer {
-  const [linkName, names] = [Buffer.alloc(0), Buffer.from(name)];
-  return tarHeader({
-    name: names,
-    linkName,
-    size,
-    modifiedAt,
-    flag: '0',
-    mode: 0o600,
-    uid: 0,
-    gid: 0,
   });
 }
 

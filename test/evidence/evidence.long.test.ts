@@ -87,7 +87,7 @@ test('a batch that ran opens in another folder with its records, and gets the sa
   });
   expect({ gone: [...gone], signature }).toMatchObject({
     gone: [],
-    signature: { kind: 'ed25519', holds: true },
+    signature: { of: 'key', holds: true },
   });
   const verdicts: Record<string, string> = {};
   {
