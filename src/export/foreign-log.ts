@@ -86,6 +86,20 @@ export function verdictOf(value: unknown): 'passed' | 'failed' | undefined {
     : undefined;
 }
 
+/** A score or a reward as a check that passed or failed. */
+export function foreignValidation(name: string, index: number, passed: boolean, message: string | undefined) {
+  const status = passed ? ('passed' as const) : ('failed' as const);
+  return { id: name, index, name, status, exitCode: passed ? 0 : 1, ...(message && { message }) };
+}
+
+/** The text of a content: a text, or a list of parts. */
+export function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (typeof content === 'number' || typeof content === 'boolean') return String(content);
+  if (!Array.isArray(content)) return '';
+  return content.flatMap((part) => (typeof part?.text === 'string' ? [part.text as string] : [])).join('\n');
+}
+
 /** The events that are kept of a trial. */
 export function firstEvents<Event>(events: readonly Event[]): readonly Event[] {
   return events.length > foreignLogs.count.events ? events.slice(0, foreignLogs.count.events) : events;

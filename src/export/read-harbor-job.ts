@@ -12,7 +12,9 @@ import {
   firstEvents,
   foreignDocument,
   foreignTranscript,
+  foreignValidation,
   modelAccount,
+  textOf,
   timeIn,
   unreadableLog,
   verdictOf,
@@ -214,11 +216,9 @@ function gradingOf(result: Result): Pick<TrialRecord, 'verdict' | 'cause' | 'val
   const main = given.filter(([name]) => name === 'reward');
   const deciding = main.length > 0 ? main : given;
   const verdict = deciding.every(([, value]) => verdictOf(value) === 'passed') ? 'passed' : 'failed';
-  const validations = given.map(([name, value], index) => {
-    const [exitCode, status] =
-      verdictOf(value) === 'passed' ? [0, 'passed' as const] : [1, 'failed' as const];
-    return { id: name, index, name, status, exitCode, message: `reward ${value}` };
-  });
+  const validations = given.map(([name, value], index) =>
+    foreignValidation(name, index, verdictOf(value) === 'passed', `reward ${value}`),
+  );
   return { verdict, validations };
 }
 
@@ -263,9 +263,4 @@ function transcriptOf(
     }
   }
   return transcript.told();
-}
-
-function textOf(content: z.infer<typeof Content>): string {
-  if (typeof content === 'string') return content;
-  return (content ?? []).flatMap((part) => part.text ?? []).join('\n');
 }

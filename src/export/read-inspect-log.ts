@@ -14,7 +14,9 @@ import {
   firstEvents,
   foreignDocument,
   foreignTranscript,
+  foreignValidation,
   modelAccount,
+  textOf,
   timeIn,
   unreadableLog,
   verdictOf,
@@ -198,9 +200,8 @@ function gradingOf(
     return { verdict: 'void', cause, judgments };
   }
   const [name, { explanation }] = deciding;
-  const [exitCode, status] = verdict === 'passed' ? [0, 'passed' as const] : [1, 'failed' as const];
-  const message = explanation ? { message: cutText(explanation) } : {};
-  const validations = [{ id: name, index: 0, name, status, exitCode, ...message }];
+  const message = explanation ? cutText(explanation) : undefined;
+  const validations = [foreignValidation(name, 0, verdict === 'passed', message)];
   return { verdict, validations, judgments, ...(known.success && { cause: known.data }) };
 }
 
@@ -267,14 +268,6 @@ function promptOf(input: unknown): string {
   if (!Array.isArray(input)) return cutText(textOf(input));
   const last = input.findLast((message) => Message.safeParse(message).data?.role === 'user');
   return cutText(textOf((last as { content?: unknown } | undefined)?.content));
-}
-
-/** The text of a content: a text, or a list of parts. */
-function textOf(content: unknown): string {
-  if (typeof content === 'string') return content;
-  if (typeof content === 'number' || typeof content === 'boolean') return String(content);
-  if (!Array.isArray(content)) return '';
-  return content.flatMap((part) => (typeof part?.text === 'string' ? [part.text as string] : [])).join('\n');
 }
 
 /** A zip whose files are read one by one, in any order. */

@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { DocumentTooHeavy, parseCheckedJson } from '../base/parse-json.ts';
 import { taskSets } from '../bounds/tasks.ts';
+import { printPath } from '../contract/errors.ts';
 import { BadFile, type FileIssue, hasNul } from '../suite/file-issues.ts';
 import { schemaProblems } from '../suite/schema-problems.ts';
 import type { Path } from '../suite/yaml-file.ts';
@@ -13,6 +15,25 @@ export interface TaskDocument {
   value: unknown;
   /** An issue at the position of `path`, or of its nearest parent that is in the file. */
   issue(path: Path, message: string): FileIssue;
+}
+
+/**
+ * A text in JSON. It has no positions here: its issues name the path of the value, and the line where the text
+ * is. Throws {@link BadFile}.
+ */
+export function jsonDocument(
+  text: string,
+  { file, line = 1 }: { file: string; line?: number },
+): TaskDocument {
+  const issue: TaskDocument['issue'] = (path, message) => {
+    return { file, line, column: 1, path: printPath(path), message };
+  };
+  try {
+    return { file, value: parseCheckedJson(text), issue };
+  } catch (error) {
+    if (!(error instanceof SyntaxError || error instanceof DocumentTooHeavy)) throw error;
+    throw new BadFile([issue([], error.message)]);
+  }
 }
 
 /**
@@ -67,6 +88,12 @@ export const Seconds = z
   .min(0)
   .max(1e9)
   .transform((seconds) => Math.round(seconds * 1000));
+
+/** The bytes of a size such as `2G` or `512mb`, whose units are powers of 1024. */
+export function bytesOf(size: string): number {
+  const [, amount, unit = ''] = /^([\d.]+)\s*([kmgt]?)/i.exec(size) ?? [];
+  return Math.round(Number(amount) * 1024 ** ['', 'k', 'm', 'g', 't'].indexOf(unit.toLowerCase()));
+}
 
 /** A key of a value that the schema does not know, or marks as deprecated. */
 interface KeyRemark {

@@ -10,16 +10,8 @@ import { orNearest } from '../text/nearest.ts';
 import { isRegistry, readDataset, readRegistry } from './harbor/dataset.ts';
 import { type RowPlace, rowId } from './swe-bench/row.ts';
 import { rowsOf, textOf } from './swe-bench/rows.ts';
-import type { FoundTask, TaskFormat } from './task.ts';
+import type { FoundTask, FoundTasks, TaskFormat } from './task.ts';
 import { issueAt } from './task-folder.ts';
-
-/** The tasks at a path, none of which is read yet. */
-export interface FoundTasks {
-  /** In the order of their paths, or of their rows. */
-  tasks: FoundTask[];
-  /** What was found beside them, and is not a task. */
-  notes: FileIssue[];
-}
 
 /** The file that makes a folder a task. */
 const taskFiles: readonly [file: string, format: TaskFormat][] = [
@@ -57,73 +49,62 @@ function located(path: string, format: TaskFormat | undefined): FoundTasks {
 }
 
 function inFolder(folder: string, format: TaskFormat | undefined): FoundTasks {
-  const search = new Search(format);
-  search.look(folder, 0);
-  const { tasks, notes } = search;
+  const found = below(folder, format);
+  const { tasks, notes } = found;
   const names = readdirSync(folder);
-  if (format !== undefined && format !== 'harbor') return { tasks, notes };
-  if (names.includes('dataset.toml')) return readDataset(folder, { tasks, notes });
-  if (!names.includes('registry.json') || tasks.some(({ place }) => place === folder))
-    return { tasks, notes };
+  if (format !== undefined && format !== 'harbor') return found;
+  if (names.includes('dataset.toml')) return readDataset(folder, found);
+  if (!names.includes('registry.json') || tasks.some(({ place }) => place === folder)) return found;
   const registry = join(folder, 'registry.json');
-  if (isRegistry(registry)) return tasks.length === 0 ? readRegistry(registry) : { tasks, notes };
+  if (isRegistry(registry)) return tasks.length === 0 ? readRegistry(registry) : found;
   return { tasks, notes: [...notes, issueAt(registry, 'is no registry of tasks, and is ignored')] };
 }
 
-/** Looks for folders of tasks, and not for tasks within a task. */
-class Search {
-  readonly tasks: FoundTask[] = [];
-  readonly notes: FileIssue[] = [];
-  readonly #format: TaskFormat | undefined;
-  #entries = 0;
-
-  constructor(format: TaskFormat | undefined) {
-    this.#format = format;
-  }
-
-  look(folder: string, depth: number): void {
-    const entries = this.#entriesOf(folder);
-    if (!entries) return;
+/** The folders of tasks in a folder, and not those within a task. */
+function below(folder: string, wanted: TaskFormat | undefined): FoundTasks {
+  const tasks: FoundTask[] = [];
+  const notes: FileIssue[] = [];
+  let seen = 0;
+  const look = (folder: string, depth: number): void => {
+    const entries = entriesOf(folder, notes);
+    seen += entries.length;
+    if (seen > taskSets.count.entries)
+      throw tooMuch(`has more than ${taskSets.count.entries} files and folders to look at`, folder);
     const names = new Set(entries.map(({ name }) => name));
-    const [, format] =
-      taskFiles.find(([file, each]) => names.has(file) && (this.#format ?? each) === each) ?? [];
-    if (format !== undefined || looksLikeTask(names, this.#format)) {
-      this.#add(folder, format ?? 'harbor');
+    const [, format] = taskFiles.find(([file, each]) => names.has(file) && (wanted ?? each) === each) ?? [];
+    if (format !== undefined || looksLikeTask(names, wanted)) {
+      const id = basename(folder);
+      add(tasks, { id, format: format ?? 'harbor', place: folder, ...problemOf(id, folder) });
       return;
     }
-    if (depth >= taskSets.count.depth) return;
-    for (const entry of entries) {
+    for (const entry of depth < taskSets.count.depth ? entries : []) {
       const path = join(folder, entry.name);
       if (entry.name.startsWith('.') || entry.name === 'node_modules') continue;
-      if (entry.isDirectory()) this.look(path, depth + 1);
+      if (entry.isDirectory()) look(path, depth + 1);
       else if (entry.isSymbolicLink() && leadsToFolder(path))
-        this.notes.push(issueAt(path, 'is a link to a folder, which is not followed'));
+        notes.push(issueAt(path, 'is a link to a folder, which is not followed'));
     }
-  }
+  };
+  look(folder, 0);
+  return { tasks, notes };
+}
 
-  #add(folder: string, format: TaskFormat): void {
-    const id = basename(folder);
-    this.tasks.push({ id, format, place: folder, ...problemOf(id, folder) });
-    if (this.tasks.length > taskSets.count.tasks)
-      throw tooMuch(`has more than ${taskSets.count.tasks} tasks`, folder);
-  }
-
-  /** Undefined, with a note, for a folder that cannot be read. */
-  #entriesOf(folder: string): Dirent[] | undefined {
-    let entries: Dirent[];
-    try {
-      entries = readdirSync(folder, { withFileTypes: true });
-    } catch (error) {
-      // Node replaces bytes of a name that are not UTF-8, so that there is no such folder.
-      const why = folder.includes('\uFFFD') ? 'its name is not UTF-8' : messageOf(error);
-      this.notes.push(issueAt(folder, `cannot be read: ${why}`));
-      return undefined;
-    }
-    this.#entries += entries.length;
-    if (this.#entries > taskSets.count.entries)
-      throw tooMuch(`has more than ${taskSets.count.entries} files and folders to look at`, folder);
+/** Nothing, with a note, for a folder that cannot be read. */
+function entriesOf(folder: string, notes: FileIssue[]): Dirent[] {
+  try {
+    const entries = readdirSync(folder, { withFileTypes: true });
     return entries.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  } catch (error) {
+    // Node replaces bytes of a name that are not UTF-8, so that there is no such folder.
+    const why = folder.includes('\uFFFD') ? 'its name is not UTF-8' : messageOf(error);
+    notes.push(issueAt(folder, `cannot be read: ${why}`));
+    return [];
   }
+}
+
+function add(tasks: FoundTask[], task: FoundTask): void {
+  if (tasks.push(task) > taskSets.count.tasks)
+    throw tooMuch(`has more than ${taskSets.count.tasks} tasks`, task.place);
 }
 
 /** A task of Harbor whose `task.toml` was forgotten: it is listed, with the reason. */
@@ -135,9 +116,7 @@ function looksLikeTask(names: ReadonlySet<string>, format: TaskFormat | undefine
 function inRows(file: string): FoundTasks {
   const tasks: FoundTask[] = [];
   for (const { bytes, ...row } of rowsOf(file)) {
-    tasks.push({ format: 'swe-bench', place: file, row, ...identified(bytes, { file, line: row.line }) });
-    if (tasks.length > taskSets.count.tasks)
-      throw tooMuch(`has more than ${taskSets.count.tasks} tasks`, file);
+    add(tasks, { format: 'swe-bench', place: file, row, ...identified(bytes, { file, line: row.line }) });
   }
   return { tasks, notes: [] };
 }

@@ -36,6 +36,14 @@ export interface FoundTask {
   absent?: FileIssue;
 }
 
+/** The tasks at a path, none of which is read yet. */
+export interface FoundTasks {
+  /** In the order of their paths, or of their rows. */
+  tasks: FoundTask[];
+  /** What was found beside them, and is not a task. */
+  notes: FileIssue[];
+}
+
 /** A task of any format, as a case. */
 export interface Task extends TaskReading {
   /**

@@ -16,115 +16,82 @@ export function readTomlFile(
   { reach = 'anywhere', maximumBytes = taskSets.bytes.toml }: ReadOptions = {},
 ): TaskDocument {
   const text = readText(file, { reach, maximumBytes });
-  const values = new Values(file, text);
+  const issueAt = ({ line, column }: AST.Position, path: string, message: string): FileIssue => {
+    return { file, line, column: column + 1, path, message };
+  };
+  const root = emptyTable();
+  /** Where each key, and each element of a list, first is, by its path in JSON. */
+  const positions = new Map<string, AST.Position>();
+  const mark = (path: Path, { loc }: AST.TOMLNode) => {
+    if (path.length > taskSets.count.levels) {
+      const message = `is nested too deep: more than ${taskSets.count.levels} levels`;
+      throw new BadFile([issueAt(loc.start, '', message)]);
+    }
+    const key = JSON.stringify(path);
+    if (!positions.has(key)) positions.set(key, loc.start);
+  };
+  const put = (path: Path, node: AST.TOMLContentNode) => {
+    const parent = tableAt(root, path.slice(0, -1));
+    const key = path.at(-1) ?? '';
+    if (node.type === 'TOMLValue') {
+      parent[key] = node.value instanceof Date ? text.slice(...node.range) : node.value;
+    } else if (node.type === 'TOMLArray') {
+      parent[key] = [];
+      for (const [index, element] of node.elements.entries()) {
+        mark([...path, index], element);
+        put([...path, index], element);
+      }
+    } else {
+      parent[key] = emptyTable();
+      for (const pair of node.body) putPair(path, pair);
+    }
+  };
+  const putPair = (table: Path, { key, value }: AST.TOMLKeyValue) => {
+    let path = table;
+    for (const part of key.keys) {
+      path = [...path, part.type === 'TOMLBare' ? part.name : part.value];
+      mark(path, part);
+    }
+    put(path, value);
+  };
   try {
-    const [root] = parseTOML(text, { tomlVersion: '1.0' }).body;
-    for (const node of root.body) values.add(node);
+    for (const node of parseTOML(text, { tomlVersion: '1.0' }).body[0].body) {
+      if (node.type === 'TOMLKeyValue') putPair([], node);
+      else {
+        const path = node.resolvedKey;
+        // The number of an element stands at the key of its list.
+        let named = 0;
+        for (const [index, step] of path.entries()) {
+          if (typeof step === 'string') named += 1;
+          mark(path.slice(0, index + 1), node.key.keys[named - 1] ?? node);
+        }
+        tableAt(root, path);
+        for (const pair of node.body) putPair(path, pair);
+      }
+    }
   } catch (error) {
     if (!(error instanceof ParseError)) throw error;
-    const { lineNumber: line, column, message } = error;
-    throw new BadFile([{ file, line, column: column + 1, path: '', message }]);
+    throw new BadFile([issueAt({ line: error.lineNumber, column: error.column }, '', error.message)]);
   }
-  return { file, value: values.root, issue: (path, message) => values.issue(path, message) };
+  const issue = (path: Path, message: string) => {
+    const ways = path.map((_, index) => JSON.stringify(path.slice(0, path.length - index)));
+    const known = ways.flatMap((way) => positions.get(way) ?? [])[0];
+    return issueAt(known ?? { line: 1, column: 0 }, printPath(path), message);
+  };
+  return { file, value: root, issue };
 }
 
-type Table = Record<string, unknown>;
-
-/** The tables of a document, as they grow from one line to the next. */
-class Values {
-  readonly root = emptyTable();
-  readonly #file: string;
-  readonly #text: string;
-  /** Where each key of a table, and each element of a list, first is. */
-  readonly #positions = new Map<object, Map<string | number, AST.Position>>();
-
-  constructor(file: string, text: string) {
-    this.#file = file;
-    this.#text = text;
-  }
-
-  add(node: AST.TOMLTable | AST.TOMLKeyValue): void {
-    if (node.type === 'TOMLKeyValue') {
-      this.#put(this.root, 0, node);
-      return;
-    }
-    const path = node.resolvedKey;
-    this.#bound(path.length, node);
-    let key = 0;
-    let inside: Table | unknown[] = this.root;
-    for (const [index, step] of path.entries()) {
-      this.#mark(inside, step, node.key.keys[typeof step === 'number' ? key - 1 : key++] ?? node);
-      inside = childOf(inside, step, typeof path[index + 1] === 'number');
-    }
-    for (const pair of node.body) this.#put(inside as Table, path.length, pair);
-  }
-
-  #put(table: Table, level: number, { key, value }: AST.TOMLKeyValue): void {
-    this.#bound(level + key.keys.length, key);
-    let inside = table;
-    for (const [index, part] of key.keys.entries()) {
-      const name = part.type === 'TOMLBare' ? part.name : part.value;
-      this.#mark(inside, name, part);
-      if (index < key.keys.length - 1) inside = childOf(inside, name, false) as Table;
-      else inside[name] = this.#value(level + key.keys.length, value);
-    }
-  }
-
-  #value(level: number, node: AST.TOMLContentNode): unknown {
-    this.#bound(level, node);
-    switch (node.type) {
-      case 'TOMLArray': {
-        const list: unknown[] = [];
-        for (const [index, element] of node.elements.entries()) {
-          this.#mark(list, index, element);
-          list.push(this.#value(level + 1, element));
-        }
-        return list;
-      }
-      case 'TOMLInlineTable': {
-        const table = emptyTable();
-        for (const pair of node.body) this.#put(table, level, pair);
-        return table;
-      }
-      case 'TOMLValue':
-        return node.value instanceof Date ? this.#text.slice(...node.range) : node.value;
-    }
-  }
-
-  #mark(parent: object, key: string | number, { loc }: AST.TOMLNode): void {
-    const known = this.#positions.get(parent) ?? new Map<string | number, AST.Position>();
-    this.#positions.set(parent, known);
-    if (!known.has(key)) known.set(key, loc.start);
-  }
-
-  #bound(level: number, { loc }: AST.TOMLNode): void {
-    if (level <= taskSets.count.levels) return;
-    const { line, column } = loc.start;
-    const message = `is nested too deep: more than ${taskSets.count.levels} levels`;
-    throw new BadFile([{ file: this.#file, line, column: column + 1, path: '', message }]);
-  }
-
-  issue(path: Path, message: string): FileIssue {
-    let position: AST.Position = { line: 1, column: 0 };
-    let inside: unknown = this.root;
-    for (const step of path) {
-      const at = this.#positions.get(inside as object)?.get(step);
-      if (!at) break;
-      position = at;
-      inside = (inside as Table)[step];
-    }
-    const { line, column } = position;
-    return { file: this.#file, line, column: column + 1, path: printPath(path), message };
-  }
-}
+type Table = Record<string | number, unknown>;
 
 /** Without a prototype, so that every name is an ordinary key. */
 function emptyTable(): Table {
   return Object.create(null) as Table;
 }
 
-function childOf(parent: Table | unknown[], step: string | number, isList: boolean): Table | unknown[] {
-  const within = parent as Table;
-  within[step] ??= isList ? [] : emptyTable();
-  return within[step] as Table | unknown[];
+/** The table or list at a path. Those that are missing are made. */
+function tableAt(root: Table, path: Path): Table {
+  return path.reduce<Table>((parent, step, index) => {
+    parent[step] ??= typeof path[index + 1] === 'number' ? [] : emptyTable();
+    return parent[step] as Table;
+  }, root);
 }

@@ -3,31 +3,36 @@ import { inputError } from '../../base/offsite-error.ts';
 import { yamlFiles } from '../../bounds/suite.ts';
 import { printPath } from '../../contract/errors.ts';
 import type { Path } from '../../suite/yaml-file.ts';
+import { bytesOf } from '../document.ts';
 
 /** The keys of a compose file that Offsite reads. Keys that are not here are obstacles. */
 
 const Scalar = z.union([z.string(), z.number(), z.boolean()]).transform(String);
 const Texts = z.array(Scalar);
 
+/** One of several forms, of which the schema makes one. */
+function oneOf<const Forms extends readonly z.ZodType[]>(expected: string, ...forms: Forms) {
+  return z.union(forms, { error: `expected ${expected}` });
+}
+
+/** A list of texts as a map. */
+function mapFrom<Value>(entryOf: (text: string) => [key: string, value: Value]) {
+  return Texts.transform((texts) => Object.fromEntries(texts.map(entryOf)));
+}
+
 /** A text for a shell, or a program with its arguments. */
-const Command = z.union([z.string(), Texts], { error: 'expected a text, or a list of texts' });
+const Command = oneOf('a text, or a list of texts', z.string(), Texts);
 
 const Words = Command.transform((given) => (typeof given === 'string' ? splitWords(given) : given));
 
 /** `KEY: value`, or `- KEY=value`. A key without a value has the value of the host's variable. */
-const Variables = z.union(
-  [
-    z.record(z.string(), Scalar.nullable()),
-    Texts.transform((lines) =>
-      Object.fromEntries(
-        lines.map((line) => {
-          const [key = '', ...value] = line.split('=');
-          return [key, value.length === 0 ? null : value.join('=')];
-        }),
-      ),
-    ),
-  ],
-  { error: 'expected a map, or a list of KEY=value' },
+const Variables = oneOf(
+  'a map, or a list of KEY=value',
+  z.record(z.string(), Scalar.nullable()),
+  mapFrom<string | null>((line) => {
+    const [key = '', ...value] = line.split('=');
+    return [key, value.length === 0 ? null : value.join('=')];
+  }),
 );
 
 /**
@@ -76,17 +81,7 @@ const Duration = z
 const size = 'expected a size such as 512m or 2g, or a number of bytes';
 const Size = z
   .union([z.number().positive(), z.string().regex(/^\d{1,15}(\.\d+)?\s*[bkmg]?b?$/i, size)], { error: size })
-  .transform((size) => {
-    if (typeof size === 'number') return size;
-    const power =
-      'kmg'.indexOf(
-        size
-          .replaceAll(/[\d.\s]/g, '')
-          .charAt(0)
-          .toLowerCase() || 'b',
-      ) + 1;
-    return Math.round(Number.parseFloat(size) * 1024 ** power);
-  });
+  .transform((size) => (typeof size === 'number' ? size : bytesOf(size)));
 
 const cores = 'expected a number of cores';
 const Cpus = z
@@ -117,15 +112,13 @@ const Dependency = z.object({
   restart: z.boolean().optional(),
 });
 
-const DependsOn = z.union(
-  [
-    z.array(z.string()).transform((names) => mapOf(names, () => untilOf.service_started)),
-    z.record(
-      z.string(),
-      Dependency.transform(({ condition }) => untilOf[condition]),
-    ),
-  ],
-  { error: 'expected a list of services, or a map with their conditions' },
+const DependsOn = oneOf(
+  'a list of services, or a map with their conditions',
+  mapFrom((name) => [name, untilOf.service_started]),
+  z.record(
+    z.string(),
+    Dependency.transform(({ condition }) => untilOf[condition]),
+  ),
 );
 
 /** Stands for a folder of the host that the format's own program mounts for logs. */
@@ -140,72 +133,62 @@ const ShortVolume = z.string().transform((volume) => {
   return { type, source, target };
 });
 
-const Volume = z.union(
-  [
-    ShortVolume,
-    z.object({
-      type: z.enum(['bind', 'volume', 'tmpfs']),
-      source: z.string().optional(),
-      target: z.string(),
-      read_only: z.boolean().optional(),
-    }),
-  ],
-  { error: 'expected source:target, or a map with type, source and target' },
+const Volume = oneOf(
+  'source:target, or a map with type, source and target',
+  ShortVolume,
+  z.object({
+    type: z.enum(['bind', 'volume', 'tmpfs']),
+    source: z.string().optional(),
+    target: z.string(),
+    read_only: z.boolean().optional(),
+  }),
 );
 
-const ConfigUse = z.union(
-  [
-    z.string().transform((source) => ({ source, target: undefined })),
-    z.object({ source: z.string(), target: z.string().optional() }),
-  ],
-  { error: 'expected the name of a config, or a map with source and target' },
+const ConfigUse = oneOf(
+  'the name of a config, or a map with source and target',
+  z.string().transform((source) => ({ source, target: undefined })),
+  z.object({ source: z.string(), target: z.string().optional() }),
 );
 
-const EnvFile = z.union([
-  z.string().transform((path) => ({ path, required: true })),
-  z.object({ path: z.string(), required: z.boolean().default(true) }),
-]);
-const EnvFiles = z.union([EnvFile.options[0].transform((file) => [file]), z.array(EnvFile)], {
-  error: 'expected a path, or a list of paths',
-});
+const PathOfFile = z.string().transform((path) => ({ path, required: true }));
+const EnvFile = z.object({ path: z.string(), required: z.boolean().default(true) });
+const EnvFiles = oneOf(
+  'a path, or a list of paths',
+  PathOfFile.transform((file) => [file]),
+  z.array(z.union([PathOfFile, EnvFile])),
+);
 
 /** `name: address`, or `- name:address`, or `- name=address`. */
-const ExtraHosts = z.union(
-  [
-    z.record(z.string(), z.string()),
-    z.array(z.string()).transform((lines) =>
-      Object.fromEntries(
-        lines.map((line) => {
-          const [, name = line, address = ''] = /^([^:=]*)[:=](.*)$/.exec(line) ?? [];
-          return [name, address];
-        }),
-      ),
-    ),
-  ],
-  { error: 'expected a map, or a list of name=address' },
+const ExtraHosts = oneOf(
+  'a map, or a list of name=address',
+  z.record(z.string(), z.string()),
+  mapFrom((line) => {
+    const [, name = line, address = ''] = /^([^:=]*)[:=](.*)$/.exec(line) ?? [];
+    return [name, address];
+  }),
 );
 
-const Network = z.object({ aliases: z.array(z.string()).default([]) }).nullable();
-const Networks = z.union(
-  [z.array(z.string()).transform((names) => mapOf(names, () => null)), z.record(z.string(), Network)],
-  { error: 'expected a list of networks, or a map with their aliases' },
+const Networks = oneOf(
+  'a list of networks, or a map with their aliases',
+  mapFrom((name) => [name, null]),
+  z.record(z.string(), z.object({ aliases: z.array(z.string()).default([]) }).nullable()),
 );
 
-function mapOf<Value>(names: readonly string[], value: () => Value): Record<string, Value> {
-  return Object.fromEntries(names.map((name) => [name, value()]));
-}
+const Build = oneOf(
+  'a folder, or a map with context, dockerfile, target and args',
+  z.string().transform((context) => ({ context, dockerfile: 'Dockerfile', target: undefined, args: {} })),
+  z.object({
+    context: z.string().default('.'),
+    dockerfile: z.string().default('Dockerfile'),
+    target: z.string().optional(),
+    args: Variables.default({}),
+  }),
+);
 
-const Build = z.union(
-  [
-    z.string().transform((context) => ({ context, dockerfile: 'Dockerfile', target: undefined, args: {} })),
-    z.object({
-      context: z.string().default('.'),
-      dockerfile: z.string().default('Dockerfile'),
-      target: z.string().optional(),
-      args: Variables.default({}),
-    }),
-  ],
-  { error: 'expected a folder, or a map with context, dockerfile, target and args' },
+const Paths = oneOf(
+  'a path, or a list of paths',
+  z.string().transform((path) => [path]),
+  Texts,
 );
 
 const Service = z.object({
@@ -226,9 +209,7 @@ const Service = z.object({
   depends_on: DependsOn.default({}),
   volumes: z.array(Volume).default([]),
   configs: z.array(ConfigUse).default([]),
-  tmpfs: z
-    .union([z.string().transform((path) => [path]), Texts], { error: 'expected a path, or a list of paths' })
-    .default([]),
+  tmpfs: Paths.default([]),
   networks: Networks.default({ default: null }),
   hostname: z.string().optional(),
   cpus: Cpus.optional(),

@@ -2,16 +2,13 @@ import { createHash } from 'node:crypto';
 import { closeSync, constants, existsSync, fstatSync, openSync, readSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
-import { messageOf } from '../../base/offsite-error.ts';
-import { DocumentTooHeavy, parseCheckedJson } from '../../base/parse-json.ts';
 import { taskDigests, taskSets } from '../../bounds/tasks.ts';
-import { printPath } from '../../contract/errors.ts';
-import { BadFile, type FileIssue } from '../../suite/file-issues.ts';
+import { BadFile } from '../../suite/file-issues.ts';
 import { readText } from '../../suite/yaml-file.ts';
-import { checkDocument, type TaskDocument } from '../document.ts';
+import { checkDocument, jsonDocument } from '../document.ts';
 import { filesBelow, ignorePatterns } from '../files-below.ts';
 import { Remarks } from '../supported.ts';
-import type { FoundTask } from '../task.ts';
+import type { FoundTask, FoundTasks } from '../task.ts';
 import { isBelow, issueAt, TaskFolder } from '../task-folder.ts';
 import { readTomlFile } from '../toml-file.ts';
 
@@ -78,16 +75,11 @@ const DatasetToml = z.object({
   files: z.array(z.object({ path: z.string().min(1), digest: Digest.optional() })).optional(),
 });
 
-interface NamedTasks {
-  tasks: FoundTask[];
-  notes: FileIssue[];
-}
-
 /**
  * The tasks that a folder's `dataset.toml` names, which are found by the last part of their names. Those that
  * are not in the folder, and those that it does not name, are reported.
  */
-export function readDataset(folder: string, found: NamedTasks): NamedTasks {
+export function readDataset(folder: string, found: FoundTasks): FoundTasks {
   const remarks = new Remarks();
   const own = new TaskFolder(folder);
   // Throws for a link that leads elsewhere.
@@ -133,7 +125,7 @@ const Registry = z.array(
 /** Whether a file looks like a registry, and not like a file of another program with the same name. */
 export function isRegistry(file: string): boolean {
   try {
-    return Array.isArray(parseCheckedJson(readJson(file)));
+    return Array.isArray(jsonDocument(readJson(file), { file }).value);
   } catch {
     return false;
   }
@@ -143,9 +135,9 @@ export function isRegistry(file: string): boolean {
  * The tasks that an older registry names. Those that are folders beside it can be read. The others would have
  * to be fetched. Throws {@link BadFile}.
  */
-export function readRegistry(file: string): { tasks: FoundTask[]; notes: FileIssue[] } {
+export function readRegistry(file: string): FoundTasks {
   const remarks = new Remarks();
-  const document = jsonDocument(file);
+  const document = jsonDocument(readJson(file), { file });
   const registry = checkDocument(document, Registry, remarks);
   const folder = dirname(file);
   const count = registry.reduce((sum, { tasks }) => sum + tasks.length, 0);
@@ -173,19 +165,4 @@ function readJson(file: string): string {
   // Throws for a link that leads elsewhere.
   folder.kind(basename(file));
   return readText(file, { reach: folder.reach, maximumBytes: taskSets.bytes.json });
-}
-
-/** JSON has no positions here: its issues name the path of the value. */
-function jsonDocument(file: string): TaskDocument {
-  const issue: TaskDocument['issue'] = (path, message) => ({
-    ...issueAt(file, message),
-    path: printPath(path),
-  });
-  try {
-    return { file, value: parseCheckedJson(readJson(file)), issue };
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof DocumentTooHeavy)
-      throw new BadFile([issueAt(file, messageOf(error))]);
-    throw error;
-  }
 }

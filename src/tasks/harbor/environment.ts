@@ -5,13 +5,12 @@ import { BadFile, type FileIssue } from '../../suite/file-issues.ts';
 import { isHostPattern } from '../../suite/hosts/host-pattern.ts';
 import type { GivenEnvironment } from '../../suite/load-environment.ts';
 import type { McpServer } from '../../suite/mcp-server.ts';
-import type { Healthcheck } from '../../suite/services.ts';
 import type { Path } from '../../suite/yaml-file.ts';
 import { hostLogs, mainImage } from '../compose/compose-file.ts';
 import { readCompose } from '../compose/read-compose.ts';
 import { environmentIn, type FolderReading, type Keys, type TaskEnvironment } from '../task.ts';
 import { issueAt } from '../task-folder.ts';
-import type { EnvironmentTable, HealthcheckTable, TaskToml } from './task-toml.ts';
+import type { EnvironmentTable, TaskToml } from './task-toml.ts';
 
 /** What the readers of a task's parts work with. Its document is the task's `task.toml`. */
 export interface HarborReading extends FolderReading {
@@ -56,7 +55,7 @@ export function readEnvironment(
   // Beside a compose file, they are only values for its variables.
   const env = readVariables(reading, table.env, [...path, 'env']);
   const { resources, startUp } = given;
-  const healthcheck = table.healthcheck ? healthcheckOf(table.healthcheck) : given.healthcheck;
+  const { healthcheck = given.healthcheck } = table;
   const environment = environmentIn(reading, keys, {
     ...given,
     workdir: table.workdir ?? given.workdir,
@@ -91,16 +90,6 @@ function olderNetwork({ document, remarks }: HarborReading, table: EnvironmentTa
   if (isOpen === false) return { hosts: [], at };
   remarks.uses('open-network', at);
   return { hosts: undefined, at };
-}
-
-export function healthcheckOf(table: HealthcheckTable): Healthcheck {
-  return {
-    command: table.command,
-    interval: table.interval_sec,
-    timeout: table.timeout_sec,
-    startPeriod: table.start_period_sec,
-    retries: Math.max(1, table.retries),
-  };
 }
 
 function readContainers(

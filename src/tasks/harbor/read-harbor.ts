@@ -13,7 +13,6 @@ import { readTomlFile } from '../toml-file.ts';
 import {
   type HarborEnvironment,
   type HarborReading,
-  healthcheckOf,
   hostsOf,
   readEnvironment,
   readNetwork,
@@ -109,7 +108,7 @@ function readStep(
   const { name, min_reward: least } = step;
   const keys = ['steps', index];
   const names = ['steps', name];
-  const agent = { ...toml.agent, ...withoutUndefined(step.agent ?? {}) };
+  const agent = { ...toml.agent, ...step.agent };
   if (step.healthcheck) remarks.uses('healthcheck', document.issue([...keys, 'healthcheck'], ''));
   const instruction = withoutCanary(folder.text(...names, 'instruction.md'));
   const agentAt = step.agent ? [...keys, 'agent'] : ['agent'];
@@ -125,7 +124,7 @@ function readStep(
     folders: placedIn(reading, [...keys, 'workdir'], files).folders,
     ...(index > 0 && { empties: ['/logs/agent', '/logs/artifacts'] }),
     ...(folder.isFile(...names, 'workdir', 'setup.sh') && { setup: 'setup.sh' }),
-    ...(step.healthcheck && { healthcheck: healthcheckOf(step.healthcheck) }),
+    ...(step.healthcheck && { healthcheck: step.healthcheck }),
     agent: agentOfStep,
     ...(agent.timeout_sec !== undefined && { timeout: agent.timeout_sec }),
     tests: { ...tests, threshold: typeof least === 'number' ? { reward: least } : { ...least } },
@@ -161,12 +160,6 @@ function readSolution(
     ...placedIn(reading, [...keys, 'solution'], [{ from, to: '/solution', ignored }]),
     env: readVariables(reading, toml.solution.env, ['solution', 'env']),
   };
-}
-
-function withoutUndefined<Given extends object>(given: Given): Partial<Given> {
-  return Object.fromEntries(
-    Object.entries(given).filter(([, value]) => value !== undefined),
-  ) as Partial<Given>;
 }
 
 /** Whether a line is a comment of Markdown or of a script that has the word canary. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { deprecated, Seconds } from '../document.ts';
+import { bytesOf, deprecated, Seconds } from '../document.ts';
 
 /** The keys of `task.toml`, in the schema's versions 1.0 to 1.4. */
 
@@ -32,14 +32,18 @@ const networkKeys = {
   allowed_hosts: z.array(Text).optional(),
 };
 
-const Healthcheck = z.object({
-  command: Text,
-  interval_sec: Seconds.default(5000),
-  timeout_sec: Seconds.default(30_000),
-  start_period_sec: Seconds.default(0),
-  start_interval_sec: Seconds.default(5000),
-  retries: z.int().min(0).default(3),
-});
+const Healthcheck = z
+  .object({
+    command: Text,
+    interval_sec: Seconds.default(5000),
+    timeout_sec: Seconds.default(30_000),
+    start_period_sec: Seconds.default(0),
+    start_interval_sec: Seconds.default(5000),
+    retries: z.int().min(0).default(3),
+  })
+  .transform(({ command, interval_sec: interval, timeout_sec: timeout, start_period_sec, retries }) => {
+    return { command, interval, timeout, startPeriod: start_period_sec, retries: Math.max(1, retries) };
+  });
 
 const McpServer = z
   .object({
@@ -61,16 +65,7 @@ const McpServer = z
 const Size = z
   .string()
   .regex(/^\d{1,9}(\.\d+)?\s*[KMGT]i?B?$/i, 'expected a size such as 512M or 2G')
-  .transform((size) => {
-    const unit =
-      'kmgt'.indexOf(
-        size
-          .replaceAll(/[\d.\s]/g, '')
-          .charAt(0)
-          .toLowerCase(),
-      ) + 1;
-    return Math.round(Number.parseFloat(size) * 1024 ** unit);
-  });
+  .transform(bytesOf);
 
 const Environment = z.object({
   docker_image: Text.optional(),
@@ -167,4 +162,3 @@ export type AgentTable = z.output<typeof Agent>;
 export type VerifierTable = z.output<typeof Verifier>;
 export type StepTable = z.output<typeof Step>;
 export type ArtifactTable = z.output<typeof Artifact>;
-export type HealthcheckTable = z.output<typeof Healthcheck>;

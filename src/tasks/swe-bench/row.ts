@@ -3,10 +3,9 @@ import { z } from 'zod';
 import { messageOf } from '../../base/offsite-error.ts';
 import { parseCheckedJson } from '../../base/parse-json.ts';
 import { taskRows } from '../../bounds/tasks.ts';
-import { printPath } from '../../contract/errors.ts';
 import { BadFile } from '../../suite/file-issues.ts';
 import { CommitName, type OracleSource } from '../../suite/tests-source.ts';
-import { checkDocument, type TaskDocument } from '../document.ts';
+import { checkDocument, jsonDocument } from '../document.ts';
 import { environmentIn, type Task, type TaskReading, taskReading, textIn } from '../task.ts';
 import { type RowSetup, sourceOf, testRunOf } from './setup.ts';
 
@@ -54,7 +53,7 @@ export interface RowPlace {
 export function rowId(text: string, place: RowPlace): string {
   const { instance_id: id } = z
     .looseObject({ instance_id: z.unknown() })
-    .safeParse(parseRow(text, place).value).data ?? { instance_id: undefined };
+    .safeParse(jsonDocument(text, place).value).data ?? { instance_id: undefined };
   if (typeof id === 'string' && id !== '') return id;
   throw new BadFile([{ ...place, column: 1, path: 'instance_id', message: 'is required: expected a text' }]);
 }
@@ -71,7 +70,7 @@ const report = '/logs/verifier/report.xml';
 
 /** Reads a row in the format of SWE-bench. Throws {@link BadFile} with its problems, at its line. */
 export function readRow(text: string, place: RowPlace, setup: RowSetup = {}): Task {
-  const document = parseRow(text, place);
+  const document = jsonDocument(text, place);
   const reading = taskReading(document);
   const { remarks } = reading;
   const row = checkDocument(document, Row, remarks);
@@ -120,21 +119,6 @@ function solutionOf(patch: string, reading: TaskReading): OracleSource {
   // The repository of the workspace may belong to another user.
   const command = ['git', '-c', 'safe.directory=*', 'apply', '--whitespace=nowarn', path];
   return { command, files, env: {} };
-}
-
-function parseRow(text: string, { file, line }: RowPlace): TaskDocument {
-  const issue: TaskDocument['issue'] = (path, message) => ({
-    file,
-    line,
-    column: 1,
-    message,
-    path: printPath(path),
-  });
-  try {
-    return { file, value: parseCheckedJson(text), issue };
-  } catch (error) {
-    throw new BadFile([issue([], messageOf(error))]);
-  }
 }
 
 /** The files of a patch, by their paths in the repository. */
