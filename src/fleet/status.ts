@@ -4,10 +4,10 @@ import { infrastructureError, messageOf, OffsiteError } from '../base/offsite-er
 import { fleetMessages } from '../bounds/fleet.ts';
 import {
   BatchHandle,
-  batchesInProgress,
   type HeldTrial,
   PollHandle,
   type PollStanding,
+  runningWorkflows,
 } from './batch-handle.ts';
 import type { FleetConnection } from './connect.ts';
 import { fleetFormat, workflowQueue } from './format.ts';
@@ -17,6 +17,7 @@ import type { FleetStorage } from './storage/storage.ts';
 import {
   type BatchOutcome,
   type BatchProgress,
+  batchWorkflow,
   foundTrialWorkflow,
   type WaitingTrials,
 } from './workflow/messages.ts';
@@ -59,12 +60,13 @@ interface StatusParts {
 export async function fleetStatus({ connection, storage, clock }: StatusParts): Promise<FleetStatus> {
   const { client, fleet } = connection;
   const seen = await seenWorkers(connection, storage, clock);
-  const ids = await batchesInProgress(client);
+  const ids: string[] = [];
+  for await (const { workflowId } of runningWorkflows(client, batchWorkflow)) ids.push(workflowId);
   const known = { seen, taskQueue: fleet.taskQueue };
   const [batches, found, poll] = await Promise.all([
     Promise.all(ids.map((id) => statusOf(new BatchHandle(id, client), known))),
     foundTrials(connection),
-    new PollHandle(connection).standing(),
+    new PollHandle(connection).standing(seen.some(isThere)),
   ]);
   const held = [...batches.flatMap(({ running }) => running), ...found.running];
   // Workers that announced their end and are silent are not shown.
@@ -96,13 +98,11 @@ const described = 100;
 
 async function foundTrials({ client, fleet }: FleetConnection): Promise<FleetStatus['found']> {
   const handles: { handle: BatchHandle; batch: string }[] = [];
-  const query = `WorkflowType = '${foundTrialWorkflow}' AND ExecutionStatus = 'Running'`;
   let open = 0;
-  for await (const { workflowId, taskQueue, memo } of client.workflow.list({ query })) {
+  for await (const { workflowId, taskQueue, memo } of runningWorkflows(client, foundTrialWorkflow)) {
     if (taskQueue !== workflowQueue(fleet.taskQueue)) continue;
     if (open++ < described)
       handles.push({ handle: new BatchHandle(workflowId, client), batch: String(memo?.batch ?? '') });
-    if (open >= fleetMessages.count.listed) break;
   }
   const running = handles.map(async ({ handle, batch }) => {
     const { open: trials } = await handle.standing();
@@ -167,7 +167,7 @@ export type WatchEvent =
   | { kind: 'progress'; progress: BatchProgress }
   /** The trials that workers hold now. */
   | { kind: 'held'; trials: HeldTrial[] }
-  /** The trials that no worker can run, if there are others than before. */
+  /** The trials that no worker can run. */
   | { kind: 'waiting'; waiting: WaitingTrials[] }
   | { kind: 'note'; message: string };
 
@@ -187,7 +187,7 @@ export async function watchBatch(
   signal: AbortSignal,
 ): Promise<BatchOutcome | undefined> {
   const { clock, observe } = parts;
-  const waits = new WaitingWatch(parts);
+  const lookForWaiting = waitingWatch(parts);
   const seen = new Map<string, number>();
   let lastReason: string | undefined;
   for (;;) {
@@ -198,12 +198,12 @@ export async function watchBatch(
       const hasScheduled = status === 'RUNNING' && open.some(({ phase }) => phase === undefined);
       const isStuck = status === 'RUNNING' && open.length === 0;
       // Only workers answer queries of the workflow, so without one, `progress` would fail.
-      if (isStuck && (await waits.look(memo, undefined))) {
+      if (isStuck && (await lookForWaiting(memo))) {
         await clock.sleep(lookMs, signal);
         continue;
       }
       const more = await batch.progress(seen);
-      if (hasScheduled) await waits.look(memo, more);
+      if (hasScheduled) await lookForWaiting(memo, more);
       observe({ kind: 'progress', progress: more });
       lastReason = undefined;
       const isRead = more.results.length === 0;
@@ -220,33 +220,23 @@ export async function watchBatch(
   }
 }
 
-/** Finds out which trials wait because no worker can run them. */
-class WaitingWatch {
-  readonly #parts: WatchParts;
-  #nextAt = 0;
-  #lastWaiting = '[]';
-
-  constructor(parts: WatchParts) {
-    this.#parts = parts;
-  }
-
-  /**
-   * Resolves with whether trials waited in the last look.
-   *
-   * @param progress undefined if it is not known: then only a fleet without workers for the batch is reported
-   */
-  async look(memo: Record<string, unknown>, progress: BatchProgress | undefined): Promise<boolean> {
-    const { clock, workers, taskQueue, observe } = this.#parts;
-    if (clock.now() < this.#nextAt) return this.#lastWaiting !== '[]';
+/**
+ * Looks from time to time which trials no worker can run. Resolves with whether there were any in the last
+ * look. Without progress, only a fleet without workers for the batch is reported.
+ */
+function waitingWatch({ clock, workers, taskQueue, observe }: WatchParts) {
+  let nextAt = 0;
+  let isWaiting = false;
+  return async (memo: Record<string, unknown>, progress?: BatchProgress): Promise<boolean> => {
+    if (clock.now() < nextAt) return isWaiting;
     const seen = await workers();
     // A look reads the profile of each worker, so a large fleet is looked at less often.
-    this.#nextAt = clock.now() + waitingMs * Math.max(1, seen.length / 100);
+    nextAt = clock.now() + waitingMs * Math.max(1, seen.length / 100);
     const waiting = waitingTrials(memo, progress, { seen, taskQueue });
-    const isNews = JSON.stringify(waiting) !== this.#lastWaiting;
-    this.#lastWaiting = JSON.stringify(waiting);
-    if (isNews && waiting.length > 0) observe({ kind: 'waiting', waiting });
-    return waiting.length > 0;
-  }
+    isWaiting = waiting.length > 0;
+    observe({ kind: 'waiting', waiting });
+    return isWaiting;
+  };
 }
 
 async function endOf(batch: BatchHandle, status: string): Promise<BatchOutcome | undefined> {

@@ -40,14 +40,8 @@ export const PageOrder = z.object({
 });
 export type PageOrder = z.infer<typeof PageOrder>;
 
+/** Epoch milliseconds. */
 const Epoch = z.number().nonnegative();
-
-/** A poll target, and whether a poll has read all of it. */
-const KnownTarget = z.object({
-  target: z.object({ kind: z.enum(['case', 'suite']), id: Name, suite: Name.optional() }),
-  known: z.boolean(),
-});
-export type KnownTarget = z.infer<typeof KnownTarget>;
 
 /** How trials that are found are run. */
 const FoundTrialSettings = z.object({
@@ -59,28 +53,34 @@ const FoundTrialSettings = z.object({
   window: z.int().positive().max(fleetMessages.count.listed),
   heartbeatMs: z.number().min(shortestHeartbeatMs),
 });
-export type FoundTrialSettings = z.infer<typeof FoundTrialSettings>;
 
 /** A batch that `fleet run` is starting: the service may list its runs before the fleet has its workflow. */
-const Starting = z.object({
+export const Starting = z.object({
   /** Identifies the start. */
   token: Name,
   /** The ids of its cases. */
   cases: z.array(Name),
-  /** When the service was asked, and when the start counts as over: epoch milliseconds. */
+  /** When the service was asked, and when the start counts as over. */
   since: Epoch,
   until: Epoch,
 });
 export type Starting = z.infer<typeof Starting>;
 
-export const LookOrder = z.object({
-  targets: z.array(KnownTarget).max(fleetMessages.count.targets),
+const Ms = z.number().positive();
+
+export const PollOrder = z.object({
+  /** The service's address. */
+  service: z.string(),
+  suites: z.array(Name),
+  cases: z.array(Name),
+  /** Milliseconds between two polls of a target. */
+  every: z.object({ min: Ms, max: Ms }),
   trials: FoundTrialSettings,
-  starting: z.array(Starting),
-  /** Epoch milliseconds. Runs that the service started later may belong to a batch that is being started. */
-  before: Epoch,
+  since: Epoch,
+  /** Trials that were started before. */
+  started: z.int().nonnegative().optional(),
 });
-export type LookOrder = z.infer<typeof LookOrder>;
+export type PollOrder = z.infer<typeof PollOrder>;
 
 /** The task that Temporal gave this worker for a trial. */
 export type GivenTask = Omit<FleetTask, 'isAccepted'>;

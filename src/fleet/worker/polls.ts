@@ -12,6 +12,7 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { Clock } from '../../base/clock.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
+import { runningWorkflows } from '../batch-handle.ts';
 import { type FleetConnection, withoutUndefined } from '../connect.ts';
 import { fleetFormat, otherFormat, workflowQueue } from '../format.ts';
 import { canRun, Needs, queueFor, type WorkerProfile } from '../placement.ts';
@@ -59,12 +60,12 @@ export class Polls {
       telemetryOptions: { logging: { filter: { core: 'ERROR', other: 'ERROR' }, forward: {} } },
     });
     const { connection, activities } = parts;
-    const { offsiteTrialPage, offsiteLook } = activities;
+    const { offsiteTrialPage, offsitePollRuns } = activities;
     const { taskQueue } = connection.fleet;
     const polls = new Polls(parts, await NativeConnection.connect(withoutUndefined(connection.options)));
     await polls.#poll(workflowQueue(taskQueue), {
       workflowBundle: { codePath: await workflowBundle() },
-      activities: { offsiteTrialPage, offsiteLook },
+      activities: { offsiteTrialPage, offsitePollRuns },
     });
     return polls;
   }
@@ -282,10 +283,7 @@ export class FollowedQueues {
   async *#queuesOf(type: string): AsyncGenerator<string> {
     const { connection, profile } = this.#parts;
     const { client, fleet } = connection;
-    const query = `WorkflowType = '${type}' AND ExecutionStatus = 'Running'`;
-    let count = 0;
-    for await (const { workflowId, taskQueue, memo } of client.workflow.list({ query })) {
-      if (count++ >= fleetMessages.count.listed) return;
+    for await (const { workflowId, taskQueue, memo } of runningWorkflows(client, type)) {
       const format = formatOf(taskQueue, fleet.taskQueue);
       if (format === undefined) continue;
       if (format !== fleetFormat) {

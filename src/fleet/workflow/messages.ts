@@ -1,15 +1,7 @@
 /** What goes over Temporal: references, numbers and short texts. The workflow's code shares these types. */
 
 import type { Holder } from '../../base/shares.ts';
-import type {
-  FoundTrialSettings,
-  KnownTarget,
-  LookOrder,
-  PageOrder,
-  Starting,
-  TrialList,
-  TrialOrder,
-} from '../worker/orders.ts';
+import type { PageOrder, PollOrder, Starting, TrialList, TrialOrder } from '../worker/orders.ts';
 
 /** The name of the workflow that runs one batch. Its id is the batch's. */
 export const batchWorkflow = 'offsiteBatch';
@@ -159,7 +151,8 @@ export interface LimitInput {
 export interface FleetActivities {
   offsiteTrial(order: TrialOrder): Promise<TrialSummary>;
   offsiteTrialPage(order: PageOrder): Promise<PlacedTrial[]>;
-  offsiteLook(order: LookOrder): Promise<LookAnswer>;
+  /** Resolves with how many trials it has started, when it is canceled. */
+  offsitePollRuns(order: PollOrder): Promise<number>;
 }
 
 /** The name of an activity: `run/ordinal`. */
@@ -184,30 +177,10 @@ export function pollId(taskQueue: string): string {
   return `${taskQueue}/poll`;
 }
 
-export interface PollInput {
-  /** The service's address. */
-  service: string;
-  suites: string[];
-  cases: string[];
-  /** Milliseconds between two polls of a target. */
-  every: { min: number; max: number };
-  trials: FoundTrialSettings;
-  /** Epoch milliseconds. */
-  since: number;
-  /** What earlier runs of this workflow know. */
-  before?: { targets: KnownTarget[]; started: number; starting: Starting[] };
+export interface PollInput extends PollOrder {
+  /** The batches that are being started. */
+  starting?: Starting[] | undefined;
 }
-
-/** What a look found, in the order of its targets. */
-export interface LookAnswer {
-  targets: TargetAnswer[];
-  /** Trials that are started and have not ended. */
-  open: number;
-}
-
-export type TargetAnswer =
-  | { kind: 'looked'; started: number; waiting: WaitingTrials[]; cases?: string[] | undefined }
-  | { kind: 'failed'; failure: string };
 
 /** Trials that do not start, and why. */
 export interface WaitingTrials {
@@ -215,7 +188,7 @@ export interface WaitingTrials {
   trials: number;
 }
 
-/** The answer to the query `poll`. */
+/** What the activity that polls says in its heartbeats. */
 export interface PollState {
   service: string;
   suites: string[];
@@ -226,7 +199,6 @@ export interface PollState {
   targets: number;
   /** Trials started since the poll began. */
   started: number;
-  open: number;
   /** Epoch milliseconds. */
   lookedAt: number | undefined;
   waiting: WaitingTrials[];
@@ -235,4 +207,4 @@ export interface PollState {
 }
 
 export const pollSignals = { stop: 'stop', starting: 'starting', started: 'started' } as const;
-export const pollQuery = 'poll';
+export const pollQuery = 'starting';
