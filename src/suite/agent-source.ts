@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isHostPattern } from './hosts/host-pattern.ts';
-import { McpServer } from './mcp-server.ts';
+import { McpServers } from './mcp-server.ts';
 import { NonEmpty } from './text-source.ts';
 
 /** The schema of `agent:`, for a case or for one of its steps. */
@@ -14,10 +14,7 @@ export const CaseHosts = z
 export const AgentSource = z
   .strictObject({
     user: NonEmpty.optional().describe("Default: the environment's user."),
-    mcpServers: z
-      .record(z.string().regex(/^[\w-]+$/, 'expected a name of letters, digits, _ and -'), McpServer)
-      .optional()
-      .describe('Tool servers for the harness, besides those of the profile.'),
+    mcpServers: McpServers.optional().describe('Tool servers for the harness, besides those of the profile.'),
     skills: z
       .string()
       .startsWith('/', 'expected an absolute path in the sandbox')

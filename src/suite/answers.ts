@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { readFileSync, realpathSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { visibleAnswers } from '../bounds/sandbox.ts';
 import { type AnswerPart, partsOfFile, partsOfScript } from './answer-lines.ts';
@@ -7,6 +7,7 @@ import { type BuildContext, contextEntries } from './build-context.ts';
 import type { Answer, CaseOracle, CaseTests } from './case-tests.ts';
 import type { PlacedFile } from './environment.ts';
 import type { PlannedCase } from './plan.ts';
+import { realPaths } from './read-file.ts';
 import type { SuiteFile } from './suite-file.ts';
 
 const verifyName = 'the verify script';
@@ -155,7 +156,7 @@ function* copiesIn(
   own: readonly string[],
   sizes: ReadonlySet<number>,
 ): Generator<string> {
-  const kept = own.flatMap((path) => (existsSync(path) ? [realpathSync(path)] : []));
+  const kept = realPaths(own);
   const isOwn = (path: string) => kept.some((each) => path === each || path.startsWith(`${each}${sep}`));
   for (const context of contexts) {
     for (const { path, type, size } of contextEntries(context)) {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import dockerignore from '@balena/dockerignore';
 import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 import { buildContexts } from '../bounds/suite.ts';
+import { realPaths } from './read-file.ts';
 
 /** What a build may read: a folder without what its `.dockerignore` leaves out. */
 export interface BuildContext {
@@ -40,7 +41,7 @@ export function contextEntries(
 ): ContextEntry[] {
   const patterns = dockerignore.default({ ignorecase: false }).add(ignore).add(neverInContexts);
   const mayReturn = ignore.split('\n').some((line) => line.trimStart().startsWith('!'));
-  const forbidden = new Set(except.flatMap(realPathIfThere));
+  const forbidden = new Set(realPaths(except));
   const entries: ContextEntry[] = [];
   let bytes = 0;
   const walk = (below: string) => {
@@ -115,14 +116,6 @@ function entryOf(
   { mode, mtime }: { mode: number; mtime: Date },
 ): ContextEntry {
   return { path, type, mode: mode & 0o7777, size: 0, modifiedAt: mtime };
-}
-
-function realPathIfThere(path: string): string[] {
-  try {
-    return [realpathSync(path)];
-  } catch {
-    return [];
-  }
 }
 
 function refused(folder: string, why: string): OffsiteError {

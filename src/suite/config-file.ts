@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { EngineAddress, EngineList, engineListIssue } from './engines-config.ts';
 import { FleetConfig } from './fleet-config.ts';
 import { isHostPattern } from './hosts/host-pattern.ts';
-import { McpServer } from './mcp-server.ts';
+import { McpServers } from './mcp-server.ts';
 import { Budget, defaultUsd, ModelConfig } from './model-config.ts';
 import { ByteSize, Duration, Label } from './quantities.ts';
 import { SandboxConfig } from './sandbox-config.ts';
 import { Count, NonEmpty, Text } from './text-source.ts';
-import { fitsEnvironment, tooLongForEnvironment, VariableName } from './variables.ts';
+import { refuseLongVariables, VariableName } from './variables.ts';
 import type { YamlFile } from './yaml-file.ts';
 
 const listenForm = 'expected an address such as 127.0.0.1:9320, or a port in quotes, "9320"';
@@ -69,17 +69,10 @@ const ProfileConfig = z.strictObject({
   args: z.array(z.string()).optional().describe("Arguments to add to the command line of the harness's CLI."),
   env: z
     .record(z.string(), z.string())
-    .superRefine((env, context) => {
-      for (const [name, value] of Object.entries(env))
-        if (!fitsEnvironment(name, value))
-          context.addIssue({ code: 'custom', path: [name], message: tooLongForEnvironment });
-    })
+    .superRefine(refuseLongVariables)
     .optional()
     .describe('Environment variables of the harness.'),
-  mcpServers: z
-    .record(z.string().regex(/^[\w-]+$/, 'expected a name of letters, digits, _ and -'), McpServer)
-    .optional()
-    .describe('Tool servers of the Model Context Protocol, by name.'),
+  mcpServers: McpServers.optional().describe('Tool servers of the Model Context Protocol, by name.'),
   maxTurns: Count.optional().describe('The maximum number of turns of model and tools.'),
   tellDeadline: z
     .boolean()

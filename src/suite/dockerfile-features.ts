@@ -1,6 +1,7 @@
 import { DockerfileParser, From, type Instruction } from 'dockerfile-ast';
 import { z } from 'zod';
 import { parseForeignJson } from '../base/parse-json.ts';
+import { flagsOf } from './dockerfile.ts';
 
 /**
  * What interprets Dockerfiles on an engine. `classic`: its own builder without BuildKit. `older`: BuildKit as
@@ -172,16 +173,6 @@ function sourcesOf(words: string): string[] {
 /** Without variables, quotes and colons, from which builders could make an address. */
 function isPlainPath(source: string): boolean {
   return /^[\w./*?+@,~ -]+$/.test(source);
-}
-
-interface Flag {
-  getName(): string;
-  getValue(): string | null;
-}
-
-function flagsOf(instruction: Instruction): Flag[] {
-  const { getFlags } = instruction as { getFlags?(): Flag[] };
-  return getFlags?.call(instruction) ?? [];
 }
 
 /** Ignores here-documents without a name: in `<< EOF`, builders read `<<` as an ordinary word. */

@@ -4,6 +4,7 @@ import {
   DockerfileParser,
   Entrypoint,
   From,
+  type Instruction,
   type ParserDirective,
   Workdir,
 } from 'dockerfile-ast';
@@ -207,8 +208,7 @@ function imageUses(file: Dockerfile, args: Readonly<Record<string, string>>): Im
       continue;
     }
     if (keyword !== 'COPY' && keyword !== 'RUN') continue;
-    const { getFlags } = instruction as unknown as { getFlags?(): Flag[] };
-    for (const flag of getFlags?.call(instruction) ?? []) {
+    for (const flag of flagsOf(instruction)) {
       const range = flag.getValueRange();
       const value = flag.getValue() ?? '';
       // In a flag of RUN, `from` is one of several options: `--mount=type=bind,from=image,target=/x`.
@@ -228,6 +228,11 @@ interface Flag {
   getName(): string;
   getValue(): string | null;
   getValueRange(): Range | null;
+}
+
+export function flagsOf(instruction: Instruction): Flag[] {
+  const { getFlags } = instruction as unknown as { getFlags?(): Flag[] };
+  return getFlags?.call(instruction) ?? [];
 }
 
 type Range = NonNullable<ReturnType<From['getImageRange']>>;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { pathLists } from '../bounds/sandbox.ts';
 import type { PlannedSource } from './git/git-source.ts';
-import { ByteSize, Duration, Label, MemorySize } from './quantities.ts';
+import { Duration, Label } from './quantities.ts';
 import {
   BuildSource,
   ExtraHosts,
@@ -12,11 +12,12 @@ import {
   type PlacedFile,
   type PlannedBuild,
   type PlannedService,
+  Resources,
   Services,
   Target,
 } from './services.ts';
 import { NonEmpty } from './text-source.ts';
-import { fitsEnvironment, isReservedName, tooLongForEnvironment } from './variables.ts';
+import { isReservedName, refuseLongVariables } from './variables.ts';
 
 /** What an environment starts with its container, as an engine alone would. */
 export const StartUp = z.strictObject({
@@ -91,11 +92,7 @@ const EnvironmentParts = z.strictObject({
         .refine((name) => !isReservedName(name), 'this name decides how programs run; set it in the image'),
       z.string(),
     )
-    .superRefine((env, context) => {
-      for (const [name, value] of Object.entries(env))
-        if (!fitsEnvironment(name, value))
-          context.addIssue({ code: 'custom', path: [name], message: tooLongForEnvironment });
-    })
+    .superRefine(refuseLongVariables)
     .optional()
     .describe('Environment variables of prepare, harness, verify and validator.'),
   files: z
@@ -125,14 +122,7 @@ const EnvironmentParts = z.strictObject({
     "Starts the image's own program with each sandbox, as engines do. {}: as the image says it.",
   ),
   nameForServices: HostName.optional().describe('A further name that the services reach the sandbox by.'),
-  resources: z
-    .strictObject({
-      cpus: z.number().positive().optional().describe('How many processors.'),
-      memory: MemorySize.optional().describe('The most memory, with swap.'),
-      disk: ByteSize.optional().describe('How much a trial may write to its disk.'),
-    })
-    .optional()
-    .describe("Limits in place of the sandbox's."),
+  resources: Resources.optional().describe("Limits in place of the sandbox's."),
   needs: z
     .array(Label)
     .optional()

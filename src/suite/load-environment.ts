@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join, posix, relative, sep } from 'node:path';
 import { buildContexts } from '../bounds/suite.ts';
 import type { KnownKeys } from '../redaction/redactor.ts';
@@ -170,7 +171,7 @@ function plannedBuild(
 /** The patterns of the Dockerfile's own ignore file, or of the context's. */
 function ignoreFile(dockerfile: string, context: string, files: FileReader): string {
   for (const file of [`${dockerfile}.dockerignore`, join(context, '.dockerignore')]) {
-    if (files.exists(file)) return files.text(file);
+    if (existsSync(file)) return files.text(file);
   }
   return '';
 }

@@ -22,6 +22,12 @@ export const McpServer = z.union(
 );
 export type McpServer = z.infer<typeof McpServer>;
 
+/** By name. */
+export const McpServers = z.record(
+  z.string().regex(/^[\w-]+$/, 'expected a name of letters, digits, _ and -'),
+  McpServer,
+);
+
 /** How a harness speaks to a tool server: over the streams of a program that it starts, or to a URL. */
 export type McpTransport = 'stdio' | 'http' | 'sse';
 

@@ -1,7 +1,6 @@
 import {
   closeSync,
   constants,
-  existsSync,
   fstatSync,
   openSync,
   readdirSync,
@@ -32,7 +31,7 @@ export type Reach =
     };
 
 export interface ReadOptions {
-  reach?: Reach;
+  reach?: Reach | undefined;
   maximumBytes?: number;
 }
 
@@ -148,26 +147,26 @@ export function requireWithin(
   { within, except }: Exclude<Reach, 'anywhere'>,
 ): string[] {
   const [own = '', ...allowed] = within;
-  const forbidden = realRoots(except).find((root) => below(root, real) !== undefined);
+  const forbidden = realPaths(except).find((root) => below(root, real) !== undefined);
   if (forbidden !== undefined)
     throw unreadable(path, `it is in ${forbidden}, where Offsite keeps its own files`);
-  const inside = realRoots([own, ...allowed]).flatMap((root) => below(root, real) ?? []);
+  const inside = realPaths([own, ...allowed]).flatMap((root) => below(root, real) ?? []);
   if (inside.length === 0) {
     const where = real === path ? '' : `${real}, `;
-    const gone = allowed.filter((root) => realRoots([root]).length === 0);
+    const gone = allowed.filter((root) => realPaths([root]).length === 0);
     const noted = gone.length === 0 ? '' : `; what is permitted does not exist: ${gone.join(', ')}`;
     throw unreadable(path, `it is ${where}outside the suite's folder ${own}; ${permit}${noted}`);
   }
   return inside;
 }
 
-/** The roots that exist, without links. */
-function realRoots(roots: readonly string[]): string[] {
-  return roots.flatMap((root) => {
+/** Those of some paths that exist, without links. */
+export function realPaths(paths: readonly string[]): string[] {
+  return paths.flatMap((path) => {
     try {
-      return [realpathSync(root)];
+      return [realpathSync(path)];
     } catch {
-      return []; // A root that does not exist contains nothing.
+      return [];
     }
   });
 }
@@ -218,10 +217,6 @@ export class FileReader {
     const held = this.#options.keys?.find(read.content);
     if (held) throw new BadFile([issueIn(path, heldKey(held.name), held)]);
     return read;
-  }
-
-  exists(path: string): boolean {
-    return existsSync(path);
   }
 
   text(path: string): string {

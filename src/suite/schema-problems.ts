@@ -13,7 +13,7 @@ export interface FileSchema {
   /** The whole value that was checked. */
   document?: unknown;
   /** What the other files of a project are called, and the schemas by which they are checked. */
-  others?: Readonly<Record<string, z.ZodType>>;
+  others?: Readonly<Record<string, z.ZodType>> | undefined;
 }
 
 /**

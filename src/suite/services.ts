@@ -28,6 +28,13 @@ export const BuildSource = z.strictObject({
     .describe('Values of the ARGs of the Dockerfile.'),
 });
 
+/** Limits in place of a sandbox's. */
+export const Resources = z.strictObject({
+  cpus: z.number().positive().optional().describe('How many processors.'),
+  memory: MemorySize.optional().describe('The most memory, with swap.'),
+  disk: ByteSize.optional().describe('How much it may write to its disk.'),
+});
+
 /** Relative paths are in the workspace. */
 export const Target = NonEmpty.refine(
   (path) => !path.split('/').includes('..'),
@@ -144,14 +151,7 @@ const ServiceSource = z
       .default([])
       .describe('Folders that are kept in memory. They begin empty.'),
     volumes: z.array(Absolute).optional().describe('Folders that are made where the image has none.'),
-    resources: z
-      .strictObject({
-        cpus: z.number().positive().optional().describe('How many processors.'),
-        memory: MemorySize.optional().describe('The most memory, with swap.'),
-        disk: ByteSize.optional().describe('How much it may write to its disk.'),
-      })
-      .default({})
-      .describe("Default: the sandbox's limits."),
+    resources: Resources.default({}).describe("Default: the sandbox's limits."),
   })
   .refine(({ image, build }) => (image === undefined) !== (build === undefined), 'needs an image or a build')
   .refine(

@@ -78,77 +78,79 @@ const Prompt = z.union(
 
 const StepName = z.string().optional().describe('Its name in logs and results.');
 
-const Prepare = z.union(
-  [
-    z.string(),
-    z.strictObject({ name: StepName, source: z.string().describe('The script.') }),
-    z.strictObject({ name: StepName, file: FilePath }),
-  ],
-  { error: 'expected a script, {name, source: script}, or {name, file: path}' },
-);
+/** A script, inline or in a file, with these keys beside it. */
+function scriptForms<Parts extends z.core.$ZodShape>(parts: Parts, description = 'The script.') {
+  return [
+    z.strictObject({ ...parts, source: z.string().describe(description) }),
+    z.strictObject({ ...parts, file: FilePath }),
+  ] as const;
+}
 
-const validatorParts = {
-  name: StepName,
-  capture: z.boolean().optional().describe('Keep the texts that grading produces. Default: true.'),
-  manifest: z.array(NonEmpty).optional().describe('Names of the required validations, in order.'),
-  sourceFiles: z.array(FilePath).optional().describe('Files to put beside the validator.'),
-  runsIn: z
-    .enum(['fresh', 'same'])
-    .optional()
-    .describe(
-      'Where a validator reads and runs the work. ' +
-        'fresh: in a fresh container with a copy of the workspace (default). ' +
-        'same: in the container that the harness worked in. Local.',
-    ),
-  onError: z
-    .enum(['void', 'failed'])
-    .optional()
-    .describe('The verdict if the validator itself cannot run. Default: void. Local.'),
-};
+const Prepare = z.union([z.string(), ...scriptForms({ name: StepName })], {
+  error: 'expected a script, {name, source: script}, or {name, file: path}',
+});
 
 const ValidatorSource = z.union(
-  [
-    z.strictObject({ ...validatorParts, source: z.string().describe('Its source text.') }),
-    z.strictObject({ ...validatorParts, file: FilePath }),
-  ],
-  { error: 'expected {source: text} or {file: path}, with name, manifest, sourceFiles, capture' },
+  scriptForms(
+    {
+      name: StepName,
+      capture: z.boolean().optional().describe('Keep the texts that grading produces. Default: true.'),
+      manifest: z.array(NonEmpty).optional().describe('Names of the required validations, in order.'),
+      sourceFiles: z.array(FilePath).optional().describe('Files to put beside the validator.'),
+      runsIn: z
+        .enum(['fresh', 'same'])
+        .optional()
+        .describe(
+          'Where a validator reads and runs the work. ' +
+            'fresh: in a fresh container with a copy of the workspace (default). ' +
+            'same: in the container that the harness worked in. Local.',
+        ),
+      onError: z
+        .enum(['void', 'failed'])
+        .optional()
+        .describe('The verdict if the validator itself cannot run. Default: void. Local.'),
+    },
+    'Its source text.',
+  ),
+  {
+    error: 'expected {source: text} or {file: path}, with name, manifest, sourceFiles, capture',
+  },
 );
 
 const PathGlobs = z.array(
   z.string().startsWith('/', 'expected an absolute path or glob, such as /etc/nginx/**'),
 );
 
-const verifyParts = {
-  in: z
-    .enum(['fresh', 'same'])
-    .optional()
-    .describe(
-      'Where verify runs. fresh: in a fresh sandbox with only the workspace (default). ' +
-        'same: in the sandbox that the harness worked in, for cases about the system itself. Local.',
-    ),
-  keep: PathGlobs.optional().describe(
-    'Globs of absolute paths outside the workspace whose changes are part of the work. Local.',
-  ),
-  ignore: PathGlobs.optional().describe(
-    'Globs of absolute paths outside the workspace whose changes do not matter. Local.',
-  ),
-  unexpected: z
-    .enum(['show', 'fail'])
-    .optional()
-    .describe(
-      'For in: same, what to do with all other changes outside the workspace. ' +
-        'show: list them in the result (default). fail: fail the trial. Local.',
-    ),
-};
-
 /** A script, or a script with the sandbox that it runs in and the changes that are allowed there. */
 const Verify = z.union(
   [
     z.string(),
-    z.strictObject({ ...verifyParts, source: z.string().describe('The script.') }),
-    z.strictObject({ ...verifyParts, file: FilePath }),
+    ...scriptForms({
+      in: z
+        .enum(['fresh', 'same'])
+        .optional()
+        .describe(
+          'Where verify runs. fresh: in a fresh sandbox with only the workspace (default). ' +
+            'same: in the sandbox that the harness worked in, for cases about the system itself. Local.',
+        ),
+      keep: PathGlobs.optional().describe(
+        'Globs of absolute paths outside the workspace whose changes are part of the work. Local.',
+      ),
+      ignore: PathGlobs.optional().describe(
+        'Globs of absolute paths outside the workspace whose changes do not matter. Local.',
+      ),
+      unexpected: z
+        .enum(['show', 'fail'])
+        .optional()
+        .describe(
+          'For in: same, what to do with all other changes outside the workspace. ' +
+            'show: list them in the result (default). fail: fail the trial. Local.',
+        ),
+    }),
   ],
-  { error: 'expected a script, {file: path} or {source: script}, with in, keep, ignore' },
+  {
+    error: 'expected a script, {file: path} or {source: script}, with in, keep, ignore',
+  },
 );
 
 const User = z.strictObject({

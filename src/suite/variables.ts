@@ -174,6 +174,13 @@ export function fitsEnvironment(name: string, value: unknown): boolean {
 export const tooLongForEnvironment =
   'is too long for an environment variable, which has at most 128 KiB: put it into a file of the workspace';
 
+/** For the schema of environment variables. */
+export function refuseLongVariables(env: Record<string, string>, { addIssue }: z.RefinementCtx): void {
+  for (const [name, value] of Object.entries(env))
+    if (!fitsEnvironment(name, value))
+      addIssue({ code: 'custom', path: [name], message: tooLongForEnvironment });
+}
+
 export function isReservedName(name: string): boolean {
   return reservedNames.test(name);
 }

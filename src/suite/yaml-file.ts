@@ -21,7 +21,7 @@ import { messageOf } from '../base/offsite-error.ts';
 import { yamlFiles } from '../bounds/suite.ts';
 import { printPath } from '../contract/errors.ts';
 import { BadFile, decodedText, type FileIssue, hasNul, issueIn, positionInText } from './file-issues.ts';
-import { type ReadOptions, readFile } from './read-file.ts';
+import { type Reach, type ReadOptions, readFile } from './read-file.ts';
 import { type FileSchema, schemaProblems } from './schema-problems.ts';
 
 /** The keys and indices that lead to a value of a file. */
@@ -35,11 +35,12 @@ export interface YamlFile<Value> {
   issue(path: Path, message: string): FileIssue;
 }
 
-interface YamlOptions extends Pick<ReadOptions, 'reach'> {
+interface YamlOptions {
+  reach?: Reach | undefined;
   /** Whether the key `<<` merges other maps into its own, as in YAML 1.1. */
-  merge?: boolean;
+  merge?: boolean | undefined;
   /** What the other files of a project are called, with their schemas. */
-  others?: FileSchema['others'];
+  others?: FileSchema['others'] | undefined;
 }
 
 /**
@@ -49,10 +50,10 @@ interface YamlOptions extends Pick<ReadOptions, 'reach'> {
 export function readYamlFile<Schema extends z.ZodType>(
   file: string,
   schema: Schema,
-  { reach, merge, others }: YamlOptions = {},
+  options: YamlOptions = {},
 ): YamlFile<z.output<Schema>> {
-  const text = readText(file, { maximumBytes: yamlFiles.bytes.file, ...(reach && { reach }) });
-  return yamlFileOf(text, { file, schema, ...(merge && { merge }), ...(others && { others }) });
+  const text = readText(file, { maximumBytes: yamlFiles.bytes.file, reach: options.reach });
+  return yamlFileOf(text, { file, schema, ...options });
 }
 
 /**
@@ -85,7 +86,7 @@ export function yamlFileOf<Schema extends z.ZodType>(
   const given = toValue(document, file);
   const result = schema.safeParse(given, { reportInput: true });
   if (!result.success) {
-    const issues = schemaProblems(result.error, { schema, document: given, ...(others && { others }) });
+    const issues = schemaProblems(result.error, { schema, document: given, others });
     const shown = issues.slice(0, yamlFiles.count.issues).map(({ path, message }) => issue(path, message));
     const more = issues.length - shown.length;
     if (more > 0) shown.push(issueIn(file, `and ${more} more`, { line: lines.lineStarts.length }));

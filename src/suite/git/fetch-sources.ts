@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { readdirSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pLimit from 'p-limit';
@@ -9,7 +9,7 @@ import { plural } from '../../text/quantities.ts';
 import { namedFiles } from '../answers.ts';
 import { repositoryAbove } from '../find-config.ts';
 import { allowList, readAuthority } from '../hosts/host-pattern.ts';
-import { heldKey, type Reach, readFile, requireWithin } from '../read-file.ts';
+import { heldKey, type Reach, readFile, realPaths, requireWithin } from '../read-file.ts';
 import { readSuite } from '../read-suite.ts';
 import type { SuiteFile } from '../suite-file.ts';
 import type { YamlFile } from '../yaml-file.ts';
@@ -87,16 +87,11 @@ function ownPathsOf(file: string, suite: SuiteFile): OwnPaths | undefined {
   const repository = repositoryAbove(folder);
   if (repository === undefined) return undefined;
   const named = namedFiles(suite).map((name) => resolve(folder, name));
-  const all = [folder, real, ...named, ...named.flatMap(withoutLinks)].map((path) =>
+  const all = [folder, real, ...named, ...realPaths(named)].map((path) =>
     relative(repository, path).split(sep).join('/'),
   );
   const inside = all.filter((path) => path !== '' && path !== '..' && !path.startsWith('../'));
   return { repository, suiteFile: relative(repository, real).split(sep).join('/'), paths: outermost(inside) };
-}
-
-/** Nothing for a path that does not exist, which is reported when the suite is read. */
-function withoutLinks(path: string): string[] {
-  return existsSync(path) ? [realpathSync(path)] : [];
 }
 
 function outermost(paths: readonly string[]): string[] {
