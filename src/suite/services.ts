@@ -32,7 +32,7 @@ export const BuildSource = z.strictObject({
 export const Resources = z.strictObject({
   cpus: z.number().positive().optional().describe('How many processors.'),
   memory: MemorySize.optional().describe('The most memory, with swap.'),
-  disk: ByteSize.optional().describe('How much it may write to its disk.'),
+  disk: ByteSize.optional().describe('How much may be written to its disk.'),
 });
 
 /** Relative paths are in the workspace. */
