@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { LoadedImages } from '../evidence/load-images.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
-import type { CaseEnvironment, NamedImage } from '../suite/environment.ts';
+import type { NamedImage } from '../suite/environment.ts';
 import { ownImage } from '../trial/prepare/obtain-image.ts';
 import type { TrialSpec } from '../trial/spec.ts';
 
@@ -47,7 +47,8 @@ export async function trialHere(
  */
 export function foreignObstacle(spec: TrialSpec, record: Facts): string | undefined {
   const { testsHosts = [], steps } = spec;
-  const all = environmentsOf(spec);
+  const places = placesOf(spec);
+  const all = places.map(({ environment }) => environment);
   const services = all.flatMap((one) => one.services ?? []);
   if (all.some((one) => one.build) || services.some((one) => one.build))
     return 'its environment is built from files that the evidence does not hold: --include-image adds its image';
@@ -57,9 +58,8 @@ export function foreignObstacle(spec: TrialSpec, record: Facts): string | undefi
     return 'its tests reach hosts of the network, which nothing of somebody else does here';
   if (record.left?.kind === 'image' && !isId(record.left.imageId))
     return 'what it left is an image with a name, which can be another image here';
-  const sandboxes = [spec.sandbox, ...testsOf(spec).map(({ sandbox }) => sandbox)];
   const named = [
-    ...sandboxes.flatMap(({ image, harnessImage }) => (harnessImage ? [image, harnessImage] : [image])),
+    ...places.flatMap(({ sandbox: { image, harnessImage } }) => [image, harnessImage ?? []].flat()),
     ...services.flatMap(({ image }) => (image ? [usedName(image)] : [])),
   ];
   const moving = named.find((name) => pinned(name, record) === undefined);
@@ -108,26 +108,26 @@ export function sealed(spec: TrialSpec, record: Facts): TrialSpec {
     image: name(sandbox.image),
     ...(sandbox.harnessImage !== undefined && { harnessImage: name(sandbox.harnessImage) }),
   });
-  const environmentIn = ({ services, ...environment }: CaseEnvironment): CaseEnvironment => ({
-    ...environment,
-    ...(services && {
-      services: services.map(({ image, ...service }) => ({
-        ...service,
-        ...(image && { image: { ...image, mappedTo: name(usedName(image)) } }),
-      })),
-    }),
+  const placeIn = ({ environment, sandbox }: Place): Place => ({
+    sandbox: sandboxIn(sandbox),
+    environment: {
+      ...environment,
+      ...(environment.services && {
+        services: environment.services.map(({ image, ...service }) => ({
+          ...service,
+          ...(image && { image: { ...image, mappedTo: name(usedName(image)) } }),
+        })),
+      }),
+    },
   });
-  const testsIn = (of: TrialSpec['testsIn']) =>
-    of && { environment: environmentIn(of.environment), sandbox: sandboxIn(of.sandbox) };
-  const { steps } = spec;
+  const { testsIn, steps } = spec;
   return {
     ...spec,
-    sandbox: sandboxIn(spec.sandbox),
-    environment: environmentIn(spec.environment),
-    testsIn: testsIn(spec.testsIn),
+    ...placeIn(spec),
+    testsIn: testsIn && placeIn(testsIn),
     steps: steps && {
       ...steps,
-      list: steps.list.map((step) => ({ ...step, testsIn: testsIn(step.testsIn) })),
+      list: steps.list.map((step) => ({ ...step, testsIn: step.testsIn && placeIn(step.testsIn) })),
     },
   };
 }
@@ -153,10 +153,11 @@ function usedName({ name, mappedTo = name }: NamedImage): string {
   return mappedTo;
 }
 
-function testsOf({ testsIn, steps }: TrialSpec): NonNullable<TrialSpec['testsIn']>[] {
-  return [testsIn, ...(steps?.list ?? []).map((step) => step.testsIn)].filter((one) => one !== undefined);
-}
+/** A sandbox, and what is in it. */
+type Place = Pick<TrialSpec, 'environment' | 'sandbox'>;
 
-function environmentsOf(spec: TrialSpec): CaseEnvironment[] {
-  return [spec.environment, ...testsOf(spec).map(({ environment }) => environment)];
+/** The sandbox of the agent, and those of tests that have their own. */
+function placesOf({ environment, sandbox, testsIn, steps }: TrialSpec): Place[] {
+  const ofTests = [testsIn, ...(steps?.list ?? []).map((step) => step.testsIn)];
+  return [{ environment, sandbox }, ...ofTests.filter((one) => one !== undefined)];
 }

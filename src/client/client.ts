@@ -74,7 +74,7 @@ export function createClient(options: ClientOptions): Client {
   const limits = { ...defaultRetryLimits, ...options.retry };
   const transport = options.transport ?? httpTransport(address, options, deadlines.connect);
   const closing = new AbortController();
-  const numbering: PageNumbering = { first: 1, isKnown: false };
+  const numbering: PageNumbering = {};
   const parts: CallParts = {
     address,
     transport,

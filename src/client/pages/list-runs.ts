@@ -14,13 +14,14 @@ export interface ReadPage<Parts extends RunParts> {
 
 /**
  * The number of a service's first page; the specification does not define it. Found while listing, kept per
- * client. Several listings use it at a time; it changes at most once, from 1 to 0. Once it is known to be 1,
- * page 0 is never requested: a strict service refuses it.
+ * client, and 1 as long as it is not known. Several listings use it at a time. Once it is known to be 1, page
+ * 0 is never requested: a strict service refuses it.
  */
 export interface PageNumbering {
-  first: 0 | 1;
-  isKnown: boolean;
+  first?: 0 | 1;
 }
+
+type Read<Parts extends RunParts> = (page: number) => Promise<ReadPage<Parts>>;
 
 /**
  * A case's runs, newest first, each once. Requests pages as they are needed.
@@ -37,6 +38,7 @@ export async function* listRuns<Parts extends RunParts>(
   filter: Omit<PageRequest, 'page'>,
   numbering: PageNumbering,
 ): AsyncGenerator<ListedRun<Parts>, void, undefined> {
+  const read = (page: number) => readPage({ ...filter, page });
   const seen = new Set<string>();
   const unseen = ({ page }: ReadPage<Parts>) =>
     page.runs.filter(({ id }) => {
@@ -44,7 +46,7 @@ export async function* listRuns<Parts extends RunParts>(
       seen.add(id);
       return isNew;
     });
-  let { first, current } = await firstPage(readPage, filter, numbering);
+  let { first, current } = await firstPage(read, numbering);
   let number: number = first;
   let unread = 0;
   for (let stale = 0; sizeOf(current) > 0 && stale < 2; ) {
@@ -54,36 +56,18 @@ export async function* listRuns<Parts extends RunParts>(
     unread += current.unread;
     const isLast = sizeOf(current) < pageSize || (number - first + 1) * pageSize >= total;
     if (seen.size >= total || (isLast && seen.size + unread >= total)) {
-      numbering.isKnown = true;
+      numbering.first ??= 1;
       return;
     }
     stale = fresh.length === 0 ? stale + 1 : 0;
     if (seen.size >= serviceAnswers.count.runs) throw endless();
     number += 1;
-    current = await readPage({ ...filter, page: number });
+    current = await read(number);
   }
   const { total, pageSize } = current.page;
-  if (isKnownFirst(first, numbering) || total - seen.size - unread < Math.max(1, pageSize)) return;
-  const zero = await readZeroPage(() => readPage({ ...filter, page: 0 }));
-  const missed = zero ? unseen(zero) : [];
-  // Page 0 is not requested again, whatever it showed.
-  Object.assign(numbering, { isKnown: true }, missed.length > 0 && { first: 0 });
-  yield* missed;
-}
-
-/** Reads the first page, and finds out which number it has if page 1 looks like a second one. */
-async function firstPage<Parts extends RunParts>(
-  readPage: (request: PageRequest) => Promise<ReadPage<Parts>>,
-  filter: Omit<PageRequest, 'page'>,
-  numbering: PageNumbering,
-): Promise<{ first: 0 | 1; current: ReadPage<Parts> }> {
-  const { first } = numbering;
-  const current = await readPage({ ...filter, page: first });
-  if (first === 0 || isKnownFirst(first, numbering) || !isSecondPage(current)) return { first, current };
-  const zero = await readZeroPage(() => readPage({ ...filter, page: 0 }));
-  const isFirst = zero !== undefined && hasMore(zero, current);
-  Object.assign(numbering, { isKnown: true }, isFirst && { first: 0 });
-  return isFirst ? { first: 0, current: zero } : { first, current };
+  if (numbering.first === first || total - seen.size - unread < Math.max(1, pageSize)) return;
+  const zero = await zeroPage(read, numbering, seen);
+  if (zero) yield* unseen(zero);
 }
 
 /**
@@ -95,33 +79,46 @@ export async function pageOf<Parts extends RunParts>(
   { page: number = 1, ...filter }: PageRequest,
   numbering: PageNumbering,
 ): Promise<RunsPage<Parts>> {
-  if (number <= 1 || !numbering.isKnown) {
-    const { current } = await firstPage(readPage, filter, numbering);
+  const read = (page: number) => readPage({ ...filter, page });
+  if (number <= 1 || numbering.first === undefined) {
+    const { current } = await firstPage(read, numbering);
     if (number <= 1) return { ...current.page, page: 1 };
   }
-  const { page } = await readPage({ ...filter, page: number - 1 + numbering.first });
+  const { page } = await read(number - 1 + (numbering.first ?? 1));
   return { ...page, page: number };
 }
 
-/**
- * Whether a listing began at the first page. Another listing may have found meanwhile that page 0 is the
- * first.
- */
-function isKnownFirst(number: number, { first, isKnown }: PageNumbering): boolean {
-  return isKnown && first === number;
+/** Reads the first page, and finds out which number it has if page 1 looks like a second one. */
+async function firstPage<Parts extends RunParts>(
+  read: Read<Parts>,
+  numbering: PageNumbering,
+): Promise<{ first: 0 | 1; current: ReadPage<Parts> }> {
+  const first = numbering.first ?? 1;
+  const current = await read(first);
+  // Another listing may have found meanwhile that page 0 is the first.
+  if (first === 0 || numbering.first === first || !isSecondPage(current)) return { first, current };
+  const zero = await zeroPage(read, numbering, new Set(current.page.runs.map(({ id }) => id)));
+  return zero ? { first: 0, current: zero } : { first, current };
 }
 
 /**
- * Reads page 0 of a service that may count from 0. Undefined if it refuses the number: then it counts from 1.
+ * Reads page 0 of a service that may count from 0. Undefined if the service refuses that number, or has no
+ * other runs there: then it counts from 1.
  */
-async function readZeroPage<Page>(read: () => Promise<Page>): Promise<Page | undefined> {
-  try {
-    return await read();
-  } catch (error) {
+async function zeroPage<Parts extends RunParts>(
+  read: Read<Parts>,
+  numbering: PageNumbering,
+  known: ReadonlySet<string>,
+): Promise<ReadPage<Parts> | undefined> {
+  const zero = await read(0).catch((error: unknown) => {
     if (error instanceof DecodeRefusal || error instanceof NotFound || error instanceof Conflict)
       return undefined;
     throw error;
-  }
+  });
+  const isFirst = zero?.page.runs.some(({ id }) => !known.has(id));
+  if (isFirst) numbering.first = 0;
+  else numbering.first ??= 1;
+  return isFirst ? zero : undefined;
 }
 
 function sizeOf({ page, unread }: ReadPage<RunParts>): number {
@@ -133,11 +130,6 @@ function isSecondPage(read: ReadPage<RunParts>): boolean {
   const { total, pageSize } = read.page;
   const size = sizeOf(read);
   return size < Math.min(pageSize, total) && size === Math.max(0, Math.min(pageSize, total - pageSize));
-}
-
-function hasMore({ page }: ReadPage<RunParts>, than: ReadPage<RunParts>): boolean {
-  const ids = new Set(than.page.runs.map(({ id }) => id));
-  return page.runs.some(({ id }) => !ids.has(id));
 }
 
 function endless(): OffsiteError {
