@@ -101,26 +101,19 @@ function readingOf({ rewards, prints, named }: Partial<NonNullable<CaseSource['t
   return named ? 'named-tests' : 'unknown';
 }
 
-/** Counts of the tasks in a list. */
-export interface TaskCounts {
-  tasks: number;
-  run: number;
-  doNotRun: number;
-  unreadable: number;
-  /** Tasks by what they ask for and cannot get; a task may have several. */
-  obstacles: Readonly<Record<string, number>>;
-  /** Tasks by what was noted of them. */
-  notes: Readonly<Record<string, number>>;
-}
+export type TaskCounts = ReturnType<typeof countTasks>;
 
-export function countTasks(tasks: readonly ListedTask[]): TaskCounts {
+/** Counts of the tasks in a list. */
+export function countTasks(tasks: readonly ListedTask[]) {
   const inState = (state: ListedTask['state']) => tasks.filter((task) => task.state === state).length;
   return {
     tasks: tasks.length,
     run: inState('runs'),
     doNotRun: inState('does not run'),
     unreadable: inState('unreadable'),
+    /** Tasks by what they ask for and cannot get; a task may have several. */
     obstacles: tasksBy(tasks, ({ obstacles }) => obstacles.map(({ feature }) => feature)),
+    /** Tasks by what was noted of them. */
     notes: tasksBy(tasks, ({ notes }) => notes.map(({ kind }) => kind)),
   };
 }

@@ -231,17 +231,7 @@ const Service = z.object({
     })
     .optional(),
   ports: z.array(z.unknown()).optional(),
-  // They change how the container is named, shown or ended, and not what runs in it.
   container_name: z.unknown().optional(),
-  expose: z.unknown().optional(),
-  labels: z.unknown().optional(),
-  logging: z.unknown().optional(),
-  stdin_open: z.unknown().optional(),
-  tty: z.unknown().optional(),
-  init: z.unknown().optional(),
-  pull_policy: z.unknown().optional(),
-  stop_grace_period: z.unknown().optional(),
-  stop_signal: z.unknown().optional(),
 });
 
 const Content = z.object({ content: z.string().optional(), file: z.string().optional() });
