@@ -6,6 +6,7 @@ import type { Usage } from '../contract/report.ts';
 import type { ExportedTrial } from '../record/exported-trial.ts';
 import { failuresOf } from '../record/failures.ts';
 import { modelOf, sumOfUsage, usageOf } from '../record/usage.ts';
+import { mean } from '../stats/pass-rate.ts';
 import {
   inspectEvents,
   inspectMessages,
@@ -222,8 +223,8 @@ async function endLog(log: OpenLog): Promise<void> {
 }
 
 function scoreOf(name: string, values: readonly number[], samples: number) {
-  const mean = meanOf(values);
-  const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  const average = mean(values);
+  const squares = values.reduce((sum, value) => sum + (value - average) ** 2, 0);
   const stderr = values.length > 1 ? Math.sqrt(squares / (values.length - 1) / values.length) : 0;
   const metric = (metricName: string, value: number) => [metricName, { name: metricName, value, params: {} }];
   return {
@@ -233,7 +234,7 @@ function scoreOf(name: string, values: readonly number[], samples: number) {
     unscored_samples: samples - values.length,
     params: {},
     metrics: Object.fromEntries([
-      metric(name === verdictScorer ? 'accuracy' : 'mean', mean),
+      metric(name === verdictScorer ? 'accuracy' : 'mean', average),
       metric('stderr', stderr),
     ]),
   };
@@ -243,12 +244,8 @@ function reductionsOf(scores: OpenLog['scores']) {
   return [...scores].map(([scorer, ofCases]) => ({
     scorer,
     reducer: 'mean',
-    samples: [...ofCases].map(([id, values]) => ({ sample_id: id, value: meanOf(values) })),
+    samples: [...ofCases].map(([id, values]) => ({ sample_id: id, value: mean(values) })),
   }));
-}
-
-function meanOf(values: readonly number[]): number {
-  return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 /** Null for a void trial, which is a sample with an error. */

@@ -55,13 +55,9 @@ export class TaskFolder {
     return this.kind(...names) === 'file';
   }
 
-  isFolder(...names: string[]): boolean {
-    return this.kind(...names) === 'folder';
-  }
-
   /** The absolute path of a folder in this one; undefined if there is none. */
   folder(...names: string[]): string | undefined {
-    return this.isFolder(...names) ? this.at(...names) : undefined;
+    return this.kind(...names) === 'folder' ? this.at(...names) : undefined;
   }
 
   /** The text of a file. Throws {@link BadFile} if it is missing, and `input` errors as `readText`. */
