@@ -52,12 +52,8 @@ export class Crashes extends Table {
        WHERE attempts.trial = ? ORDER BY attempts.number`,
       trial,
     );
-    const errors = rows.filter(({ kind }) => kind === 'error');
-    return {
-      errors: errors.length,
-      deaths: rows.length - errors.length,
-      detail: errors.at(-1)?.detail,
-    };
+    const { error: errors = [], death: deaths = [] } = Object.groupBy(rows, ({ kind }) => kind);
+    return { errors: errors.length, deaths: deaths.length, detail: errors.at(-1)?.detail };
   }
 }
 

@@ -78,16 +78,23 @@ export function damageOfDatabase(file: string): string | undefined {
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(file, { readOnly: true, timeout: lockTimeoutMs });
-    const findings = database
-      .prepare('PRAGMA quick_check(5)')
-      .all()
-      .map((row) => String(row.quick_check));
-    return findings.length === 1 && findings[0] === 'ok' ? undefined : findings.join('; ');
+    return damageIn(database, 'quick');
   } catch (error) {
     return messageOf(error);
   } finally {
     database?.close();
   }
+}
+
+/**
+ * What SQLite finds wrong in a database. `quick` reads every page once (about 4 ms per MB); `full` also
+ * compares indexes with their tables, and takes three times as long.
+ */
+export function damageIn(database: DatabaseSync, depth: 'quick' | 'full'): string | undefined {
+  const pragma = depth === 'quick' ? 'quick_check' : 'integrity_check';
+  const rows = database.prepare(`PRAGMA ${pragma}(5)`).all();
+  const findings = rows.map((row) => String(row[pragma])).join('; ');
+  return findings === 'ok' ? undefined : findings;
 }
 
 function backUp(database: DatabaseSync, target: string): void {

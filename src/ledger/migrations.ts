@@ -1,3 +1,18 @@
+/** The table of reports, which is made anew for each further state: SQLite cannot change a CHECK. */
+const reportsTable = (name: string, states: string) => `
+  CREATE TABLE ${name} (
+    trial INTEGER PRIMARY KEY REFERENCES trials (key),
+    body TEXT NOT NULL, -- sha256 of the blob with the reported trial as JSON
+    state TEXT NOT NULL CHECK (state IN (${states})),
+    sent INTEGER NOT NULL DEFAULT 0 CHECK (sent IN (0, 1)), -- whether the service may have it
+    tries INTEGER NOT NULL DEFAULT 0,
+    next_at INTEGER NOT NULL,
+    answer TEXT, -- what the service said last, where it was not a success
+    lease INTEGER, -- the number of the lease under which the trial ran, if the service leases trials
+    since INTEGER NOT NULL DEFAULT 0, -- when it got its state, in epoch milliseconds
+    refused TEXT -- the version of Offsite whose report was refused
+  ) STRICT;`;
+
 /**
  * The migrations of the ledger's schema; `migrations[n]` takes version n to n + 1. Times are epoch
  * milliseconds. Never edit a released migration.
@@ -226,18 +241,7 @@ export const migrations: readonly string[] = [
   `,
   `
   -- A superseded report is kept: the service may lose the result that took its place.
-  CREATE TABLE reports_of_trials (
-    trial INTEGER PRIMARY KEY REFERENCES trials (key),
-    body TEXT NOT NULL, -- sha256 of the blob with the reported trial as JSON
-    state TEXT NOT NULL CHECK (state IN ('queued', 'delivered', 'parked', 'superseded')),
-    sent INTEGER NOT NULL DEFAULT 0 CHECK (sent IN (0, 1)), -- whether the service may have it
-    tries INTEGER NOT NULL DEFAULT 0,
-    next_at INTEGER NOT NULL,
-    answer TEXT, -- what the service said last, where it was not a success
-    lease INTEGER, -- the number of the lease under which the trial ran, if the service leases trials
-    since INTEGER NOT NULL DEFAULT 0, -- when it got its state, in epoch milliseconds
-    refused TEXT -- the version of Offsite whose report was refused
-  ) STRICT;
+${reportsTable('reports_of_trials', "'queued', 'delivered', 'parked', 'superseded'")}
 
   INSERT INTO reports_of_trials (trial, body, state, sent, tries, next_at, answer, lease)
     SELECT trial, body, state, 1, tries, next_at, answer, lease FROM reports;
@@ -274,18 +278,7 @@ export const migrations: readonly string[] = [
   `,
   `
   -- A report that the service has answered is only sent. It is delivered once the service's record shows it.
-  CREATE TABLE reports_with_sent (
-    trial INTEGER PRIMARY KEY REFERENCES trials (key),
-    body TEXT NOT NULL, -- sha256 of the blob with the reported trial as JSON
-    state TEXT NOT NULL CHECK (state IN ('queued', 'sent', 'delivered', 'parked', 'superseded')),
-    sent INTEGER NOT NULL DEFAULT 0 CHECK (sent IN (0, 1)), -- whether the service may have it
-    tries INTEGER NOT NULL DEFAULT 0,
-    next_at INTEGER NOT NULL,
-    answer TEXT, -- what the service said last, where it was not a success
-    lease INTEGER, -- the number of the lease under which the trial ran, if the service leases trials
-    since INTEGER NOT NULL DEFAULT 0, -- when it got its state, in epoch milliseconds
-    refused TEXT -- the version of Offsite whose report was refused
-  ) STRICT;
+${reportsTable('reports_with_sent', "'queued', 'sent', 'delivered', 'parked', 'superseded'")}
 
   INSERT INTO reports_with_sent (trial, body, state, sent, tries, next_at, answer, lease, since, refused)
     SELECT trial, body, state, sent, tries, next_at, answer, lease, since, refused FROM reports;

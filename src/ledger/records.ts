@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Clock } from '../base/clock.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
-import { inTransaction, lockTimeoutMs } from './database.ts';
+import { damageIn, inTransaction, lockTimeoutMs } from './database.ts';
 import { damagedDatabase, databaseFailure } from './database-failure.ts';
 import type { Reserve } from './reserve.ts';
 
@@ -161,16 +161,11 @@ export class Records implements Disposable {
     this.insert('changes', { at: this.now(), subject, of: key, state, detail });
   }
 
-  /**
-   * Checks for damage. `quick` reads every page once (about 4 ms per MB); `full` also compares indexes with
-   * their tables, and takes three times as long. Throws `DATABASE_DAMAGED`.
-   */
+  /** Checks for damage, as {@link damageIn} does. Throws `DATABASE_DAMAGED`. */
   check(depth: 'quick' | 'full'): void {
-    const pragma = depth === 'quick' ? 'quick_check' : 'integrity_check';
-    const findings = this.all(`PRAGMA ${pragma}(5)`).map((row) => String(row[pragma]));
     this.#guarded(() => {
-      if (findings.length !== 1 || findings[0] !== 'ok')
-        throw damagedDatabase(this.file, findings.join('; '));
+      const damage = damageIn(this.#database, depth);
+      if (damage !== undefined) throw damagedDatabase(this.file, damage);
     });
   }
 
