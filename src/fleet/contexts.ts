@@ -60,7 +60,7 @@ async function putContext(build: PlannedBuild, storage: FleetStorage): Promise<s
     else {
       const content = readFileSync(join(folder, path));
       const sha256 = hashOf(content);
-      if (!(await storage.has(sha256))) await storage.put(sha256, content);
+      await storage.put(sha256, content);
       list.push({ path, type, mode, sha256 });
     }
   }

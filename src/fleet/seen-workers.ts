@@ -1,7 +1,6 @@
 import { isGrpcDeadlineError } from '@temporalio/client';
 import type { Clock } from '../base/clock.ts';
 import { OffsiteError } from '../base/offsite-error.ts';
-import { DocumentTooHeavy } from '../base/parse-json.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
 import type { FleetConnection } from './connect.ts';
 import { WorkerProfile } from './placement.ts';
@@ -66,7 +65,7 @@ export async function seenWorkers(
   const now = clock.now();
   const workers = [...seen].slice(0, fleetMessages.count.workers).map(async ([name, at]) => {
     const silentMs = Math.max(0, now - at);
-    const profile = profileIn(await noteOf(name, storage));
+    const profile = await profileOf(name, storage);
     return { name, silentMs, isSilent: silentMs > goneMs(seen.size), profile };
   });
   return (await Promise.all(workers)).toSorted((one, other) => one.name.localeCompare(other.name));
@@ -89,17 +88,12 @@ export async function pollersOf({ connection, fleet }: FleetConnection): Promise
   );
 }
 
-/** What a worker has noted. A damaged note counts as none. */
-async function noteOf(name: string, storage: FleetStorage): Promise<unknown> {
+/** What a worker offers. A damaged note counts as none. */
+async function profileOf(name: string, storage: FleetStorage): Promise<WorkerProfile | undefined> {
   try {
-    return await storage.note('workers', name);
+    return WorkerProfile.safeParse(await storage.note('workers', name)).data;
   } catch (error) {
-    if (error instanceof SyntaxError || error instanceof DocumentTooHeavy) return undefined;
     if (error instanceof OffsiteError && error.code === 'FLEET_CONTENT_DAMAGED') return undefined;
     throw error;
   }
-}
-
-function profileIn(note: unknown): WorkerProfile | undefined {
-  return WorkerProfile.safeParse(note).data;
 }

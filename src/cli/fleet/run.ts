@@ -14,7 +14,7 @@ import {
 } from '../../fleet/document.ts';
 import { countReported, joinBatch, pullBatch } from '../../fleet/pull-batch.ts';
 import { rerun, voidCells } from '../../fleet/rerun.ts';
-import { startFleetBatch, startWorkflow } from '../../fleet/start-fleet-batch.ts';
+import { type FleetStart, startFleetBatch, startWorkflow } from '../../fleet/start-fleet-batch.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { type Printable, text } from '../../text/printable.ts';
@@ -33,7 +33,7 @@ export interface FleetRunOptions extends CommonOptions, TaskOptions, FollowOptio
 /** Starts a suite on the fleet, and watches it. Returns the exit code. */
 export async function runOnFleet(file: string | undefined, options: FleetRunOptions): Promise<number> {
   await using context = CommandContext.open(options, { suite: file, creates: true });
-  const { env, clock, config } = context;
+  const { env } = context;
   refuseNumbers(options);
   using progress = await context.progress(options);
   const { signal } = context.interruption({ doing: () => 'no longer watching' });
@@ -44,24 +44,14 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
   const left = leftOutText(leftOut);
   if (left) progress.note(left);
   const connection = await progress.step('connecting to the fleet', () => openFleet(context));
-  const { client: temporal } = connection;
   await requireService(context);
   const reporting = await context.reporting();
+  const watching = { context, progress, connection, storage, reporting };
   const batches: OpenBatch[] = [];
   const parts = planParts(plan);
   for (const part of parts) {
-    const given = {
-      ...reporting,
-      clock,
-      temporal,
-      storage,
-      config,
-      note: context.note,
-      ...placingOf(options),
-    };
-    const started = progress.step('starting the batch', () =>
-      startFleetBatch(part, { ...given, group: batches[0]?.id }, signal),
-    );
+    const given = { ...startOf(watching, options), group: batches[0]?.id };
+    const started = progress.step('starting the batch', () => startFleetBatch(part, given, signal));
     const batch = await started.catch((error: unknown) => {
       if (batches.length > 0) progress.note(partlyStarted(batches, parts));
       throw error;
@@ -78,12 +68,7 @@ export async function runOnFleet(file: string | undefined, options: FleetRunOpti
     progress.note(text`offsite fleet attach ${ids.join(' ')}`);
     return exitCodes.done;
   }
-  return await follow(
-    batches.map(watched),
-    { context, progress, connection, storage, reporting },
-    options,
-    signal,
-  );
+  return await follow(batches.map(watched), watching, options, signal);
 }
 
 /** What a person can do about a set of which only some batches run. */
@@ -104,8 +89,14 @@ export interface PlacingOptions {
   slice: number;
 }
 
-function placingOf({ pool, priority, window, slice }: PlacingOptions): PlacingOptions {
-  return { pool, priority, window, slice };
+/** What starts a batch, by what watches it. */
+function startOf(
+  { context, connection, storage, reporting }: FollowParts,
+  { pool, priority, window, slice }: PlacingOptions,
+): FleetStart {
+  const { clock, config, note } = context;
+  const { client: temporal } = connection;
+  return { ...reporting, clock, temporal, storage, config, note, pool, priority, window, slice };
 }
 
 export interface RerunOptions extends FollowOptions, PlacingOptions {
@@ -115,13 +106,12 @@ export interface RerunOptions extends FollowOptions, PlacingOptions {
 /** Runs the void trials of a batch again, as new runs of the batch. Returns the exit code. */
 export async function rerunVoid(id: string, options: RerunOptions): Promise<number> {
   await using context = CommandContext.open(options, { creates: true });
-  const { clock, out, config } = context;
+  const { out } = context;
   refuseNumbers(options);
   const storage = openStorage(context);
   using progress = await context.progress(options);
   const { signal } = context.interruption({ doing: () => 'no longer watching' });
   const connection = await progress.step('connecting to the fleet', () => openFleet(context));
-  const { client: temporal } = connection;
   const reporting = await context.reporting();
   const { ledger, client } = reporting;
   const parts = { context, progress, connection, storage, reporting };
@@ -135,7 +125,7 @@ export async function rerunVoid(id: string, options: RerunOptions): Promise<numb
     if (options.json) out.json({ batchId: id, trials: 0 });
     return exitCodes.done;
   }
-  const given = { ...reporting, clock, temporal, storage, config, note: context.note, ...placingOf(options) };
+  const given = startOf(parts, options);
   const again = await progress.step('starting the new runs', () => rerun(batch, cells, given, signal));
   const trials = cells.reduce((sum, cell) => sum + cell.trials, 0);
   const what = `${plural(trials, 'trial')} of ${plural(cells.length, 'cell')}`;
@@ -183,10 +173,10 @@ async function attached(id: string, parts: FollowParts, signal: AbortSignal): Pr
 async function startIfMissing(
   batch: OpenBatch,
   handle: BatchHandle,
-  { context, connection, storage, reporting, progress }: FollowParts,
+  parts: FollowParts,
   signal: AbortSignal,
 ): Promise<void> {
-  const { config, clock, note } = context;
+  const { reporting, progress } = parts;
   try {
     await handle.standing();
   } catch (error) {
@@ -194,9 +184,8 @@ async function startIfMissing(
     const runs = batch.runs.map(({ id, case: { request } }) => ({ id, caseId: request.id }));
     if ((await countReported(runs, reporting.client, signal)) > 0) throw error;
     const usual = { pool: 'default', priority: 3, window: 100, slice: 1_000 };
-    const { client: temporal } = connection;
-    const parts = { ...reporting, clock, temporal, storage, config, note, ...usual };
-    if (await startWorkflow(batch, parts, signal)) progress.note('started its workflow, which was missing');
+    if (await startWorkflow(batch, startOf(parts, usual), signal))
+      progress.note('started its workflow, which was missing');
   }
 }
 

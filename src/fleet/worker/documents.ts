@@ -5,13 +5,7 @@ import { readRecord } from '../../record/read-record.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import { usageOf } from '../../record/usage.ts';
 import type { Config } from '../../suite/config-file.ts';
-import {
-  type FleetDocument,
-  type FoundDocument,
-  readDocument,
-  requirePlanned,
-  type TrialDocument,
-} from '../document.ts';
+import { type FleetDocument, readDocument, requirePlanned, type TrialDocument } from '../document.ts';
 import { queueFor } from '../placement.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import type { PlacedTrial, TrialSummary } from '../workflow/messages.ts';
@@ -49,11 +43,6 @@ export class Documents {
   /** The document of a batch. Also throws `FLEET_DOCUMENT_UNREADABLE` for any other document. */
   async planned(sha256: string): Promise<FleetDocument> {
     return requirePlanned(await this.get(sha256));
-  }
-
-  /** The document of the run's batch, if a fleet was given the batch. */
-  async plannedFor({ planned }: FoundDocument): Promise<FleetDocument | undefined> {
-    return planned === undefined ? undefined : this.planned(planned);
   }
 
   async #read(sha256: string): Promise<TrialDocument> {

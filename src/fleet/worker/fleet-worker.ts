@@ -6,7 +6,7 @@ import { type SenderParts, type Sent, ServiceSender } from '../../agent/sender.t
 import { openDelivery, openWork, watchedLoop } from '../../agent/work-loop.ts';
 import type { Worker } from '../../agent/worker/worker.ts';
 import type { WorkEvent, WorkerParts } from '../../agent/worker/worker-parts.ts';
-import { infrastructureError, messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, messageOf } from '../../base/offsite-error.ts';
 import type { Client } from '../../client/client.ts';
 import type { TrialKey } from '../../ledger/batches.ts';
 import { type FleetTask, fleetLock } from '../../ledger/fleet-tasks.ts';
@@ -296,56 +296,45 @@ class FleetSender extends ServiceSender {
   }
 
   override async send(report: StoredTrial, signal: AbortSignal): Promise<Sent> {
-    try {
-      await this.#complete(report);
-    } catch (error) {
-      if (error instanceof TaskTaken) return { state: 'superseded', answer: error.message };
-      throw error;
+    if (!(await this.#complete(report))) {
+      const trial = trialName({ run: report.runId, ordinal: report.ordinal });
+      const answer = `trial ${trial} was given to another worker, or its batch was canceled`;
+      return { state: 'superseded', answer };
     }
     signal.throwIfAborted();
     return super.send(report, signal);
   }
 
-  async #complete(report: StoredTrial): Promise<void> {
+  /** Resolves with false if the trial is another worker's. */
+  async #complete(report: StoredTrial): Promise<boolean> {
     const { ledger, tasks, storage, accepted } = this.#parts;
     const { key: trial, batchId: batch, runId: run, ordinal } = report;
     const task = ledger.fleetTasks.of(trial);
     // Other commands may have filled this outbox too.
-    if (!task || task.isAccepted) return;
+    if (!task || task.isAccepted) return true;
     const summary = await storeRecord(report, this.#parts);
     const answer = await tasks.complete(task.token, summary).catch(asOutage);
-    if (answer === 'refused') await this.#requireOwn(report, task, summary);
+    if (answer === 'refused' && !(await this.#isOwn(report, task, summary))) return false;
     if (summary.record !== undefined)
       await storage.addResult(batch, { run, ordinal, record: summary.record });
     ledger.fleetTasks.accept(trial);
     accepted(trial);
+    return true;
   }
 
   /**
-   * Returns if the refused result is nevertheless the trial's result: its completion was accepted before, and
-   * the answer was lost. Throws {@link TaskTaken} otherwise.
+   * Whether a refused result is nevertheless the trial's: its completion was accepted before, and the answer
+   * was lost.
    */
-  async #requireOwn(
-    report: StoredTrial,
+  async #isOwn(
+    { batchId, runId: run, ordinal }: StoredTrial,
     { workflow, workflowRun }: FleetTask,
     own: TrialSummary,
-  ): Promise<void> {
-    const { batchId, runId: run, ordinal } = report;
-    const name = trialName({ run, ordinal });
+  ): Promise<boolean> {
     const outcome = await this.#parts.tasks
-      .outcome({ workflowId: workflow ?? batchId, runId: workflowRun }, name)
+      .outcome({ workflowId: workflow ?? batchId, runId: workflowRun }, trialName({ run, ordinal }))
       .catch(asOutage);
-    if (outcome?.record === own.record && outcome?.worker === own.worker) return;
-    throw new TaskTaken(`trial ${name} was given to another worker, or its batch was canceled`);
-  }
-}
-
-/** Temporal has given the trial to another worker. */
-class TaskTaken extends OffsiteError {
-  override readonly name = 'TaskTaken';
-
-  constructor(message: string) {
-    super(message, { code: 'FLEET_TASK_TAKEN', kind: 'infrastructure' });
+    return outcome?.record === own.record && outcome?.worker === own.worker;
   }
 }
 

@@ -114,7 +114,9 @@ export class HeldTasks {
         return;
       case 'not-ready': {
         const { kind, reason } = event.why;
-        void this.#decline(event.trial.key, event.trial.runId, reason, kind === 'parked');
+        const { key, runId } = event.trial;
+        const { waiting } = this.#parts.worker;
+        void this.#giveUp(key, reason, kind === 'parked').then(() => waiting.forget(runId));
       }
     }
   }
@@ -131,22 +133,16 @@ export class HeldTasks {
       const stays = which === 'queued' ? running.has(key) : which === 'new' && hasBegun;
       return stays ? [] : [key];
     });
-    await Promise.all(keys.map((key) => this.#giveBack(key, reason)));
+    await Promise.all(keys.map((key) => this.#giveUp(key, reason, false)));
   }
 
-  async #giveBack(key: TrialKey, reason: string): Promise<void> {
-    if (this.#parts.ledger.fleetTasks.isOpen(key)) await this.#giveUp(key, reason, false);
-  }
-
-  async #decline(key: TrialKey, runId: string, reason: string, forGood: boolean): Promise<void> {
-    await this.#giveUp(key, reason, forGood);
-    this.#parts.worker.waiting.forget(runId);
-  }
-
+  /** A trial with a result stays: it is being reported. */
   async #giveUp(key: TrialKey, reason: string, forGood: boolean): Promise<void> {
+    const { ledger, worker } = this.#parts;
+    if (!ledger.fleetTasks.isOpen(key)) return;
     const held = this.#held.get(key);
     if (held) held.isGivenUp = true;
-    await this.#parts.worker.leave(key, new NotClaimed({ kind: 'ended' }, reason, undefined));
+    await worker.leave(key, new NotClaimed({ kind: 'ended' }, reason, undefined));
     held?.end({ kind: 'declined', reason, forGood });
   }
 }

@@ -171,7 +171,9 @@ export class TaskRunner {
     const { documents, service, name } = this.#parts;
     const document = await documents.get(order.document);
     if (document.service !== service) throw otherService(document.service, service);
-    const planned = document.kind === 'found' ? await documents.plannedFor(document) : document;
+    // A fleet need not have been given the batch of a run that was found.
+    const own = document.kind === 'found' ? document.planned : order.document;
+    const planned = own === undefined ? undefined : await documents.planned(own);
     if (planned) await this.#bringContexts(order, document, planned);
     const trial = await this.#enter(order, document, planned, task);
     hold.lost.throwIfAborted();
