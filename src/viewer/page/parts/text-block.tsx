@@ -1,61 +1,82 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
+import { useLoaded } from '../data/source.tsx';
 import { lines } from './foreign.ts';
 import { count } from './quantities.ts';
 
 interface TextBlockProps {
   text: string;
   label: string;
-  /** The length of the whole text, if `text` is cut. */
-  wholeLength?: number | undefined;
-  /** Loads the whole text, or as much of it as the limit says. */
-  load?: ((limit?: number) => Promise<string>) | undefined;
+  /** Set if `text` is cut: the length of the whole, and how to load it, or as much as the limit says. */
+  cut?: { length: number; load: (limit?: number) => Promise<string> } | undefined;
 }
 
-/** Characters that are loaded without a click. */
-const loadedAtOnce = 64 * 1024;
+/** Characters that are shown without a click. */
+const shownAtFirst = 64 * 1024;
 /** Characters that a page shows at most: a browser gets slow with more. */
 const mostShown = 20_000_000;
 /** Characters of a part that the browser lays out only when it comes into view. */
 const partLength = 16 * 1024;
 
 /** Somebody else's text, of any length. */
-export function TextBlock({ text, label, wholeLength, load }: TextBlockProps) {
-  const [loaded, setLoaded] = useState<{ text: string; isWhole: boolean }>();
-  const [failure, setFailure] = useState<string>();
-  const isCut = wholeLength !== undefined && load !== undefined;
-
-  const get = (limit?: number) =>
-    load?.(limit).then(
-      (whole) => setLoaded({ text: whole, isWhole: limit === undefined || whole.length < limit }),
-      (error: Error) => setFailure(error.message),
-    );
-  useEffect(() => {
-    if (isCut) void get(loadedAtOnce);
-  }, []);
-
-  const isWhole = !wholeLength || loaded?.isWhole === true;
+export function TextBlock({ text, label, cut }: TextBlockProps) {
+  const [isAll, setAll] = useState(false);
+  const limit = isAll ? undefined : shownAtFirst;
+  const loaded = useLoaded(cut && `${limit}`, async () => cut?.load(limit));
+  const shown = cut ? loaded.value : text.slice(0, limit);
+  // What was shown stays while more is loaded.
+  const last = useRef(text);
+  last.current = shown ?? last.current;
+  const length = cut?.length ?? text.length;
+  const isWhole = shown !== undefined && (isAll || shown.length < shownAtFirst);
   return (
     <div class="text-block">
       <div class="text" role="region" aria-label={label} tabIndex={0}>
-        {partsOf(loaded?.text ?? text).map((part, index) => (
+        {partsOf(last.current).map((part, index) => (
           <pre key={index}>{lines(part)}</pre>
         ))}
       </div>
       {!isWhole && (
         <p class="note">
-          {count(wholeLength)} characters; the middle is left out.{' '}
-          {wholeLength > mostShown
-            ? 'It is too long for a page: see the raw record.'
-            : load && (
-                <button type="button" onClick={() => void get()}>
-                  Show all
-                </button>
-              )}
-          {failure}
+          {count(length)} characters; {cut ? 'the middle' : 'the rest'} is left out.{' '}
+          {length > mostShown ? (
+            'It is too long for a page: see the raw record.'
+          ) : (
+            <button type="button" onClick={() => setAll(true)}>
+              Show all
+            </button>
+          )}
+          {loaded.error?.message}
         </p>
       )}
     </div>
   );
+}
+
+/** A kept content as text. JSON is laid out. */
+export function BlobText({ label, sha256 }: { label: string; sha256: string }) {
+  const { value: text, error } = useLoaded(sha256, async (source, signal) =>
+    laidOut(await (await source.blob(sha256, signal)).text()),
+  );
+  return (
+    <div class="named">
+      <h3>{label}</h3>
+      {text === undefined ? (
+        <p class="dim">{error?.message ?? 'Loading …'}</p>
+      ) : (
+        <TextBlock key={sha256} {...{ text, label }} />
+      )}
+    </div>
+  );
+}
+
+/** JSON with line breaks; any other text as it is. */
+export function laidOut(text: string): string {
+  if (!/^\s*[[{]/.test(text)) return text;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
 }
 
 /** Parts of a text that end at lines, or within a line that is longer than a part. */

@@ -1,10 +1,10 @@
 import { useEffect, useMemo } from 'preact/hooks';
 import type { Artifact } from '../../../contract/report.ts';
 import { useLoaded } from '../data/source.tsx';
-import { LongText } from '../parts/blob-text.tsx';
 import { Fold } from '../parts/fold.tsx';
 import { line } from '../parts/foreign.ts';
 import { byteSize } from '../parts/quantities.ts';
+import { TextBlock } from '../parts/text-block.tsx';
 import { useRecord } from './record-context.tsx';
 
 /** Files that the trial kept. */
@@ -61,7 +61,7 @@ function Content({ path, byteSize: size, sha256 }: Artifact) {
         <span class="id">sha256 {sha256}</span>
       </p>
       {content.isPicture && <img src={url} alt={line(path)} />}
-      {content.text !== undefined && <LongText text={content.text} label={line(path)} />}
+      {content.text !== undefined && <TextBlock text={content.text} label={line(path)} />}
       {!content.isPicture && content.text === undefined && (
         <p class="dim">{size > mostShown ? 'It is too large for a page.' : 'It is not text.'}</p>
       )}

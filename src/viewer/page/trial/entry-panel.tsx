@@ -1,9 +1,9 @@
 import type { TimelineEntry } from '../../../record/timeline.ts';
 import { entryDetails } from '../../model/entry.ts';
-import { BlobText } from '../parts/blob-text.tsx';
 import { line } from '../parts/foreign.ts';
 import { Figure } from '../parts/heading.tsx';
 import { duration, took } from '../parts/quantities.ts';
+import { BlobText } from '../parts/text-block.tsx';
 import { RecordText, useRecord } from './record-context.tsx';
 
 /** The details of the selected entry. */

@@ -44,6 +44,7 @@ export function RecordText({ label, pointer }: RecordTextProps) {
   const { record, cuts } = useRecord();
   const load = useLoadValue();
   const value = valueAt(record, pointer);
+  const length = cuts[pointer];
   if (value === undefined) return null;
   return (
     <div class="named">
@@ -51,8 +52,7 @@ export function RecordText({ label, pointer }: RecordTextProps) {
       <TextBlock
         text={shownValue(value)}
         label={label}
-        wholeLength={cuts[pointer]}
-        load={(limit) => load(pointer, limit)}
+        cut={length === undefined ? undefined : { length, load: (limit) => load(pointer, limit) }}
       />
     </div>
   );

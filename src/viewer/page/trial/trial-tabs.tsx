@@ -6,11 +6,11 @@ import { isJudgment } from '../../../record/failures.ts';
 import type { HostConnection } from '../../../record/model-account.ts';
 import type { TrialRecord } from '../../../record/trial-record.ts';
 import type { TrialPage } from '../../model/shapes.ts';
-import { BlobText, LongText } from '../parts/blob-text.tsx';
 import { Fold } from '../parts/fold.tsx';
 import { line } from '../parts/foreign.ts';
 import { Figure } from '../parts/heading.tsx';
 import { duration, plural, when } from '../parts/quantities.ts';
+import { BlobText, TextBlock } from '../parts/text-block.tsx';
 import { setQuery } from '../router.ts';
 import { useShortcuts } from '../shortcuts.ts';
 import { Artifacts } from './artifacts.tsx';
@@ -201,7 +201,7 @@ function Part({ name, value }: { name: string; value: unknown }) {
   );
   return (
     <Fold class="file" summary={summary}>
-      {() => <LongText text={JSON.stringify(value, null, 2)} label={name} />}
+      {() => <TextBlock text={JSON.stringify(value, null, 2)} label={name} />}
     </Fold>
   );
 }
