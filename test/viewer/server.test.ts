@@ -115,7 +115,7 @@ test('the page is its own files, and none of them names another server', async (
   const page = await ask('/');
   expect(page.headers['content-type']).toContain('text/html');
   expect(page.body).not.toMatch(/<script(?![^>]*src=)|style=|https?:/);
-  expect((await ask('/main.js')).body).toMatch(/Jason Miller.*Tanner Linsley/s);
+  expect((await ask('/main.js')).body).toMatch(/Jason Miller.*Kevin Decker/s);
   expect((await ask('/main.css')).body).not.toMatch(/url\((?!["']?data:)|@import/);
 });
 

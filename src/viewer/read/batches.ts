@@ -1,5 +1,6 @@
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { auditMarks } from '../../ledger/audits.ts';
+import type { StoredBatch } from '../../ledger/batches.ts';
 import {
   type ListedBatch,
   listBatches,
@@ -78,28 +79,18 @@ export function readable<Value>(read: () => Value): { value?: Value; unreadable?
   }
 }
 
-/** Identity of a batch; undefined if the ledger has none with the key. */
-export function batchName({ records, batches, sets }: Ledger, key: number): BatchName | undefined {
-  if (!records.get('SELECT 1 FROM batches WHERE key = ?', key)) return undefined;
-  const { id, suite, service, startedAt, commit } = batches.byKey(key);
-  return { key, id, suite, service, startedAt, commit, set: sets.partNumbers().get(key) };
+/** Identity of a batch. */
+export function batchName({ batches, sets }: Ledger, key: number): BatchName {
+  return { ...nameOf(batches.byKey(key)), set: sets.partNumbers().get(key) };
+}
+
+function nameOf({ key, id, suite, service, startedAt, commit }: StoredBatch) {
+  return { key, id, suite, service, startedAt, commit };
 }
 
 function batchRow(batch: ListedBatch) {
-  const { key, id, suite, service, startedAt, commit, passed, failed, unfinished } = batch;
-  return {
-    key,
-    id,
-    suite,
-    service,
-    startedAt,
-    commit,
-    passed,
-    failed,
-    void: batch.void,
-    unfinished,
-    marks: batchMarks(batch),
-  };
+  const { passed, failed, void: voided, unfinished } = batch;
+  return { ...nameOf(batch), passed, failed, void: voided, unfinished, marks: batchMarks(batch) };
 }
 
 /** @param last its last attempt */

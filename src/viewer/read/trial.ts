@@ -17,14 +17,13 @@ export function readTrial(
   limits = pageLimits,
 ): TrialPage | undefined {
   const trial = trialByKey(ledger.records, key);
-  const batch = trial && batchName(ledger, trial.batch);
-  if (!trial || !batch) return undefined;
+  if (!trial) return undefined;
   const attempts = listAttempts(ledger.records, key);
   const sha256 = resultOf(ledger, { trial: key, attempt });
   const read = sha256 === undefined ? {} : readable(() => cutRecord(reader.read(sha256), limits));
   const audit = auditOf(ledger.records, key);
   return {
-    batch,
+    batch: batchName(ledger, trial.batch),
     trial: trialRow(trial, attempts.at(-1), audit && { at: audit.at, standing: audit.standing }),
     attempts: attempts.map(({ result, ...each }) => ({ ...each, hasRecord: result !== undefined })),
     gradings: gradingsOf(ledger, reader, trial),

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The libraries in the bundle. Their licenses must be distributed with it. */
-const libraries = ['preact', '@tanstack/virtual-core', 'diff'];
+const libraries = ['preact', 'diff'];
 
 /** Bundles the page from its sources. Only a checkout has esbuild. Returns the files by their names. */
 export async function bundlePage(): Promise<Map<string, Uint8Array>> {

@@ -1,19 +1,11 @@
-import {
-  elementScroll,
-  observeElementOffset,
-  observeElementRect,
-  type VirtualItem,
-  Virtualizer,
-  type VirtualizerOptions,
-} from '@tanstack/virtual-core';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 interface VirtualListProps {
   count: number;
   /** In root font sizes, so that rows grow with the reader's text. */
   rowHeight: number;
-  /** Renders a row. Its outermost element gets `style` and `index`. */
+  /** Renders a row. Its outermost element gets `style`. */
   row: (index: number, attributes: RowAttributes) => ComponentChildren;
   /** A row that stays above the others. */
   header?: ComponentChildren;
@@ -24,7 +16,6 @@ interface VirtualListProps {
   role?: 'rowgroup' | 'listbox';
   /** For a list whose rows are not focusable themselves. */
   activeId?: string | undefined;
-  onKeyDown?: (event: KeyboardEvent) => void;
 }
 
 interface RowAttributes {
@@ -33,57 +24,51 @@ interface RowAttributes {
 
 /** In root font sizes; see `.row.header`. */
 const headerHeight = 2.4;
-
-type Options = VirtualizerOptions<HTMLElement, HTMLElement>;
+/** Rows above and below those in view that exist too. */
+const spare = 12;
 
 /** A list of rows of one height, of which only those in view exist. */
 export function VirtualList(props: VirtualListProps) {
-  const { count, rowHeight, row, header, shown, label, role = 'rowgroup', activeId, onKeyDown } = props;
+  const { count, rowHeight, row, header, shown, label, role = 'rowgroup', activeId } = props;
   const scroller = useRef<HTMLDivElement>(null);
-  const [, rerender] = useReducer((renders: number) => renders + 1, 0);
-  const fontSize = useRootFontSize();
-  const height = Math.round(rowHeight * fontSize);
-  const options: Options = {
-    count,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => height,
-    overscan: 12,
-    // The header covers that much of the rows.
-    scrollPaddingEnd: header ? headerHeight * fontSize : 0,
-    observeElementRect,
-    observeElementOffset,
-    scrollToFn: elementScroll,
-    onChange: () => rerender(undefined),
-  };
-  const [virtualizer] = useState(() => new Virtualizer<HTMLElement, HTMLElement>(options));
-  virtualizer.setOptions(options);
-  useLayoutEffect(() => virtualizer._didMount(), [virtualizer]);
-  useLayoutEffect(() => virtualizer._willUpdate());
-  // Sizes are cached, and a change of the text's size changes them all.
-  useLayoutEffect(() => virtualizer.measure(), [virtualizer, height]);
+  const [view, setView] = useState({ top: 0, height: 0, fontSize: rootFontSize() });
+  const height = Math.round(rowHeight * view.fontSize);
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (!element) return;
+    const look = () =>
+      setView({ top: element.scrollTop, height: element.clientHeight, fontSize: rootFontSize() });
+    const observer = new ResizeObserver(look);
+    observer.observe(element);
+    element.addEventListener('scroll', look, { passive: true });
+    look();
+    return () => {
+      observer.disconnect();
+      element.removeEventListener('scroll', look);
+    };
+  }, []);
   useEffect(() => {
-    if (shown !== undefined && shown >= 0 && shown < count)
-      virtualizer.scrollToIndex(shown, { align: 'auto' });
-  }, [virtualizer, shown, count]);
+    const element = scroller.current;
+    if (!element || shown === undefined || shown < 0 || shown >= count) return;
+    // The header covers that much of the rows.
+    const below = shown * height + height + (header ? headerHeight * view.fontSize : 0);
+    const least = below - element.clientHeight;
+    element.scrollTop = Math.min(Math.max(element.scrollTop, least), shown * height);
+  }, [shown, count, height]);
 
   // While it scrolls, `row` stays the same, and rows that were rendered are not rendered again.
   const rows = useMemo(() => new Map<number, ComponentChildren>(), [row, height]);
-  const rendered = ({ index, start }: VirtualItem) => {
-    const known = rows.get(index);
-    if (known !== undefined) return known;
-    const style = {
-      position: 'absolute',
-      insetInline: '0',
-      top: `${start}px`,
-      height: `${height}px`,
-    } as const;
-    const made = row(index, { style });
+  const rendered = (index: number) => {
+    const top = `${index * height}px`;
+    const style = { position: 'absolute', insetInline: '0', top, height: `${height}px` } as const;
+    const made = rows.get(index) ?? row(index, { style });
     rows.set(index, made);
     return made;
   };
+  const first = Math.max(0, Math.floor(view.top / height) - spare);
+  const end = Math.min(count, Math.ceil((view.top + view.height) / height) + spare);
 
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: each role that is given is interactive
     <div
       ref={scroller}
       class={`scroller ${props.class ?? ''}`}
@@ -91,11 +76,10 @@ export function VirtualList(props: VirtualListProps) {
       aria-label={label}
       aria-activedescendant={activeId}
       tabIndex={0}
-      onKeyDown={onKeyDown}
     >
       {header}
-      <div role="presentation" class="virtual" style={{ height: `${virtualizer.getTotalSize()}px` }}>
-        {virtualizer.getVirtualItems().map(rendered)}
+      <div role="presentation" class="virtual" style={{ height: `${count * height}px` }}>
+        {Array.from({ length: Math.max(0, end - first) }, (_, index) => rendered(first + index))}
       </div>
     </div>
   );
@@ -103,14 +87,4 @@ export function VirtualList(props: VirtualListProps) {
 
 function rootFontSize(): number {
   return Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
-}
-
-function useRootFontSize(): number {
-  const [size, setSize] = useState(rootFontSize);
-  useEffect(() => {
-    const update = () => setSize(rootFontSize());
-    addEventListener('resize', update);
-    return () => removeEventListener('resize', update);
-  }, []);
-  return size;
 }
