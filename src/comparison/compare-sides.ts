@@ -132,10 +132,10 @@ export interface CaseChange {
 }
 
 /**
- * The confidence of each of several comparisons. Each further one is one more chance to find a difference that
- * is luck. With n comparisons, the intervals therefore get the confidence 1 - 0.05 / n (Dunn, "Multiple
- * Comparisons Among Means", Journal of the American Statistical Association 56, 1961), so that all of them hold
- * together with 95 %.
+ * The confidence of each of several comparisons. Each further one is one more chance to find a difference
+ * that is luck. With n comparisons, the intervals therefore get the confidence 1 - 0.05 / n (Dunn, "Multiple
+ * Comparisons Among Means", Journal of the American Statistical Association 56, 1961), so that all of them
+ * hold together with 95 %.
  */
 export function confidenceOf(comparisons: number): number {
   return 1 - (1 - usualConfidence) / comparisons;

@@ -6,7 +6,7 @@ export interface RecordReference {
   attempt?: number | undefined;
 }
 
-/** Where the page takes its data from: a server, or the file that the page is in. What is not there rejects. */
+/** Where the page takes its data from: a server, or the file that it is in. What is not there rejects. */
 export interface DataSource {
   /** Newest first. */
   batches(signal?: AbortSignal): Promise<BatchInList[]>;

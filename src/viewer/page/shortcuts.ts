@@ -90,7 +90,8 @@ export function rowShortcuts<Item>({ what, items, at, select, open, stops }: Row
 }
 
 /**
- * The next item in a direction that fits, from the first or last one if none is current. Undefined at the end.
+ * The next item in a direction that fits, from the first or last one if none is current. Undefined at the
+ * end.
  *
  * @param at the place of the current one; -1 if there is none
  */

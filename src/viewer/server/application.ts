@@ -127,8 +127,9 @@ async function changesAfter(
 }
 
 /**
- * Why a request is refused; undefined if it is not. Another site that a browser has open can send requests here. With
- * DNS rebinding they even look like requests to that site, so the Host header must name this address.
+ * Why a request is refused; undefined if it is not. Another site that a browser has open can send requests
+ * here. With DNS rebinding they even look like requests to that site, so the Host header must name this
+ * address.
  *
  * @param port the port that the server listens on
  */

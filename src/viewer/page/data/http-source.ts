@@ -45,8 +45,8 @@ function attemptQuery({ attempt }: RecordReference): URLSearchParams {
 }
 
 /**
- * Asks for changes for as long as the page is visible. A browser opens few connections to one address, so that
- * hidden tabs must not keep one each.
+ * Asks for changes for as long as the page is visible. A browser opens few connections to one address, so
+ * that hidden tabs must not keep one each.
  */
 async function watch(
   json: <Answer>(path: string, signal: AbortSignal) => Promise<Answer>,
