@@ -2,8 +2,9 @@ import type { AgentSource } from './agent-source.ts';
 import type { AnswerPart } from './answer-lines.ts';
 import type { CaseNetwork } from './case-network.ts';
 import type { CaseEnvironment, PlacedFile } from './environment.ts';
-import type { Healthcheck } from './services.ts';
+import type { StepSource } from './suite-file.ts';
 import type { testParsers } from './tasks-source.ts';
+import type { TestsSource } from './tests-source.ts';
 
 /**
  * Tests that grade a case after the agent's end, in place of verify and validator. Tasks in the formats of
@@ -34,14 +35,9 @@ export interface CaseTests {
 /**
  * A command that writes to files what is only in the sandbox's memory. If it fails, the trial gets a note.
  */
-export interface CollectCommand {
-  /** Bash. */
-  command: string;
-  /** Milliseconds. */
+export type CollectCommand = Omit<NonNullable<TestsSource['collect']>[number], 'timeout'> & {
   timeoutMs: number;
-  /** Undefined for the sandbox's own. */
-  user?: string | undefined;
-}
+};
 
 /** Tests that run in a sandbox in which no agent ran. */
 export interface FreshTests {
@@ -156,19 +152,13 @@ export interface CaseSteps {
   thresholds: Thresholds;
 }
 
-export interface CaseStep {
-  /** Unique in the case, without slashes. */
-  name: string;
+export type CaseStep = Pick<StepSource, 'name' | 'setup' | 'healthcheck' | 'artifactsExcept'> & {
   /** The value of the variable `instruction` in this step. */
   instruction: string;
   /** Absolute folders that are empty when the step begins, except for `files`. */
   emptied: string[];
   /** Put into the sandbox before the step. Relative paths are in the workspace. */
   files: PlacedFile[];
-  /** A script among them, relative to the workspace, that the agent's user then runs with bash. */
-  setup?: string | undefined;
-  /** What must succeed before the harness runs. */
-  healthcheck?: Healthcheck | undefined;
   agent: CaseAgent;
   /** The limit of the harness in milliseconds. Undefined for the sandbox's. */
   timeoutMs?: number | undefined;
@@ -176,11 +166,9 @@ export interface CaseStep {
   tests: CaseTests;
   /** Globs of workspace files to keep after this step. */
   artifacts: string[];
-  /** Globs of files that are not kept, even if they match `artifacts`. */
-  artifactsExcept?: string[] | undefined;
   /** The author's own way to solve the step. */
   oracle?: CaseOracle | undefined;
-}
+};
 
 /** All instructions of a case, for people: each step has its own. */
 export function instructionOf(steps: readonly Pick<CaseStep, 'instruction'>[]): string {

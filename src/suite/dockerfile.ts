@@ -136,31 +136,31 @@ export function rewritten(text: string, { args, imageFor, hasFrontend, secret }:
     removedFrontends.push(name);
     edits.push(...withoutDirective(directive, file));
   }
-  /** The lines after which a line is added. */
+  /** The lines, from 1, that are added to the text. */
   const added: number[] = [];
-  if (secret) {
-    const mount = secretMount(secret.id);
+  const insert = (line: number, at: number, part: string) =>
+    edits.push({ line, from: at, to: at, text: part });
+  if (secret)
     for (const instruction of file.getInstructions()) {
-      if (instruction.getKeyword() === 'RUN') {
+      const keyword = instruction.getKeyword();
+      if (keyword === 'RUN') {
         const { end } = instruction.getInstructionRange();
-        edits.push({ line: end.line, from: end.character, to: end.character, text: mount });
+        insert(end.line, end.character, secretMount(secret.id));
       }
-      if (instruction.getKeyword() === 'FROM') added.push(instruction.getRange().end.line);
+      if (keyword === 'FROM') {
+        const { line } = instruction.getRange().end;
+        insert(line, lines[line]?.length ?? 0, `\n${argLine(secret)}`);
+        added.push(line + 2 + added.length);
+      }
     }
-  }
   for (const { line, from, to, text: part } of edits.toSorted((a, b) => b.line - a.line || b.from - a.from)) {
     const whole = lines[line] ?? '';
     lines[line] = `${whole.slice(0, from)}${part}${whole.slice(to)}`;
   }
-  const declaration = secret && argLine(secret);
-  const all = lines.flatMap((line, index) =>
-    declaration !== undefined && added.includes(index) ? [line, declaration] : [line],
-  );
-  const positions = added.map((line, index) => line + 2 + index);
   return {
-    text: all.join('\n'),
+    text: lines.join('\n'),
     removedFrontends,
-    lineOf: (line) => line - positions.filter((position) => position <= line).length,
+    lineOf: (line) => line - added.filter((position) => position <= line).length,
   };
 }
 
