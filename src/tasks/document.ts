@@ -18,8 +18,8 @@ export interface TaskDocument {
 }
 
 /**
- * A text in JSON. It has no positions here: its issues name the path of the value, and the line where the text
- * is. Throws {@link BadFile}.
+ * A text in JSON. It has no positions here: its issues name the path of the value, and the line where the
+ * text is. Throws {@link BadFile}.
  */
 export function jsonDocument(
   text: string,

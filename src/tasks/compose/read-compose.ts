@@ -191,8 +191,8 @@ function requireKnown({ document }: ComposeSource, services: readonly ComposeSer
 }
 
 /**
- * What Offsite does with a key of a service that it does not read. `same`: it changes nothing here. `note`: what
- * Offsite does differently. `obstacle`: why Offsite cannot run the task.
+ * What Offsite does with a key of a service that it does not read. `same`: it changes nothing here. `note`:
+ * what Offsite does differently. `obstacle`: why Offsite cannot run the task.
  */
 type KeyRule = 'same' | { note: string } | { obstacle: string };
 

@@ -73,7 +73,9 @@ const statuses: Readonly<Record<string, NamedResult>> = {
   XPASS: 'failed',
 };
 
-/** `FAILED tests/test_a.py::test_b[c d] - AssertionError: e`, in the short summaries that `pytest -rA` prints. */
+/**
+ * `FAILED tests/test_a.py::test_b[c d] - AssertionError: e`, in the short summaries that `pytest -rA` prints.
+ */
 function* summaryLines(lines: string[]): Generator<{ status: string; result: NamedResult; rest: string }> {
   let isSummary = false;
   for (const line of lines) {
