@@ -87,11 +87,17 @@ export function summedUp(checked: readonly CheckedCase[]): Printable {
   if (parts.length > 0) return joined(parts, '; ');
   const unproven = checked.filter(({ states }) => states.length === 1).map(({ id }) => id);
   const sound = checked.length - unproven.length;
-  const soundText = text`${sound} of ${all} ${ours(sound === 1 ? 'is' : 'are')} sound`;
+  const blind = checked.filter(({ states }) => states.some(hasBlindJudge)).map(({ id }) => id);
+  const but = blind.length === 0 ? ours('') : text`, but a judge accepts untouched work: ${namesText(blind)}`;
+  const soundText = text`${sound} of ${all} ${ours(sound === 1 ? 'is' : 'are')} sound${but}`;
   if (unproven.length === 0) return soundText;
   const solvable = `${unproven.length === 1 ? 'fails' : 'fail'} untouched, but no solution shows that it can pass`;
   const rest = text`${unproven.length} ${ours(solvable)}: ${namesText(unproven)}`;
   return sound === 0 ? rest : text`${soundText}; ${rest}`;
+}
+
+function hasBlindJudge({ state, judgments = [] }: CheckedState): boolean {
+  return state === 'untouched' && judgments.some(({ reaches }) => reaches);
 }
 
 /** How many cases a line names. */

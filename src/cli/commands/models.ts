@@ -186,8 +186,7 @@ export function modelsCheckCommand(clock: Clock, terminal: Terminal) {
       const { checkModel } = await import('../../setup/models/check-model.ts');
       await using context = CommandContext.open(options, { clock, terminal });
       const { out, err } = context;
-      context.note = () => err.print('stopping');
-      const { signal } = context.interruption();
+      const { signal } = context.interruption({ doing: () => 'stopping' });
       const note = (message: Printable) => err.print(message);
       const checked = await checkModel(context, name, options, { note, signal });
       if (options.json) out.json(checked);
