@@ -2,7 +2,7 @@ import type { Cause } from './cause.ts';
 import { failuresOf } from './failures.ts';
 import { commandsOf } from './timeline.ts';
 import type { TrialRecord } from './trial-record.ts';
-import { usageOf } from './usage.ts';
+import { otherCostOf, usageOf } from './usage.ts';
 
 /** What a listing has as it is in the record. */
 const asRecorded = [
@@ -31,6 +31,8 @@ export interface TrialListing extends AsRecorded {
   /** Of the agent's models. */
   totalTokens?: number | undefined;
   costUsd?: number | undefined;
+  /** Of judges and simulated users. Absent also where an older Offsite stored the listing. */
+  otherCostUsd?: number | undefined;
   /** Without its output; its message is one line. */
   cause?: Pick<Cause, 'kind' | 'phase' | 'message'> | undefined;
   /** The first check that failed, on one line, and how many failed. */
@@ -61,6 +63,7 @@ export function listingOf(result: TrialRecord): TrialListing {
     commands: commandsOf(result)?.length,
     totalTokens: usage?.totalTokens,
     costUsd: usage?.costUsd,
+    otherCostUsd: otherCostOf(result),
     cause: cause && { kind: cause.kind, phase: cause.phase, message: oneLine(cause.message) },
     failure: failures[0] && oneLine(failures[0]),
     failures: failures.length,

@@ -45,6 +45,12 @@ export function usageOf({
   return modelUnmeasured ? undefined : agentUsage(models ?? { usage: [] });
 }
 
+/** What judges and simulated users cost; undefined if that is not known for each, and 0 without one. */
+export function otherCostOf({ models }: Pick<TrialRecord, 'models'>): number | undefined {
+  const others = (models?.usage ?? []).filter(({ role }) => role !== 'agent');
+  return sumIfKnown(others.map(({ usage }) => usage.costUsd));
+}
+
 /** The model of the agent, by its name in the configuration; undefined if nothing names it. */
 export function modelOf({ subject, models }: Pick<TrialRecord, 'subject' | 'models'>): string | undefined {
   return subject?.model ?? models?.usage.find(({ role }) => role === 'agent')?.model;

@@ -62,6 +62,8 @@ const tableColumns: [title: string, cell: (row: Row) => Value, where?: (row: Row
   ['commands', (row) => (ranHere(row) ? String(row.commands) : '–')],
   ['tokens', ({ tokens }) => count(tokens), ({ tokens }) => tokens !== 0],
   ['cost', ({ costUsd }) => cost(costUsd), ({ costUsd = 0 }) => costUsd > 0],
+  // Of judges and simulated users.
+  ['other cost', ({ otherCostUsd }) => cost(otherCostUsd), ({ otherCostUsd = 0 }) => otherCostUsd > 0],
   ['harness', ({ harnessVersion = '' }) => harnessVersion, (row) => row.harnessVersion !== undefined],
 ];
 

@@ -19,6 +19,8 @@ export interface Sums {
   /** Of the agent's model; absent unless it is known for each trial. */
   tokens: number | undefined;
   costUsd: number | undefined;
+  /** Of judges and simulated users. */
+  otherCostUsd: number | undefined;
 }
 
 /**
@@ -96,6 +98,8 @@ interface TrialNumbers {
   commands: number;
   tokens: number | undefined;
   costUsd: number | undefined;
+  /** Of judges and simulated users. */
+  otherCostUsd: number | undefined;
   /** Where the trial was graded: in a fresh sandbox, or in the same one as the harness. */
   verifiedIn?: 'fresh' | 'same';
   validatedIn?: 'fresh' | 'same';
@@ -238,8 +242,8 @@ function spanOf(
 
 function numbersOf(listing: TrialListing): Omit<TrialNumbers, 'ordinal' | 'verdict' | 'reported'> {
   const { verifiedIn, validatedIn, systemChanges, mappedImages, replay, fromService } = listing;
-  const { startedAt, finishedAt, commands = 0, totalTokens: tokens, costUsd } = listing;
-  const numbers = { durationMs: finishedAt - startedAt, commands, tokens, costUsd };
+  const { startedAt, finishedAt, commands = 0, totalTokens: tokens, costUsd, otherCostUsd } = listing;
+  const numbers = { durationMs: finishedAt - startedAt, commands, tokens, costUsd, otherCostUsd };
   return { ...numbers, verifiedIn, validatedIn, systemChanges, mappedImages, replay, fromService };
 }
 
@@ -278,6 +282,7 @@ function sumsOf(trials: readonly TrialSummary[]): Sums {
     durationMs: trials.reduce((sum, { durationMs }) => sum + durationMs, 0),
     tokens: sumOf(trials.map(({ tokens }) => tokens)),
     costUsd: sumOf(trials.map(({ costUsd }) => costUsd)),
+    otherCostUsd: sumOf(trials.map(({ otherCostUsd }) => otherCostUsd)),
   };
 }
 

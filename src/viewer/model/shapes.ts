@@ -76,6 +76,8 @@ export interface TrialRow {
   reason?: string | undefined;
   tokens?: number | undefined;
   costUsd?: number | undefined;
+  /** Of judges and simulated users. */
+  otherCostUsd?: number | undefined;
 }
 
 /** Why a trial has no verdict, without the output. */

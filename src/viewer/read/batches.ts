@@ -63,9 +63,9 @@ function listedOf(
   if (verdict === undefined || result === undefined) return {};
   if (!listing)
     return { reason: readable(() => readRecord(blobs.readClean(result), 'the record')).unreadable };
-  const { startedAt, finishedAt, fromService, costUsd, totalTokens: tokens } = listing;
+  const { startedAt, finishedAt, fromService, costUsd, otherCostUsd, totalTokens: tokens } = listing;
   const durationMs = fromService ? undefined : finishedAt - startedAt;
-  return { reason: reasonOf(verdict, listing), durationMs, tokens, costUsd };
+  return { reason: reasonOf(verdict, listing), durationMs, tokens, costUsd, otherCostUsd };
 }
 
 /** What is read, or why a record cannot be read. */

@@ -17,6 +17,7 @@ const trial = (ordinal: number, change: Partial<TrialSummary>): TrialSummary => 
   commands: 2,
   tokens: 10,
   costUsd: 0.01,
+  otherCostUsd: 0,
   failures: [],
   failuresCount: 0,
   failuresTruncated: false,
@@ -29,7 +30,7 @@ const trial = (ordinal: number, change: Partial<TrialSummary>): TrialSummary => 
 function batch(trials: TrialSummary[]): BatchSummary {
   const of = (verdict: string) => trials.filter((each) => each.verdict === verdict).length;
   const counts = { passed: of('passed'), failed: of('failed'), void: of('void'), passRate: 0.5 };
-  const sums = { durationMs: 4_500, tokens: 30, costUsd: 0.03 };
+  const sums = { durationMs: 4_500, tokens: 30, costUsd: 0.03, otherCostUsd: 0 };
   return {
     batchId: 'b1',
     service: 's',

@@ -206,6 +206,8 @@ function BatchHead({ batch, exported, trials, isFiltered, variants }: BatchHeadP
   // 0 if no model was used.
   const tokens = sumOf(finished.map((trial) => trial.tokens));
   const costs = sumOf(finished.map(({ costUsd }) => costUsd));
+  // Of judges and simulated users.
+  const others = sumOf(finished.map(({ otherCostUsd }) => otherCostUsd));
   const [left, right] = variants;
   return (
     <>
@@ -271,6 +273,7 @@ function BatchHead({ batch, exported, trials, isFiltered, variants }: BatchHeadP
         <Figure name="Time, median" value={duration(median(trials.map(({ durationMs }) => durationMs)))} />
         {tokens.sum !== 0 && <Figure name={`Tokens${tokens.of}`} value={count(tokens.sum)} />}
         {tokens.sum !== 0 && <Figure name={`Cost${costs.of}`} value={cost(costs.sum)} />}
+        {!!others.sum && <Figure name={`Other cost${others.of}`} value={cost(others.sum)} />}
       </dl>
     </>
   );
