@@ -37,6 +37,8 @@ export type CircuitEvent =
  * trial is let through.
  */
 export interface Passage extends Disposable {
+  /** Whether it was let through while the guarded thing is down, to find out whether it works again. */
+  readonly isTry: boolean;
   worked(): void;
   failed(reason: string): void;
 }
@@ -44,7 +46,8 @@ export interface Passage extends Disposable {
 interface Outage {
   reason: string;
   failures: number;
-  waitedMs: number;
+  /** When it began, by the monotonic clock: the wall clock may be set meanwhile. */
+  since: number;
   /** Whether a trial tries it now, or soon will. */
   isTried: boolean;
 }
@@ -69,8 +72,8 @@ export class Circuit {
 
   /** The error `CIRCUIT_OPEN` if the circuit has been open for too long. */
   get gaveUp(): OffsiteError | undefined {
-    const { name, patienceMs } = this.#parts;
-    if (!this.#outage || this.#outage.waitedMs < patienceMs) return undefined;
+    const { name, patienceMs, clock } = this.#parts;
+    if (!this.#outage || clock.monotonic() - this.#outage.since < patienceMs) return undefined;
     const { reason } = this.#outage;
     return infrastructureError(
       'CIRCUIT_OPEN',
@@ -84,7 +87,7 @@ export class Circuit {
     for (;;) {
       signal.throwIfAborted();
       const outage = this.#outage;
-      if (!outage) return this.#passage(() => undefined);
+      if (!outage) return this.#passage(false, () => undefined);
       // The last try may succeed: nobody gives up while it runs.
       if (this.#parts.probe ? !this.gaveUp : outage.isTried) {
         await abortable(this.#change.promise, signal);
@@ -102,7 +105,7 @@ export class Circuit {
         release();
         throw error;
       }
-      return this.#passage(release);
+      return this.#passage(true, release);
     }
   }
 
@@ -119,8 +122,9 @@ export class Circuit {
     return this.isOpen;
   }
 
-  #passage(release: () => void): Passage {
+  #passage(isTry: boolean, release: () => void): Passage {
     return {
+      isTry,
       worked: () => this.#close(),
       failed: (reason) => this.#open(reason),
       [Symbol.dispose]: release,
@@ -133,9 +137,9 @@ export class Circuit {
       this.#outage.reason = reason;
       return;
     }
-    const outage = { reason, failures: 1, waitedMs: 0, isTried: false };
+    const { name, clock, patienceMs, observe, probe } = this.#parts;
+    const outage = { reason, failures: 1, since: clock.monotonic(), isTried: false };
     this.#outage = outage;
-    const { name, patienceMs, observe, probe } = this.#parts;
     const upTo = Number.isFinite(patienceMs) ? { upToMs: patienceMs } : {};
     observe({ kind: 'waiting', for: name, reason, ...upTo });
     this.#changed();
@@ -161,11 +165,8 @@ export class Circuit {
 
   async #pause(outage: Outage, signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#parts;
-    // We add up waits, because a clock may be set while we wait. The wait is never 0, or probing would be a
-    // busy loop.
-    const ms = 250 + backoff(outage.failures, waits, random);
-    await clock.sleep(ms, signal);
-    outage.waitedMs += ms;
+    // Never 0, or probing would be a busy loop.
+    await clock.sleep(250 + backoff(outage.failures, waits, random), signal);
   }
 
   #close(): void {

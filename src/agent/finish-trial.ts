@@ -64,7 +64,7 @@ export async function finishTrial(
     const attempted = await attemptTrial(spec, key, { ...parts, last }, signals, observe, begun);
     if (attempted.kind === 'stands') return attempted.result;
     observe({ kind: 'retried', attempt: attempted.attempt.number, message: attempted.cause.message });
-    // While the engine is down, trials wait for it and no attempt counts.
+    // While the engine is down, or the model cannot be reached, trials wait and no further attempt counts.
     if (attempted.kind === 'outage') continue;
     failed++;
     await clock.sleep(backoff(failed, waits, random), signals.admitted);
@@ -100,8 +100,11 @@ async function attemptTrial(
   // Further attempts would find nobody either. Who waits without end waits for the model to be started.
   const absent =
     failure !== undefined && Number.isFinite(parts.patienceMs) && parts.gateway.isAbsent(modelsOf(spec));
+  const isUnreachable = parts.gateway.isUnreachable(spec.model);
   const outage =
-    !absent && failure !== undefined && (await passage?.failed(failure, result.models, signal)) === true;
+    !absent &&
+    failure !== undefined &&
+    (await passage?.failed(failure, result.models, isUnreachable, signal)) === true;
   if (failure && (outage || !(parts.last || absent))) {
     await ledger.trials.abandonAttempt(attempt, outage ? 'outage' : 'void', failure, result);
     await ledger.workspaces.discard(result.left);

@@ -35,14 +35,15 @@ export function openGateway(options: GatewayOptions): Gateway {
     if (!('scripted' in config)) served.set(name, model);
     return model;
   };
+  const presenceOf = (name: string) => served.get(ownName(name, parts.models))?.presence;
   return {
     limitOf(asked) {
       const name = ownName(asked, parts.models);
       const config = Object.hasOwn(parts.models, name) ? parts.models[name] : undefined;
       return config && 'baseUrl' in config ? limitOf(name, config, parts) : undefined;
     },
-    isAbsent: (asked) =>
-      asked.some((name) => served.get(ownName(name, parts.models))?.presence?.isAbsent === true),
+    isAbsent: (asked) => asked.some((name) => presenceOf(name)?.isAbsent === true),
+    isUnreachable: (asked) => presenceOf(asked)?.isUnreachable === true,
     limits: () => parts.limits.all(),
     open(request) {
       const session = openSession(request, parts, replayingModels(request, parts, serve));

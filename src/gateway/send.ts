@@ -63,6 +63,7 @@ export async function send(parts: SendParts, request: UpstreamRequest, signal: A
       permit.release();
       if (signal.aborted || error instanceof GatewayRefusal) throw error;
       if (error instanceof UpstreamFailure && error.isPermanent) throw error;
+      if (error instanceof UpstreamFailure) model.presence?.unanswered();
       const missed = absenceOf(error, model);
       if (missed === 0 || (missed === undefined && last)) throw error;
       failed(messageOf(error));

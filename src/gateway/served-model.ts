@@ -193,6 +193,7 @@ class Presence {
   #hasAnswered = false;
   #missedSince: number | undefined;
   #isAbsent = false;
+  #isUnreachable = false;
 
   constructor(clock: Clock, note: (message: string) => void) {
     this.#clock = clock;
@@ -203,9 +204,19 @@ class Presence {
     return this.#isAbsent;
   }
 
+  /** Whether the last try of a request got no answer, not even an error. */
+  get isUnreachable(): boolean {
+    return this.#isUnreachable;
+  }
+
   answered(): void {
     this.#hasAnswered = true;
     this.#isAbsent = false;
+    this.#isUnreachable = false;
+  }
+
+  unanswered(): void {
+    this.#isUnreachable = true;
   }
 
   /**

@@ -43,7 +43,7 @@ async function secondTrial(modelFailure: string | undefined) {
     agent: { acted: true, modelFailure },
   };
   using first = await one.enter(admission, never);
-  await first.failed({ kind: 'model', phase: 'harness', message: '529 overloaded' }, models, never);
+  await first.failed({ kind: 'model', phase: 'harness', message: '529 overloaded' }, models, false, never);
   using second = await other.enter(admission, never);
   return second;
 }

@@ -22,7 +22,13 @@ import type { TrialSpec } from '../../src/trial/spec.ts';
 import { openFlakyService } from '../cli/flaky-service.ts';
 import { openPlace } from '../cli/place.ts';
 import { eachFolder, folder } from '../each-folder.ts';
-import { testUpstream } from '../gateway/test-upstream.ts';
+import {
+  chatAnswer,
+  json,
+  type TestUpstream,
+  testUpstream,
+  testUpstreamAt,
+} from '../gateway/test-upstream.ts';
 import { queueTrial } from '../ledger/queue-trial.ts';
 import { startRequest } from '../service/test-service.ts';
 import { fixtureCli } from '../trial/fixture-cli.ts';
@@ -45,6 +51,7 @@ const noGateway = {
   open: unused,
   limitOf: () => undefined,
   isAbsent: () => false,
+  isUnreachable: () => false,
   limits: () => [],
   [Symbol.asyncDispose]: unused,
 };
@@ -201,6 +208,44 @@ test('a trial whose harness ended before its model answered is run again, and no
   const { result, observed } = await finish(spec, 0, { attempts: 2, gateway });
   expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'unknown', phase: 'harness' } });
   expect(observed).toMatchObject([{ kind: 'retried' }, { kind: 'finished' }]);
+});
+
+test('while a model that has worked cannot be reached, only the attempt that found that counts', async () => {
+  const done = json(200, chatAnswer);
+  const first = await testUpstream(done);
+  let waited = 0;
+  const modelConfig = ModelConfig.parse({ wire: 'openai-chat', baseUrl: first.url });
+  await using gateway = openGateway({
+    models: { away: modelConfig },
+    env: {},
+    // Waits between the attempts of a request pass at once, and count.
+    clock: {
+      ...systemClock,
+      now: () => systemClock.now() + waited,
+      async sleep(ms) {
+        waited += ms;
+      },
+    },
+    scripted: () => {
+      throw new Error('no scripted model here');
+    },
+  });
+  const spec = specOf('', { model: 'away', modelConfig, harness: 'bash', verify: 'true' });
+  expect((await finish(spec, 0, { gateway })).result.verdict).toBe('passed');
+  rmSync(folder, { recursive: true });
+  await first[Symbol.asyncDispose]();
+  let again: TestUpstream | undefined;
+  const { kept, result } = await finish(spec, 0, {
+    gateway,
+    attempts: 2,
+    async during({ kind, ...event }) {
+      if (kind === 'retried' && 'attempt' in event && event.attempt === 2)
+        again = await testUpstreamAt(first.port, done);
+    },
+  });
+  await again?.[Symbol.asyncDispose]();
+  expect(kept.map(({ ending }) => ending)).toEqual(['void', 'outage', 'passed']);
+  expect(result.verdict).toBe('passed');
 });
 
 test('a trial of a model that nothing listens for is void after one attempt', async () => {

@@ -73,6 +73,7 @@ const parts: BatchParts = {
       open: unused,
       limitOf: () => undefined,
       isAbsent: () => false,
+      isUnreachable: () => false,
       limits: () => [],
       [Symbol.asyncDispose]: async () => undefined,
     },

@@ -95,11 +95,16 @@ export class Moved extends Error {
 export interface Permit extends Disposable {
   worked(): void;
   /**
-   * Reports why the attempt failed, and what its models did. Resolves with whether the engine is down; if so,
-   * the attempt does not count. Only a failure that the gateway saw opens a model's circuit, because an agent
-   * can make a harness say anything.
+   * Reports why the attempt failed, and what its models did. Resolves with whether the engine is down, or the
+   * model still is; if so, the attempt does not count. Only a failure that the gateway saw opens a model's
+   * circuit, because an agent can make a harness say anything.
    */
-  failed(cause: Cause, models: TrialRecord['models'], signal: AbortSignal): Promise<boolean>;
+  failed(
+    cause: Cause,
+    models: TrialRecord['models'],
+    isModelUnreachable: boolean,
+    signal: AbortSignal,
+  ): Promise<boolean>;
 }
 
 /** What a trial in flight has at an engine. Only {@link Engines} changes it. */
@@ -345,11 +350,13 @@ export class Engines implements Disposable {
 function permitOf(model: Passage, { circuit }: PooledEngine, taken: DisposableStack): Permit {
   return {
     worked: () => model.worked(),
-    async failed(cause, models, signal) {
+    async failed(cause, models, isModelUnreachable, signal) {
       const seen = models?.agent.modelFailure;
-      // The attempt counts even if trials now wait for the model: one trial's failure does not prove that its
-      // model is down.
-      if (cause.kind === 'model' && seen !== undefined) model.failed(seen);
+      if (cause.kind === 'model' && seen !== undefined) {
+        model.failed(seen);
+        // A trial of a model that worked counts: it may itself be what brings the model down, or what it refuses.
+        return model.isTry && isModelUnreachable;
+      }
       return cause.kind === 'infrastructure' && (await circuit.suspect(cause.message, signal));
     },
     [Symbol.dispose]: () => taken.dispose(),
