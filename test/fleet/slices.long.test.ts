@@ -139,6 +139,9 @@ test('a large window is divided among slices, which work through the list togeth
   const half = positions().slice(0, 45);
   expect(half.filter((position) => position < 60).length).toBe(45);
   expect(await statusesOf("ParentWorkflowId = 'wide'")).toHaveLength(5);
+  // A slice is not smaller than what is scheduled at a time.
+  expect(await place.run('tiny', { trials: 40, slice: 1, window: 10 })).toMatchObject({ passed: 40 });
+  expect(await statusesOf("ParentWorkflowId = 'tiny'")).toHaveLength(2);
 });
 
 const recorded = ['batch', 'batch/slice-1', 'batch/slice-2', 'batch/slice-3'];

@@ -26,6 +26,9 @@ import {
 } from './messages.ts';
 import { Trials } from './trials.ts';
 
+/** A larger batch has larger slices, if they may be: each adds about 150 events to the batch's history. */
+const usualSlices = 250;
+
 interface Slice {
   id: string;
   isOpen: boolean;
@@ -49,6 +52,8 @@ interface Slice {
 export class Slices implements Served {
   readonly #input: BatchInput;
   readonly #isLimited: boolean;
+  /** Trials of one slice. */
+  readonly #size: number;
   readonly #slices: Slice[] = [];
   #free: Share;
   #isPaused = false;
@@ -56,8 +61,11 @@ export class Slices implements Served {
   #failure: { error: unknown } | undefined;
 
   constructor(input: BatchInput) {
-    const { window, lane, budget } = input;
+    const { trials, slice, window, lane, budget } = input;
     this.#input = input;
+    // A slice that is over soon after it begins would only pass permits around.
+    const size = Math.max(slice, 2 * Math.min(window, lane), Math.ceil(trials / usualSlices));
+    this.#size = Math.min(size, Math.max(slice, fleetMessages.count.slice));
     // With a budget, one slice at a time schedules trials: only an undivided budget can be spent completely.
     this.#isLimited = budget.tokens !== undefined || budget.usd !== undefined;
     this.#free = { permits: this.#isLimited ? Math.min(window, lane) : window, budget };
@@ -104,14 +112,14 @@ export class Slices implements Served {
   }
 
   #divide(): void {
-    const { lane, slice: size, trials } = this.#input;
+    const { lane, trials } = this.#input;
     const taking = this.#slices.filter(({ isOpen, takes }) => isOpen && takes);
     for (const slice of taking)
       this.#give(slice, Math.min(this.#free.permits, slice.most - slice.has.permits));
-    const first = this.#slices.length * size;
+    const first = this.#slices.length * this.#size;
     const isOver = first >= trials || this.#outcome.outOfBudget || this.#failure !== undefined;
     if (isOver || this.#free.permits <= 0 || (this.#isLimited && taking.length > 0)) return;
-    const count = Math.min(size, trials - first);
+    const count = Math.min(this.#size, trials - first);
     this.#start({ first, count }, Math.min(lane, count));
     this.#divide();
   }
