@@ -292,7 +292,10 @@ function passingAlready(
   return passing.map((name) => `its ${name} untouched: only what is graded beside shows that work was done`);
 }
 
-/** The names of the judges that a case of a suite has. A judge that is not asked looks like a check that failed. */
+/**
+ * The names of the judges that a case of a suite has. A judge that is not asked looks like a check that
+ * failed.
+ */
 function judgesOf({ validator }: TrialSpec): ReadonlySet<string> {
   const content = validator?.files.find(({ path }) => path === checksFile)?.content;
   if (content === undefined) return new Set();

@@ -10,6 +10,7 @@ import {
   type CallOptions,
   type ClientOptions,
   checkApiKey,
+  defaultDeadlines,
   defaultRetryLimits,
   quoteWithout,
   type SentFile,
@@ -70,7 +71,7 @@ export function createClient(options: ClientOptions): Client {
   const { url, apiKey, clock, insecureHttp = false, random = Math.random } = options;
   checkApiKey(apiKey);
   const address = parseAddress(url, insecureHttp);
-  const deadlines = { ...serviceAnswers.time, ...options.deadlines };
+  const deadlines = { ...defaultDeadlines, ...options.deadlines };
   const limits = { ...defaultRetryLimits, ...options.retry };
   const transport = options.transport ?? httpTransport(address, options, deadlines.connect);
   const closing = new AbortController();

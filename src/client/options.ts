@@ -67,6 +67,14 @@ export interface SentFile {
   open(): Readable;
 }
 
+export const defaultDeadlines: Deadlines = {
+  connect: serviceAnswers.time.connect,
+  attempt: serviceAnswers.time.attempt,
+  call: serviceAnswers.time.call,
+  page: serviceAnswers.time.page,
+  file: serviceAnswers.time.file,
+};
+
 export const defaultRetryLimits: RetryLimits = {
   attempts: serviceAnswers.count.tries,
   budget: serviceAnswers.count.retryBudget,

@@ -34,7 +34,9 @@ function loosen(schema: z.core.$ZodType, objects: ObjectMaker): z.ZodType {
   return schema as z.ZodType;
 }
 
-/** A list that is not checked any further after a few issues: an answer may have millions of wrong entries. */
+/**
+ * A list that is not checked any further after a few issues: an answer may have millions of wrong entries.
+ */
 function listOf(element: z.ZodType): z.ZodType {
   return z.array(z.unknown()).transform((given, { issues }) => {
     const values: unknown[] = [];

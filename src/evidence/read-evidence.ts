@@ -300,7 +300,9 @@ async function readContent(
 /** What Node writes behind the content if the content ended before the stream did. */
 const emptyFrame = zstdCompressSync('', { params: { [constants.ZSTD_c_checksumFlag]: 1 } });
 
-/** Whether nothing follows the frame of zstd at this place: Node expands one, and says nothing of the rest. */
+/**
+ * Whether nothing follows the frame of zstd at this place: Node expands one, and says nothing of the rest.
+ */
 async function endsAt(file: string, place: number): Promise<boolean> {
   await using handle = await open(file);
   const rest = Buffer.alloc(emptyFrame.length + 1);

@@ -49,7 +49,9 @@ export function listBatches(
     records,
     ended.map(({ key }) => Number(key)),
   );
-  /** When its trials ended, by the wall clock and by one that nobody can set, and the runs that were found. */
+  /**
+   * When its trials ended, by the wall clock and by one that nobody can set, and the runs that were found.
+   */
   type Told = { lastAt?: number; isSteady: number; steadyMs?: number; found: number };
   return records
     .select<BatchRow & Omit<ListedBatch, keyof StoredBatch> & Told>(

@@ -77,8 +77,8 @@ export class Trials extends Table {
 
   /**
    * The trials of a trial's variant whose harness did not work, in the order in which they ended. They decide
-   * whether more trials of the variant are worth running. Those that ended before the trial's run was added to
-   * the ledger do not count: a person who reruns a cell may have repaired the harness.
+   * whether more trials of the variant are worth running. Those that ended before the trial's run was added
+   * to the ledger do not count: a person who reruns a cell may have repaired the harness.
    */
   brokenHarnesses(trial: TrialKey): TrialKey[] {
     const rows = this.records.all(

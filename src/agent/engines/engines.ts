@@ -354,7 +354,8 @@ function permitOf(model: Passage, { circuit }: PooledEngine, taken: DisposableSt
       const seen = models?.agent.modelFailure;
       if (cause.kind === 'model' && seen !== undefined) {
         model.failed(seen);
-        // A trial of a model that worked counts: it may itself be what brings the model down, or what it refuses.
+        // A trial of a model that worked counts: it may itself be what brings the model down, or what it
+        // refuses.
         return model.isTry && isModelUnreachable;
       }
       return cause.kind === 'infrastructure' && (await circuit.suspect(cause.message, signal));

@@ -114,7 +114,9 @@ interface ReadRecord {
   issues: readonly z.core.$ZodIssue[];
 }
 
-/** Reads the fields of a record that a schema names. Of those that cannot be read, it needs the required ones. */
+/**
+ * Reads the fields of a record that a schema names. Of those that cannot be read, it needs the required ones.
+ */
 function readerOf(schema: z.ZodObject): (value: unknown) => ReadRecord {
   let leftOut: z.core.$ZodIssue[] = [];
   const fields = Object.entries(schema.shape).map(([name, field]) => {

@@ -62,8 +62,8 @@ function checkContentType(header: string | null): void {
 }
 
 /**
- * The body of a request, piece by piece. Refuses one of more than `most` bytes (413; before reading it, if the
- * sender announces the length), and one that ends early (400).
+ * The body of a request, piece by piece. Refuses one of more than `most` bytes (413; before reading it, if
+ * the sender announces the length), and one that ends early (400).
  */
 export async function* bodyPieces(
   { headers, body }: ServiceRequest,

@@ -3,7 +3,10 @@ import type { RunRecord, RunVariant } from '../../contract/record.ts';
 import type { Records, Value } from '../../ledger/records.ts';
 import { newIdentifier, runIdentifier } from '../identifiers.ts';
 
-/** A run, with what is short of its batch and its case. Code refers to rows by their keys; ids are for the wire. */
+/**
+ * A run, with what is short of its batch and its case. Code refers to rows by their keys; ids are for the
+ * wire.
+ */
 export interface Run {
   key: number;
   id: string;
@@ -25,7 +28,9 @@ export interface Run {
 
 /** A batch that is written: see `begin`. */
 export interface NewBatch {
-  /** Adds cases, each with the JSON text of its definition, and the run of each variant. Nobody sees them yet. */
+  /**
+   * Adds cases, each with the JSON text of its definition, and the run of each variant. Nobody sees them yet.
+   */
   add(cases: readonly { case: Case; definition: string; hash: (variantIndex: number) => string }[]): void;
   /** Puts all that was added into the lists from which it is read. Returns the batch's id, and its runs. */
   list(): { id: string; runs: (Run & { variantIndex: number })[] };
