@@ -16,6 +16,7 @@ import { type ListedBatch, listBatches, listTrials } from '../ledger/find.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { fingerprintChanges } from '../record/fingerprint.ts';
 import type { SuitePlan } from '../suite/plan.ts';
+import { plural } from '../text/quantities.ts';
 import { plannedFingerprint } from '../trial/record.ts';
 import type { Context } from './context.ts';
 
@@ -156,13 +157,13 @@ function batchNamed(
   }
   const known = new Set(cases.map(({ request }) => request.id));
   const trials = reference.batches.flatMap(({ key }) => listTrials(ledger.records, key));
-  const isComparable = trials.some(
-    ({ caseId, variant, verdict }) =>
-      known.has(caseId) && compared.includes(variant) && (verdict === 'passed' || verdict === 'failed'),
-  );
-  if (isComparable) return reference;
+  const common = trials.filter(({ caseId, variant }) => known.has(caseId) && compared.includes(variant));
+  if (common.some(({ verdict }) => verdict === 'passed' || verdict === 'failed')) return reference;
   throw inputError('CASES_DIFFER', `${name} has no case of this suite with a verdict`, {
-    hint: 'Compare with a batch of the same suite.',
+    hint:
+      common.length === 0
+        ? 'Compare with a batch of the same suite.'
+        : `It has ${plural(common.length, 'trial')} of this suite, and none passed or failed: compare with another batch.`,
   });
 }
 
@@ -172,7 +173,12 @@ function readNamed(ledger: Ledger, name: string): Reference {
     return readReference(ledger, name);
   } catch (error) {
     const isUnknown = error instanceof OffsiteError && error.code === 'BATCH_UNKNOWN';
-    if (!isUnknown || !statSync(name, { throwIfNoEntry: false })?.isFile()) throw error;
+    if (!isUnknown) throw error;
+    if (!statSync(name, { throwIfNoEntry: false })?.isFile())
+      throw inputError('BATCH_UNKNOWN', error.message, {
+        hint: `${error.hint}\nThe data folder is ${ledger.dataFolder}.`,
+        cause: error,
+      });
     throw inputError('BATCH_UNKNOWN', `${name} is a file, not a batch`, {
       hint: `If it has the id of a batch: --compare-to "$(cat ${name})"`,
       cause: error,
@@ -209,16 +215,20 @@ function lastOfSuite(
   if (passedOver.length > 5) note(`${passedOver.length} newer batches are not compared; the last 5 of them:`);
   for (const batch of passedOver.slice(0, 5))
     note(`not compared with ${batch.id}, which is newer: ${whyNot(batch)}`);
-  if (!last)
+  if (!last) {
+    const others = finished.slice(0, 5).map((batch) => `${batch.id} does not count: ${whyNot(batch)}`);
     throw inputError(
       'NONE_FINISHED',
       `the data folder has no finished batch of the suite ${name} to compare with`,
       {
-        hint:
-          'A batch that replays, or that lacks cases of this run, does not count. Run the suite once without ' +
-          '--compare-to, or name a batch of another data folder with --data-folder.',
+        hint: [
+          ...others,
+          'Run the suite once without --compare-to, or name another data folder with --data-folder.',
+          `The data folder is ${ledger.dataFolder}.`,
+        ].join('\n'),
       },
     );
+  }
   const place = sets.partNumbers().get(last.key);
   return place ? readReference(ledger, place.id) : { name: last.id, batches: [last], variant: undefined };
 }

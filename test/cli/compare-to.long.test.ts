@@ -84,6 +84,7 @@ describe('offsite run --compare-to', () => {
     const unknown = await offsite(place, ['run', suite('true'), '--compare-to', 'nix']);
     expect(unknown).toMatchObject({ exitCode: 2, stdout: '' });
     expect(unknown.stderr).toMatch(/^error: the data folder has no batch nix/);
+    expect(unknown.stderr).toContain(`The data folder is ${place.dataFolder}.`);
   });
 
   test('ends before a trial if the gate will have no case to judge, since all of them changed', async () => {
@@ -193,6 +194,7 @@ describe('a suite of few cases', () => {
     const none = await offsite(own, ['run', small('touch done'), '--compare-to', 'last']);
     expect(none).toMatchObject({ exitCode: 2, stdout: '' });
     expect(none.stderr).toContain('has no finished batch of the suite small to compare with');
+    expect(none.stderr).toContain(`The data folder is ${own.dataFolder}.`);
 
     await offsite(own, ['run', small('touch done')]);
     const gates = ['--fail-on-regression', '--compare-to', 'last'];

@@ -127,7 +127,12 @@ function whyRows({ runs }: BatchSummary, cell: (text: string) => string): string
   const rows = runs.flatMap(({ case: id, variant, trials }) => {
     const first = trials.find(({ verdict }) => verdict !== 'passed');
     if (first === undefined) return [];
-    return [`| ${cell(id)} · ${cell(variant)} | ${reasonsOf(first).map(cell).join('<br>')} |`];
+    return [
+      `| ${cell(id)} · ${cell(variant)} | ${reasonsOf(first)
+        .flatMap((reason) => reason.split('\n'))
+        .map(cell)
+        .join('<br>')} |`,
+    ];
   });
   if (rows.length === 0) return [];
   const more = rows.length - explainedRuns;
