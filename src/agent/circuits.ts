@@ -40,14 +40,15 @@ export interface Passage extends Disposable {
   /** Whether it was let through while the guarded thing is down, to find out whether it works again. */
   readonly isTry: boolean;
   worked(): void;
-  failed(reason: string): void;
+  /** @param isUnanswered whether nobody answered at all, so that the time of the try was one of waiting */
+  failed(reason: string, isUnanswered?: boolean): void;
 }
 
 interface Outage {
   reason: string;
   failures: number;
-  /** When it began, by the monotonic clock: the wall clock may be set meanwhile. */
-  since: number;
+  /** Milliseconds of its waits, and of the tries that nobody answered. */
+  waitedMs: number;
   /** Whether a trial tries it now, or soon will. */
   isTried: boolean;
 }
@@ -72,8 +73,8 @@ export class Circuit {
 
   /** The error `CIRCUIT_OPEN` if the circuit has been open for too long. */
   get gaveUp(): OffsiteError | undefined {
-    const { name, patienceMs, clock } = this.#parts;
-    if (!this.#outage || clock.monotonic() - this.#outage.since < patienceMs) return undefined;
+    const { name, patienceMs } = this.#parts;
+    if (!this.#outage || this.#outage.waitedMs < patienceMs) return undefined;
     const { reason } = this.#outage;
     return infrastructureError(
       'CIRCUIT_OPEN',
@@ -123,10 +124,15 @@ export class Circuit {
   }
 
   #passage(isTry: boolean, release: () => void): Passage {
+    const { clock } = this.#parts;
+    const began = clock.monotonic();
     return {
       isTry,
       worked: () => this.#close(),
-      failed: (reason) => this.#open(reason),
+      failed: (reason, isUnanswered = false) => {
+        this.#open(reason);
+        if (isTry && isUnanswered && this.#outage) this.#outage.waitedMs += clock.monotonic() - began;
+      },
       [Symbol.dispose]: release,
     };
   }
@@ -137,8 +143,8 @@ export class Circuit {
       this.#outage.reason = reason;
       return;
     }
-    const { name, clock, patienceMs, observe, probe } = this.#parts;
-    const outage = { reason, failures: 1, since: clock.monotonic(), isTried: false };
+    const { name, patienceMs, observe, probe } = this.#parts;
+    const outage = { reason, failures: 1, waitedMs: 0, isTried: false };
     this.#outage = outage;
     const upTo = Number.isFinite(patienceMs) ? { upToMs: patienceMs } : {};
     observe({ kind: 'waiting', for: name, reason, ...upTo });
@@ -165,8 +171,11 @@ export class Circuit {
 
   async #pause(outage: Outage, signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#parts;
-    // Never 0, or probing would be a busy loop.
-    await clock.sleep(250 + backoff(outage.failures, waits, random), signal);
+    // We add up waits, because a clock may be set while we wait. The wait is never 0, or probing would be a
+    // busy loop.
+    const ms = 250 + backoff(outage.failures, waits, random);
+    await clock.sleep(ms, signal);
+    outage.waitedMs += ms;
   }
 
   #close(): void {

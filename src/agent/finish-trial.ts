@@ -123,7 +123,8 @@ async function attemptTrial(
   lease.settle();
   observe({ kind: 'finished', result });
   if (result.left?.kind === 'archive') await ledger.workspaces.free(parts.keep?.budget ?? 0);
-  const position = stopped ? 0 : ledger.trials.brokenHarnesses(key).indexOf(key) + 1;
+  const isBroken = !stopped && result.cause?.kind === 'harness';
+  const position = isBroken ? ledger.trials.brokenHarnesses(key).indexOf(key) + 1 : 0;
   const message = brokenHarnessWarning(position, spec, result.cause);
   if (message !== undefined) observe({ kind: 'broken-harness', position, message });
   return { kind: 'stands', result };
@@ -220,7 +221,7 @@ const lastLines = 8;
  * batch decides the same.
  */
 function isStopped(ledger: Ledger, trial: TrialKey): boolean {
-  return ledger.trials.brokenHarnesses(trial).length >= mostBroken;
+  return ledger.trials.hasBrokenHarnesses(trial, mostBroken);
 }
 
 /**

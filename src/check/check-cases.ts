@@ -11,14 +11,13 @@ import type { PhaseName } from '../record/cause.ts';
 import { failuresOf, reachesThreshold, scoreText } from '../record/failures.ts';
 import type { TrialRecord } from '../record/trial-record.ts';
 import { unscriptedModels, unscriptedText } from '../record/usage.ts';
-import { checksFile } from '../suite/load-tests.ts';
+import { namesOfChecks } from '../suite/load-tests.ts';
 import type { SuitePlan } from '../suite/plan.ts';
 import { duration } from '../text/quantities.ts';
 import type { TrialParts } from '../trial/phase.ts';
 import { wholeSearch } from '../trial/prepare/visible-answers.ts';
 import { mappedImages } from '../trial/record.ts';
 import { runTrial } from '../trial/run-trial.ts';
-import type { TrialSpec } from '../trial/spec.ts';
 import { type CheckedCase, type CheckedState, type StateToCheck, statesOf } from './checked-state.ts';
 import type { KeptChecks } from './kept-checks.ts';
 
@@ -104,6 +103,8 @@ export async function checkCases(
   }
 }
 
+type CheckNames = NonNullable<ReturnType<typeof namesOfChecks>>;
+
 type Parts = TrialParts & { limit: ReturnType<typeof pLimit> };
 
 interface StateAndResult extends StateToCheck {
@@ -164,7 +165,7 @@ async function checkState(
   const gradings = await Promise.all(
     Array.from({ length: repeat }, (_, ordinal) => parts.limit(() => check(ordinal))),
   );
-  return stateOf(state, gradings, judgesOf(spec));
+  return stateOf(state, gradings, spec.validator && namesOfChecks(spec.validator));
 }
 
 /**
@@ -200,7 +201,7 @@ type Grading =
 function stateOf(
   state: CheckedState['state'],
   gradings: readonly Grading[],
-  judges: ReadonlySet<string>,
+  names: CheckNames | undefined,
 ): CheckedState {
   const results = gradings.flatMap((one) => (one.kind === 'graded' ? [one.result] : []));
   const stopped = gradings.flatMap((one) => (one.kind === 'stopped' ? [one] : []));
@@ -212,7 +213,7 @@ function stateOf(
   // The rewards of tests are shown with the tests.
   const judgments = (results[0]?.judgments ?? []).filter(({ evaluator }) => evaluator !== 'tests');
   const passing =
-    state === 'untouched' ? results.slice(0, 1).flatMap((one) => passingAlready(one, judges)) : [];
+    state === 'untouched' ? results.slice(0, 1).flatMap((one) => passingAlready(one, names)) : [];
   // A judge's script often means its `otherwise` for what is not done.
   const lost = state === 'solved' ? results.flatMap(unscriptedModels).map(unscriptedText) : [];
   const notes = [...new Set([...results.flatMap(notesOf), ...lost, ...passing])];
@@ -279,10 +280,11 @@ function notesOf({ events = [], sandboxLacks = [] }: TrialRecord): string[] {
  */
 function passingAlready(
   { verdict, verifySteps, validations = [], judgments = [] }: TrialRecord,
-  judges: ReadonlySet<string>,
+  names: CheckNames = { checks: [], judges: [] },
 ): string[] {
   const tests = judgments.filter(({ evaluator }) => evaluator === 'tests');
-  const checks = judges.size === 0 ? [] : validations.filter(({ name }) => !judges.has(name));
+  const checks =
+    names.judges.length === 0 ? [] : validations.filter(({ name }) => names.checks.includes(name));
   const passing = [
     ...(checks.length > 0 && checks.every(({ exitCode }) => exitCode === 0) ? ['checks pass'] : []),
     ...(tests.length > 0 && tests.every(reachesThreshold) ? ['tests pass'] : []),
@@ -290,17 +292,6 @@ function passingAlready(
   ];
   if (verdict !== 'failed') return [];
   return passing.map((name) => `its ${name} untouched: only what is graded beside shows that work was done`);
-}
-
-/**
- * The names of the judges that a case of a suite has. A judge that is not asked looks like a check that
- * failed.
- */
-function judgesOf({ validator }: TrialSpec): ReadonlySet<string> {
-  const content = validator?.files.find(({ path }) => path === checksFile)?.content;
-  if (content === undefined) return new Set();
-  const { judges } = JSON.parse(content) as { judges: { name: string }[] };
-  return new Set(judges.map(({ name }) => name));
 }
 
 /** The commands of the solution that failed. Undefined if none did, as in the untouched state. */

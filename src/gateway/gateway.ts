@@ -22,7 +22,7 @@ export interface Gateway extends AsyncDisposable {
   limitOf(model: string): ModelLimit | undefined;
   /** Whether one of these models is on this machine, and nothing listens there, also after a short wait. */
   isAbsent(models: readonly string[]): boolean;
-  /** Whether the last try of a request to a model got no answer at all, not even an error. */
+  /** Whether the last request to a model could open no connection, in none of its tries. */
   isUnreachable(model: string): boolean;
   /** The limits that adapt, of the models that have been asked. */
   limits(): readonly ModelLimit[];

@@ -36,6 +36,7 @@ export interface Sent {
 export async function send(parts: SendParts, request: UpstreamRequest, signal: AbortSignal): Promise<Sent> {
   const { model, clock, random, admit, failed } = parts;
   let refusals = 0;
+  let couldConnect = false;
   for (let attempt = 1; ; attempt += 1) {
     const last = attempt === retryLimits.attempts;
     const permit = await model.pacing.acquire(signal);
@@ -44,6 +45,7 @@ export async function send(parts: SendParts, request: UpstreamRequest, signal: A
     try {
       admit();
       const answer = await model.upstream.send(request, signal);
+      couldConnect = true;
       model.presence?.answered();
       const assessment = await assess(answer, { last, lastRefusal: last && !isExcused }, clock);
       if (assessment._tag === 'pass') {
@@ -63,7 +65,8 @@ export async function send(parts: SendParts, request: UpstreamRequest, signal: A
       permit.release();
       if (signal.aborted || error instanceof GatewayRefusal) throw error;
       if (error instanceof UpstreamFailure && error.isPermanent) throw error;
-      if (error instanceof UpstreamFailure) model.presence?.unanswered();
+      couldConnect ||= !(error instanceof UpstreamFailure && error.isUnconnected);
+      model.presence?.unanswered(couldConnect);
       const missed = absenceOf(error, model);
       if (missed === 0 || (missed === undefined && last)) throw error;
       failed(messageOf(error));

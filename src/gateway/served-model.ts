@@ -204,7 +204,7 @@ class Presence {
     return this.#isAbsent;
   }
 
-  /** Whether the last try of a request got no answer, not even an error. */
+  /** Whether the last request could open no connection, in none of its tries. */
   get isUnreachable(): boolean {
     return this.#isUnreachable;
   }
@@ -215,8 +215,9 @@ class Presence {
     this.#isUnreachable = false;
   }
 
-  unanswered(): void {
-    this.#isUnreachable = true;
+  /** Called for a request without an answer. */
+  unanswered(couldConnect: boolean): void {
+    this.#isUnreachable = !couldConnect;
   }
 
   /**

@@ -71,11 +71,16 @@ const kinds: readonly FailureKind[] = [
   },
 ];
 
+/** The codes of failures to find a host, or to connect to it. */
+const unconnected = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOST|ENET|UND_ERR_CONNECT_TIMEOUT)/;
+
 /** The connection to a model's API failed. */
 export class UpstreamFailure extends OffsiteError {
   readonly isPermanent: boolean;
   /** Whether this machine says that none of its programs listens there. */
   readonly nobodyListens: boolean;
+  /** Whether no connection was opened, so that the server has seen nothing of the request. */
+  readonly isUnconnected: boolean;
 
   /**
    * Does not keep the error itself: undici attaches headers and bytes of the answer to some errors, and both
@@ -95,5 +100,6 @@ export class UpstreamFailure extends OffsiteError {
     });
     this.isPermanent = kind?.isPermanent ?? false;
     this.nobodyListens = nobodyListens;
+    this.isUnconnected = codes.some((code) => unconnected.test(code));
   }
 }

@@ -1,4 +1,4 @@
-import { createReadStream, existsSync } from 'node:fs';
+import { chmodSync, createReadStream, existsSync } from 'node:fs';
 import { copyFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, relative, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -7,6 +7,7 @@ import { infrastructureError, inputError, messageOf } from '../base/offsite-erro
 import { BlobStore } from './blobs.ts';
 import { copyDatabase } from './database.ts';
 import type { Ledger } from './ledger.ts';
+import type { Records } from './records.ts';
 import { directReferences } from './references.ts';
 
 export interface BackedUp {
@@ -62,9 +63,10 @@ export async function backUpLedger(
     };
     const noteCopy = (file: string) => noteNoWorkspaces(file, records.now());
     for (const { name, noteCopy: note } of [{ name: 'ledger.db', noteCopy }, ...beside]) {
-      if (!existsSync(join(dataFolder, name))) continue;
+      if (name !== 'ledger.db' && !existsSync(join(dataFolder, name))) continue;
       const copy = join(partial, name);
-      copyDatabase(join(dataFolder, name), copy);
+      if (name === 'ledger.db') copyLedger(records, copy);
+      else copyDatabase(join(dataFolder, name), copy);
       note(copy);
       backedUp.databases.push(name);
       backedUp.byteSize += (await stat(copy)).size;
@@ -117,4 +119,10 @@ async function copied(file: string, copy: string): Promise<boolean> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
     throw error;
   }
+}
+
+/** Its errors say what is wrong with the ledger, and the next command looks for damage. */
+function copyLedger(records: Records, target: string): void {
+  records.run('VACUUM INTO ?', target);
+  chmodSync(target, 0o600);
 }

@@ -5,7 +5,7 @@ import { readRecord } from '../record/read-record.ts';
 import { damageOfDatabase } from './database.ts';
 import type { Ledger } from './ledger.ts';
 import { hasNoBatch } from './prune.ts';
-import { directReferences, hashesIn, type Reference, storedResults } from './references.ts';
+import { directReferences, hashesIn, type Reference, resultText, storedResults } from './references.ts';
 
 export interface CheckedLedger {
   /** What SQLite found wrong; undefined if nothing is. */
@@ -77,7 +77,8 @@ export async function checkLedger(
     try {
       const record = JSON.parse(content.toString('utf8'));
       for (const { path, sha256 } of record?.artifacts ?? [])
-        if (!needed.has(sha256)) needed.set(sha256, { sha256, what: `${path}, an artifact in ${what}` });
+        if (!needed.has(sha256))
+          needed.set(sha256, { sha256, what: `${path}, an artifact in ${resultText(what)}` });
       // What an attempt had found that does not count.
       if (verdict === undefined) continue;
       if (record?.verdict !== verdict) {

@@ -50,8 +50,12 @@ export function* storedResults(records: Records, except: readonly BatchKey[] = [
 /** The blobs that the ledger's rows refer to directly. */
 export function* directReferences(records: Records, except: readonly BatchKey[] = []): Generator<Reference> {
   for (const row of records.each(rows, JSON.stringify(except))) yield inCode(row);
-  for (const { sha256, what } of storedResults(records, except))
-    yield { sha256, what: what.replace(/^trial/, 'the result of trial') };
+  for (const { sha256, what } of storedResults(records, except)) yield { sha256, what: resultText(what) };
+}
+
+/** How a stored result is named, given what it is of. */
+export function resultText(of: string): string {
+  return of.replace(/^trial/, 'the result of trial');
 }
 
 /**

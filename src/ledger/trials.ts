@@ -44,6 +44,8 @@ export class Trials extends Table {
 
   readonly #redactor: Redactor | undefined;
   readonly #workspaces: Workspaces;
+  /** The variants in which few harnesses were broken when that was last asked, until another one is. */
+  readonly #working = new Set<unknown>();
 
   /** @param redactor removes secrets from causes; the blob store has its own */
   constructor(
@@ -81,6 +83,23 @@ export class Trials extends Table {
    * to the ledger do not count: a person who reruns a cell may have repaired the harness.
    */
   brokenHarnesses(trial: TrialKey): TrialKey[] {
+    return this.#broken(trial, 'ORDER BY attempts.ended_at, attempts.key');
+  }
+
+  /** Whether there are at least so many of {@link brokenHarnesses}. This is asked before each trial. */
+  hasBrokenHarnesses(trial: TrialKey, most: number): boolean {
+    const variant = this.records.value(
+      `SELECT json_array(runs.batch, runs.variant, runs.variant_index)
+       FROM trials JOIN runs ON runs.key = trials.run WHERE trials.key = ?`,
+      trial,
+    );
+    if (this.#working.has(variant)) return false;
+    const isBroken = this.#broken(trial, `LIMIT ${most}`).length >= most;
+    if (!isBroken) this.#working.add(variant);
+    return isBroken;
+  }
+
+  #broken(trial: TrialKey, tail: string): TrialKey[] {
     const rows = this.records.all(
       `SELECT others.key FROM trials JOIN runs ON runs.key = trials.run
          JOIN runs AS beside ON beside.batch = runs.batch AND beside.variant = runs.variant
@@ -90,7 +109,7 @@ export class Trials extends Table {
        WHERE trials.key = ? AND attempts.ended_at >= coalesce(
            (SELECT min(at) FROM changes WHERE subject = 'run' AND of = runs.key), 0)
          AND CASE WHEN json_valid(attempts.cause) THEN attempts.cause ->> '$.kind' END = 'harness'
-       ORDER BY attempts.ended_at, attempts.key`,
+       ${tail}`,
       trial,
     );
     return rows.map(({ key }) => Number(key));
@@ -155,6 +174,7 @@ export class Trials extends Table {
       this.#workspaces.keep(attempt.trial, finished.left);
       finishAbove(records, attempt.trial);
     });
+    if (finished.verdict === 'void') this.#working.clear();
   }
 
   /**

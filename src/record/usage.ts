@@ -46,7 +46,12 @@ export function usageOf({
 }
 
 /** What judges and simulated users cost; undefined if that is not known for each, and 0 without one. */
-export function otherCostOf({ models }: Pick<TrialRecord, 'models'>): number | undefined {
+export function otherCostOf({
+  models,
+  modelUnmeasured,
+}: Pick<TrialRecord, 'models' | 'modelUnmeasured'>): number | undefined {
+  // Judges are measured also where the agent's own requests are not.
+  if (modelUnmeasured && !models) return undefined;
   const others = (models?.usage ?? []).filter(({ role }) => role !== 'agent');
   return sumIfKnown(others.map(({ usage }) => usage.costUsd));
 }

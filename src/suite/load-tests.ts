@@ -111,6 +111,20 @@ export function placedFiles(
 /** The file beside the validator of checks that has them. */
 export const checksFile = 'checks.json';
 
+/** The names of the checks and of the judges of a case; undefined for a validator that a case names. */
+export function namesOfChecks({
+  source,
+  files,
+}: {
+  source: string;
+  files: readonly { path: string; content: string }[];
+}): { checks: string[]; judges: string[] } | undefined {
+  const content = files.find(({ path }) => path === checksFile)?.content;
+  if (source !== module || content === undefined) return undefined;
+  const { checks, judges } = JSON.parse(content) as Record<'checks' | 'judges', { name: string }[]>;
+  return { checks: checks.map(({ name }) => name), judges: judges.map(({ name }) => name) };
+}
+
 /** A `{{name}}` in that file, for which the validator writes the variable. */
 export const unfilledName = /(?<!\\)\{\\u007b\s*([A-Za-z_][\w.-]*)\s*\}\}/;
 

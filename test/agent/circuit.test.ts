@@ -119,6 +119,23 @@ describe('a model that is down', () => {
     expect(through()).toBe(3);
   });
 
+  test('uses up patience by waits and by tries that nobody answered, not by the time that a trial works', async () => {
+    const { clock, circuit, pass } = open(undefined, 600_000);
+    (await pass()).failed('503');
+    const answered = pass();
+    await clock.pass(10_000);
+    const working = await answered;
+    await clock.pass(3_600_000);
+    working[Symbol.dispose]();
+    expect(circuit.gaveUp).toBeUndefined();
+    const unanswered = pass();
+    await clock.pass(60_000);
+    const waiting = await unanswered;
+    await clock.pass(600_000);
+    waiting.failed('nothing listens', true);
+    expect(circuit.gaveUp).toBeDefined();
+  });
+
   test('is not given up while the last try of it runs', async () => {
     const { clock, circuit, pass, through } = open(undefined, 1_000);
     (await pass()).failed('503');

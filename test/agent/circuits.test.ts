@@ -53,6 +53,41 @@ test('trials wait for a model that the gateway saw fail, and not for one that on
   expect(await secondTrial(undefined)).toBeDefined();
 });
 
+test('a try of a model does not count if it reached nobody, unless its agent was answered', async () => {
+  const clock = handClock();
+  using engines = new Engines({
+    engines: [engine],
+    areSeveral: false,
+    check: { fits: async () => true },
+    clock,
+    random: () => 0,
+    patienceMs: 600_000,
+    observe: () => undefined,
+  });
+  const admission = new Admission({
+    clock,
+    concurrency: 1,
+    room: { cpus: 4, memory: 8e9 },
+    requireRoom: async () => undefined,
+  });
+  using seat = await engines.seat(specOf(''), never);
+  const counts = async (acted: boolean) => {
+    const entering = seat.enter(admission, never);
+    await clock.pass(60_000);
+    using permit = await entering;
+    const cause = { kind: 'model', phase: 'harness', message: 'nothing listens' } as const;
+    const agent = { acted, modelFailure: 'nothing listens' };
+    return !(await permit.failed(
+      cause,
+      { exchanges: [], connections: [], usage: [], modelMs: 0, agent },
+      true,
+      never,
+    ));
+  };
+  // The first finds a model down that worked.
+  expect([await counts(false), await counts(false), await counts(true)]).toEqual([true, false, true]);
+});
+
 test('a single engine that works again is not asked what it can run, because all trials stay there', async () => {
   let isDown = true;
   const findImage: Engine['findImage'] = async () => {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { command } from '../../runners/command/runner.ts';
 import { runners } from '../../runners/index.ts';
@@ -110,15 +111,19 @@ test('a check says what passes untouched beside what fails', async () => {
   const judged = planned('judged', 'true');
   const checks = {
     name: 'checks',
-    source: `import { validate } from 'offsite/validator';
-      validate('there', () => {});
-      validate('judge', () => { throw new Error('nothing to judge'); });`,
+    source: readFileSync('src/suite/checks-validator.mjs', 'utf8'),
     manifest: [
       { index: 0, name: 'there' },
       { index: 1, name: 'judge' },
     ],
     sourceFiles: [
-      { path: 'checks.json', content: JSON.stringify({ checks: [], judges: [{ name: 'judge' }] }) },
+      {
+        path: 'checks.json',
+        content: JSON.stringify({
+          checks: [{ name: 'there', run: 'true' }],
+          judges: [{ name: 'judge', rubric: 'Is it kind?' }],
+        }),
+      },
     ],
   };
   const cases = [

@@ -353,10 +353,10 @@ function permitOf(model: Passage, { circuit }: PooledEngine, taken: DisposableSt
     async failed(cause, models, isModelUnreachable, signal) {
       const seen = models?.agent.modelFailure;
       if (cause.kind === 'model' && seen !== undefined) {
-        model.failed(seen);
-        // A trial of a model that worked counts: it may itself be what brings the model down, or what it
-        // refuses.
-        return model.isTry && isModelUnreachable;
+        // One that was answered counts, and one of a model that worked: it may itself bring the model down.
+        const isUnanswered = isModelUnreachable && !models?.agent.acted;
+        model.failed(seen, isUnanswered);
+        return model.isTry && isUnanswered;
       }
       return cause.kind === 'infrastructure' && (await circuit.suspect(cause.message, signal));
     },
