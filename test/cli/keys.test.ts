@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openTestService } from '../service/test-service.ts';
 import { offsite, start } from './offsite.ts';
@@ -67,6 +68,16 @@ test('keys are listed without a further word', async () => {
   const bare = await offsite(place, ['service', 'keys', '--data-folder', place.dataFolder]);
   expect([bare.exitCode, bare.stdout]).toEqual([0, expect.stringMatching(/^key .*\nkey_\S+ .* viewer /)]);
   expect(bare.stdout).toBe((await offsite(place, ['service', 'keys', 'list'])).stdout);
+});
+
+test('keys of a data folder without a service are refused, and no service is made there', async () => {
+  using place = openPlace();
+  // A folder of a daemon that has no service of its own.
+  mkdirSync(join(place.dataFolder, 'queue'), { recursive: true, mode: 0o700 });
+  const { exitCode, stdout, stderr } = await offsite(place, ['service', 'keys', 'list']);
+  expect([exitCode, stdout]).toEqual([2, '']);
+  expect(stderr).toContain(`no service keeps its keys in ${place.dataFolder}`);
+  expect(existsSync(join(place.dataFolder, 'service.db'))).toBe(false);
 });
 
 test('keys and the outbox of a folder that does not exist are refused, and it is not made', async () => {

@@ -111,15 +111,15 @@ describe('a suite file', () => {
 
   test('that somebody else dropped, and that is none, is put aside with the reason', async () => {
     const queue = join(at.place.dataFolder, 'queue');
-    at.place.write('../data/queue/broken.batch.json', '{"half": ');
+    at.place.write('../data/queue/nightly.yaml', '{"half": ');
     const refused = join(queue, 'refused');
-    await expect.poll(() => existsSync(join(refused, 'broken.batch.json'))).toBe(true);
-    expect(readFileSync(join(refused, 'broken.batch.json.reason.txt'), 'utf8')).toContain(
+    await expect.poll(() => existsSync(join(refused, 'nightly.yaml'))).toBe(true);
+    expect(readFileSync(join(refused, 'nightly.yaml.reason.txt'), 'utf8')).toContain(
       'offsite daemon enqueue',
     );
     expect(readdirSync(queue)).toEqual(['refused']);
     const { stdout } = await at.command('daemon', 'status');
-    expect(stdout).toMatch(/1 file of the queue refused.*\n.*broken\.batch\.json: .*did not write this file/);
+    expect(stdout).toMatch(/1 file of the queue refused.*\n.*nightly\.yaml: .*did not write this file/);
   });
 });
 

@@ -91,7 +91,7 @@ export function readTicket(file: string): SuitePlan {
     throw inputError(
       'TICKET_BAD',
       `\`offsite daemon enqueue\` did not write this file: ${messageOf(error)}`,
-      { cause: error },
+      { hint: 'Queue the suite with `offsite daemon enqueue SUITE`.', cause: error },
     );
   }
 }
@@ -120,7 +120,8 @@ const mostNamed = 20;
 export function refusedTickets(dataFolder: string): RefusedTicket[] {
   const folder = join(queueFolderOf(dataFolder), 'refused');
   if (!existsSync(folder)) return [];
-  const files = readdirSync(folder).filter((name) => name.endsWith(ending));
+  // Also files that somebody else put into the queue, whatever their names.
+  const files = readdirSync(folder).filter((name) => !name.endsWith(reasonEnding));
   return files
     .toSorted()
     .slice(-mostNamed)

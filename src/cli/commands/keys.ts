@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { localOrganization } from '../../api/service-access.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -6,7 +8,7 @@ import { inputError } from '../../base/offsite-error.ts';
 import { createClient } from '../../client/client.ts';
 import { type Permission, permissions } from '../../contract/definition.ts';
 import { requireDataFolder } from '../../ledger/data-folder.ts';
-import { openService, type Service } from '../../service/service.ts';
+import { openService, type Service, serviceDatabase } from '../../service/service.ts';
 import { table } from '../../text/fit.ts';
 import { CommandContext } from '../context.ts';
 import { withConfigAndData } from '../options.ts';
@@ -145,6 +147,10 @@ async function withEmbedded(
   await using context = CommandContext.open(options);
   const { dataFolder, clock } = context;
   if (!options.creates) requireDataFolder(dataFolder);
+  if (!options.creates && !existsSync(join(dataFolder, serviceDatabase)))
+    throw inputError('NO_SERVICE', `no service keeps its keys in ${dataFolder}`, {
+      hint: "Name the service's own data folder with --data-folder.",
+    });
   await using service = openService({ dataFolder, clock, integrations: [] });
   await work(service, context);
 }

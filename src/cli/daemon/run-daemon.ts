@@ -102,6 +102,7 @@ export async function runDaemon(options: DaemonOptions): Promise<number> {
   const { concurrency } = daemon.status();
   const at = { service, engine: engine.address, concurrency, dataFolder, http: listener?.url };
   log.info({ pid: process.pid, ...at, socket: controlSocketOf(dataFolder) }, 'the daemon is working');
+  if (config.file === undefined) log.warn('no offsite.yaml was found: the defaults apply');
   const { suites, cases } = config.daemon;
   if (suites.length + cases.length === 0)
     log.info('neither daemon.suites nor daemon.cases is configured: only enqueued suites run');
