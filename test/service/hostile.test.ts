@@ -151,6 +151,14 @@ test.for([
   expect(text.length).toBeLessThan(10_000);
 });
 
+test('a connection serves the next request after a large body was refused unread', async () => {
+  const refused = head([`Content-Length: ${5 * megabyte}`, 'Content-Encoding: gzip']);
+  const next = head(['Content-Length: 2', 'Connection: close']);
+  const { status, body } = await sendRaw(port, [refused, ...repeated(' '.repeat(megabyte), 5), next, '{}']);
+  expect(status).toBe(415);
+  expect(body).toContain('HTTP/1.1 200 ');
+});
+
 test('headers without end are cut off', async () => {
   for (const header of ['a: b\r\n', `long-header-name: ${'x'.repeat(200)}\r\n`]) {
     const answer = await sendRaw(port, [

@@ -13,11 +13,11 @@ export async function readBody(
   request: ServiceRequest,
   { limit, isOptional, hold }: { limit: number; isOptional: boolean; hold: (bytes: number) => void },
 ): Promise<Uint8Array> {
-  const { headers, body } = request;
+  const { headers } = request;
   const type = headers.get('content-type');
   const announced = headers.get('content-length');
   if (isOptional && type === null) {
-    const isEmpty = announced === null ? !body || (await isWithoutBytes(body)) : Number(announced) === 0;
+    const isEmpty = announced === null ? await isWithoutBytes(request) : Number(announced) === 0;
     if (isEmpty) return new Uint8Array();
   }
   checkContentType(type);
@@ -35,7 +35,6 @@ export async function readBody(
     if (bytes.byteLength > limit) throw tooLarge('body', limit);
     return new Uint8Array(bytes);
   }
-  if (!body) return new Uint8Array();
   const pieces: Uint8Array[] = [];
   let size = 0;
   for await (const piece of bodyPieces(request, limit)) {
@@ -47,8 +46,8 @@ export async function readBody(
 }
 
 /** Reads a body of unknown length up to its first byte. */
-async function isWithoutBytes(body: NonNullable<ServiceRequest['body']>): Promise<boolean> {
-  for await (const piece of arriving(body, 'body')) if (piece.byteLength > 0) return false;
+async function isWithoutBytes(request: ServiceRequest): Promise<boolean> {
+  for await (const piece of arriving(request, 'body')) if (piece.byteLength > 0) return false;
   return true;
 }
 
@@ -66,14 +65,14 @@ function checkContentType(header: string | null): void {
  * the sender announces the length), and one that ends early (400).
  */
 export async function* bodyPieces(
-  { headers, body }: ServiceRequest,
+  request: ServiceRequest,
   most: number,
   named = 'body',
 ): AsyncGenerator<Uint8Array> {
-  const announced = Number(headers.get('content-length'));
+  const announced = Number(request.headers.get('content-length'));
   if (announced > most) throw tooLarge(named, most);
   let size = 0;
-  for await (const piece of body ? arriving(body, named) : []) {
+  for await (const piece of arriving(request, named)) {
     size += piece.byteLength;
     if (size > most) throw tooLarge(named, most);
     yield piece;
@@ -81,7 +80,11 @@ export async function* bodyPieces(
   if (size < announced) throw endedEarly(named);
 }
 
-async function* arriving(body: ReadableStream<Uint8Array>, named: string): AsyncGenerator<Uint8Array> {
+async function* arriving(request: ServiceRequest, named: string): AsyncGenerator<Uint8Array> {
+  // The listener begins to read the socket when it is asked for this stream. If the rest is then not wanted, it
+  // closes the connection. So this is the only place that asks, and only when the bytes are wanted.
+  const { body } = request;
+  if (!body) return;
   try {
     // Who answers before the end does not cut the connection: the sender is to get the answer.
     yield* body.values({ preventCancel: true });
