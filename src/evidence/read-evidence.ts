@@ -1,6 +1,6 @@
 import { createHash, type KeyObject } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import { constants, createZstdDecompress, zstdCompressSync } from 'node:zlib';
 import { readPlan } from '../agent/batch-run.ts';
 import { inputError, messageOf, OffsiteError } from '../base/offsite-error.ts';
@@ -121,7 +121,7 @@ export async function readEvidence(
     }
     drop(next);
     entry = 'its end';
-    if (!(await bytes.endsWithZeros(recordBytes)) || !(await endsAt(file, expanded.bytesWritten)))
+    if (!(await bytes.endsWithZeros(recordBytes)) || !(await isOneFrame(file)))
       throw refuse('something follows');
     return {
       statement,
@@ -297,15 +297,46 @@ async function readContent(
   return { isWhole, text: isDocument && isWhole ? Buffer.concat(pieces).toString('utf8') : undefined };
 }
 
+/**
+ * Whether a file has nothing after the frame of zstd that it begins with (RFC 8878, 3.1.1), as its headers
+ * say. Node says nothing of what follows that frame, or goes on to it, or begins behind what zstd skips: that
+ * depends on where its buffers end. The content must be known to be whole.
+ */
+async function isOneFrame(file: string): Promise<boolean> {
+  await using handle = await open(file);
+  const end = await frameBytes(handle);
+  const rest = Buffer.alloc(emptyFrame.length + 1);
+  const { bytesRead } = await handle.read(rest, 0, rest.length, end);
+  return bytesRead === 0 || rest.subarray(0, bytesRead).equals(emptyFrame);
+}
+
 /** What Node writes behind the content if the content ended before the stream did. */
 const emptyFrame = zstdCompressSync('', { params: { [constants.ZSTD_c_checksumFlag]: 1 } });
 
-/**
- * Whether nothing follows the frame of zstd at this place: Node expands one, and says nothing of the rest.
- */
-async function endsAt(file: string, place: number): Promise<boolean> {
-  await using handle = await open(file);
-  const rest = Buffer.alloc(emptyFrame.length + 1);
-  const { bytesRead } = await handle.read(rest, 0, rest.length, place);
-  return bytesRead === 0 || rest.subarray(0, bytesRead).equals(emptyFrame);
+async function frameBytes(handle: FileHandle): Promise<number> {
+  const header = Buffer.alloc(headerBytes);
+  await handle.read(header, 0, headerBytes, 0);
+  if (header.readUInt32LE() !== frameMagic)
+    throw new Error('the file does not begin with the compressed archive');
+  const descriptor = header.readUInt8(magicBytes);
+  const isSingle = (descriptor & 0b10_0000) !== 0;
+  const sizeBytes = descriptor < 0b100_0000 ? Number(isSingle) : 1 << (descriptor >> 6);
+  const dictionaryBytes = [0, 1, 2, 4][descriptor & 0b11] ?? 0;
+  let at = magicBytes + 1 + (isSingle ? 0 : 1) + dictionaryBytes + sizeBytes;
+  for (let isLast = false; !isLast; ) {
+    const { bytesRead } = await handle.read(header, 0, blockHeaderBytes, at);
+    if (bytesRead < blockHeaderBytes) throw new Error('its last block is missing');
+    const block = header.readUIntLE(0, blockHeaderBytes);
+    isLast = (block & 1) === 1;
+    const isRepeated = ((block >> 1) & 0b11) === 1;
+    at += blockHeaderBytes + (isRepeated ? 1 : block >> 3);
+  }
+  const hasChecksum = (descriptor & 0b100) !== 0;
+  return at + (hasChecksum ? 4 : 0);
 }
+
+const frameMagic = 0xfd2fb528;
+const magicBytes = 4;
+/** Of the longest header of a frame, without its magic number 14. */
+const headerBytes = 18;
+const blockHeaderBytes = 3;

@@ -128,13 +128,39 @@ test.each<[string, () => Buffer]>([
   ['a second archive', () => zstdCompressSync(Buffer.concat([tarOf(entries), tarOf(entries)]))],
   ['a byte after the compressed archive', () => Buffer.concat([readFileSync(whole), content])],
   ['a second one, compressed', () => Buffer.concat([readFileSync(whole), readFileSync(whole)])],
+  ['what zstd skips', () => Buffer.concat([readFileSync(whole), skipped])],
+  ['what zstd skips after a full buffer', () => Buffer.concat([fillingBuffer(), skipped])],
   [
-    'what zstd skips',
-    () => Buffer.concat([readFileSync(whole), Buffer.from('502a4d180400000001020304', 'hex')]),
+    'zeros, compressed, after a full buffer',
+    () => Buffer.concat([fillingBuffer(), zstdCompressSync(Buffer.alloc(512))]),
   ],
 ])('%s: a bundle that something follows is refused', async (_, change) => {
   writeFileSync(file(), change());
   await refused(/its end: something follows$/);
+});
+
+/** A frame of 4 bytes that zstd skips. */
+const skipped = Buffer.from('502a4d180400000001020304', 'hex');
+
+/** The bundle, filled up with blanks until its archive ends where a buffer of the reader ends. */
+function fillingBuffer(): Buffer {
+  const [first, ...rest] = entries;
+  if (!first) throw new Error('there is a statement');
+  const blanks = Buffer.alloc(evidenceBundles.bytes.piece - tarOf(entries).length, ' ');
+  const tar = tarOf([{ ...first, content: Buffer.concat([first.content, blanks]) }, ...rest]);
+  expect(tar).toHaveLength(evidenceBundles.bytes.piece);
+  return zstdCompressSync(tar);
+}
+
+test('a bundle after something that zstd skips is refused', async () => {
+  const bundle = readFileSync(whole);
+  const before = Buffer.alloc(evidenceBundles.bytes.piece);
+  skipped.copy(before, 0, 0, 4);
+  before.writeUInt32LE(before.length - 8, 4);
+  // Read as a frame's headers, this is one block up to the end of the file.
+  before.writeUIntLE(((before.length + bundle.length - 16) << 3) | 1, 13, 3);
+  writeFileSync(file(), Buffer.concat([before, bundle]));
+  await refused(/does not begin with the compressed archive$/);
 });
 
 test.each(['-1', 'NaN', '1e300', '99999999999999999999', '0.5', '9007199254740991'])(
