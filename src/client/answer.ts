@@ -101,7 +101,7 @@ function readRuns(reading: Reading, pageParts: PageParts<RunParts>): RequestOutc
 }
 
 function unlike(issues: readonly z.core.$ZodIssue[], reading: Reading): RequestOutcome {
-  return misread(`is not as documented:${printIssues(issues, reading.quote)}\n `, reading);
+  return misread(`is not as documented:${printIssues(issues, reading.quote, { areAll: false })}\n `, reading);
 }
 
 /** The outcome of an answer that says success, and is not what the operation answers. */

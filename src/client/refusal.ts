@@ -224,15 +224,23 @@ function describe({ status, tag, said, issues, authenticate }: ServiceRefusalPar
     `the service answered ${[status, tag].filter(Boolean).join(' ')}`,
     said && `: ${said}`,
     authenticate && ` (WWW-Authenticate: ${authenticate})`,
-    listed(issues, ({ path, message }) => `${path || 'body'}: ${message}`),
+    listed(issues, ({ path, message }) => `${path || 'body'}: ${message}`, { areAll: true }),
   ]
     .filter(Boolean)
     .join('');
 }
 
-/** A line for each issue, as many as are shown, and how many more there are. */
-export function listed<One>(issues: readonly One[], print: (issue: One) => string): string {
+/**
+ * A line for each issue, as many as are shown, and how many more there are. If the issues may be only the
+ * first ones, it says only that there are more.
+ */
+export function listed<One>(
+  issues: readonly One[],
+  print: (issue: One) => string,
+  { areAll }: { areAll: boolean },
+): string {
   const shown = serviceAnswers.count.issues;
-  const more = issues.length > shown ? [`and ${issues.length - shown} more`] : [];
+  const left = issues.length - shown;
+  const more = left > 0 ? [areAll ? `and ${left} more` : 'and more'] : [];
   return [...issues.slice(0, shown).map(print), ...more].map((line) => `\n  ${line}`).join('');
 }

@@ -28,7 +28,7 @@ export function encodeRequest(
   { quote, keys }: { quote: Quote; keys: KnownKeys },
 ): string {
   const read = operations[operation].request.safeParse(request);
-  if (!read.success) throw invalid(operation, printIssues(read.error.issues, quote));
+  if (!read.success) throw invalid(operation, printIssues(read.error.issues, quote, { areAll: true }));
   if (!redacted.has(operation)) refuseKeys(operation, read.data, keys);
   try {
     return redacted.has(operation) ? keys.json(read.data) : JSON.stringify(read.data);
@@ -71,10 +71,14 @@ function invalid(operation: OperationName, reason: string, cause?: unknown): Req
 }
 
 /** A line for each issue: `\n  trial.events[3].command: expected string`. */
-export function printIssues(issues: readonly z.core.$ZodIssue[], quote: Quote): string {
-  return listed(issues.flatMap(innermost), ({ path, message }) => {
-    return `${quote(printPath(path) || 'body', 500)}: ${quote(message, 500)}`;
-  });
+export function printIssues(
+  issues: readonly z.core.$ZodIssue[],
+  quote: Quote,
+  { areAll }: { areAll: boolean },
+): string {
+  const print = ({ path, message }: z.core.$ZodIssue) =>
+    `${quote(printPath(path) || 'body', 500)}: ${quote(message, 500)}`;
+  return listed(issues.flatMap(innermost), print, { areAll });
 }
 
 /** For a union of which every member failed: the issues of the member that was probably meant. */

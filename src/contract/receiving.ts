@@ -36,6 +36,7 @@ function loosen(schema: z.core.$ZodType, objects: ObjectMaker): z.ZodType {
 
 /**
  * A list that is not checked any further after a few issues: an answer may have millions of wrong entries.
+ * So the number of issues says nothing of the number of wrong entries.
  */
 function listOf(element: z.ZodType): z.ZodType {
   return z.array(z.unknown()).transform((given, { issues }) => {

@@ -199,6 +199,16 @@ test('a run whose id has no text of its own is passed over like others that cann
   ]);
 });
 
+test.each([
+  ['trials', `"trials":[{"id":7}${',{"id":7}'.repeat(60)}]`],
+  ['parts of its costs', `"costs":{"components":[{}${',{}'.repeat(60)}]}`],
+])('of a run with many wrong %s, the message does not say how many more there are', (_, wrong) => {
+  const body = `{"page":1,"pageSize":20,"total":1,"runs":[{"id":"x",${wrong}}]}`;
+  const reading = readPage(Buffer.from(body), { parts: 'results' }, (quoted) => quoted);
+  if (reading._tag !== 'read') throw new Error('it cannot be read');
+  expect(reading.passedOver).toEqual([expect.stringMatching(/left out:(\n {2}.*){20}\n {2}and more$/)]);
+});
+
 test('a run with 150,000 trials is read without them, so they count as not known', () => {
   const { runs, passedOver } = readWith(`,{"id":"x","trials":[{}${`,${trialJson}`.repeat(150_000)}]}`);
   expect(runs).toEqual([{ id: 'first' }, { id: 'x' }, { id: 'last' }]);

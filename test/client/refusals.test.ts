@@ -70,6 +70,20 @@ test('a decode error prints every issue with its path', async () => {
   );
 });
 
+test('a decode error with many issues prints the first ones, and how many more there are', async () => {
+  const issues = Array.from({ length: 25 }, (_, index) => ({
+    _tag: 'Type',
+    path: ['cases', index],
+    message: 'no',
+  }));
+  await using service = await scriptedService(
+    json(400, { _tag: 'HttpApiDecodeError', message: 'no', issues }),
+  );
+  await using client = clientOf(service);
+  const error = await errorOf(client.call('evals.start', startRequest));
+  expect(error.message).toMatch(/(\n {2}cases\[\d+\]: no){20}\n {2}and 5 more$/);
+});
+
 test('a decode error whose issues cannot be read still says what the service said', async () => {
   await using service = await scriptedService(
     json(400, { _tag: 'HttpApiDecodeError', message: 'no', issues: 'many' }),

@@ -75,7 +75,7 @@ export function readPage(
     const run =
       isObject(given) && Object.hasOwn(given, 'id') ? `run ${quote(named(given.id), 100)}` : 'a run';
     if (issues.length > 0) {
-      const where = printIssues(issues, quote);
+      const where = printIssues(issues, quote, { areAll: false });
       note(`${record ? `parts of ${run}` : run} in a form that cannot be read; left out:${where}`);
     }
     if (record && isLong) note(`trials of ${run}, too many to be read; left out`);
