@@ -14,7 +14,7 @@ import { isoTime } from '../record/run-record.ts';
 import { setupOf } from '../record/setup.ts';
 import { digestOfKept, digestOfSetup, type StoredTrial } from '../record/stored-trial.ts';
 import { bodyPieces, endedEarly, type ServiceRequest } from '../request/read-body.ts';
-import type { Run } from '../store/runs.ts';
+import { jsonIn, type Run } from '../store/runs.ts';
 import type { Stores, Writer } from '../store/stores.ts';
 import type { Call } from './call.ts';
 
@@ -94,14 +94,14 @@ async function marked(
     if (!run.local) return 'the service ran it itself';
     const texts = ordinal < run.trials ? trials.read(run.key, ordinal) : undefined;
     if (!texts) return 'it was not reported';
-    const { artifacts = [] }: Pick<Trial, 'artifacts'> = JSON.parse(texts.record);
+    const { artifacts = [] }: Pick<Trial, 'artifacts'> = jsonIn(texts.record);
     const record = artifacts.find(({ path }) => path === recordPath)?.sha256;
     if (record === undefined) return 'its report names no record: an older Offsite made it';
     if (record !== of.record) return `the report that the service has names another record, ${record}`;
     if (digestOfKept(texts) !== of.report)
       return 'the report that the service has is not the one in the evidence';
     if (of.setup !== setupOfRun(run)) return 'what it was to do is not what the service asked for';
-    const { events }: StoredTrial['leftovers'] = JSON.parse(texts.leftovers);
+    const { events }: StoredTrial['leftovers'] = jsonIn(texts.leftovers);
     const [reported] = events.flatMap((event) => ('model' in event ? String(event.model) : []));
     const asked = run.variant.model;
     if (reported !== asked) return `the report names the model ${reported}, and the run is for ${asked}`;

@@ -19,6 +19,7 @@ import {
   type Variables,
 } from '../../suite/variables.ts';
 import { pieceSizes } from '../json-response.ts';
+import { jsonIn } from '../store/runs.ts';
 
 /**
  * The setup of a case's trials, as run records carry it: every text with the case's variables filled in.
@@ -26,7 +27,7 @@ import { pieceSizes } from '../json-response.ts';
  * stand for terabytes, and the cases of a batch share one prompt.
  */
 export function setupOf(suite: Suite, definition: Case): Setup {
-  return JSON.parse([...setupPieces(suite, definition)].join(''));
+  return jsonIn([...setupPieces(suite, definition)].join(''));
 }
 
 /**
