@@ -31,14 +31,15 @@ export async function bodyOf(
   pause: () => Promise<void>,
   streams: () => void = () => undefined,
 ): Promise<Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>> {
-  const chunks = chunksOf(pieces, pause);
+  const iterator = Iterator.from(pieces);
+  const chunks = chunksOf(iterator, pause);
   let next: ReturnType<typeof chunks.next> | undefined = chunks.next();
   const { value: first } = await next;
   if (first && first.length <= joinedAtMost) return first;
   try {
     streams();
   } catch (error) {
-    await chunks.return(undefined);
+    iterator.return?.();
     throw error;
   }
   return new ReadableStream(
@@ -49,8 +50,9 @@ export async function bodyOf(
         if (done) controller.close();
         else controller.enqueue(value);
       },
-      async cancel() {
-        await chunks.return(undefined);
+      cancel() {
+        // Not the chunks: they may be waiting for their turn, and what the pieces hold is free at once.
+        iterator.return?.();
       },
     },
     { highWaterMark: 0 },

@@ -62,6 +62,25 @@ test('an answer is built no faster than its reader takes it, and others are answ
   expect(state).toEqual({ taken: 200, ended: true });
 });
 
+test('a reader that goes away ends the pieces at once, also while they wait for their turn', async () => {
+  const { state, all } = longAnswer(10, 1024 * 1024);
+  let isPaused = false;
+  const body = await bodyOf(all(), async () => {
+    if (state.taken < 3) return;
+    isPaused = true;
+    await new Promise(() => undefined);
+  });
+  if (!(body instanceof ReadableStream)) throw new Error('the answer is sent while it is built');
+  const reader = body.getReader();
+  const reading = (async () => {
+    while (!(await reader.read()).done);
+  })();
+  await expect.poll(() => isPaused).toBe(true);
+  void reader.cancel();
+  expect(state.ended).toBe(true);
+  await reading;
+});
+
 test('a reader that goes away ends the building of its answer', async () => {
   const { state, all } = longAnswer(1_000_000, 1024 * 1024);
   await using serving = await server(all);
