@@ -19,7 +19,7 @@ export interface VerifiedEvidence {
   statement: Statement;
   /** The sha256 of the statement's bytes. */
   digest: string;
-  /** Undefined if nobody signed it. */
+  /** Undefined if no key signed it: see `sigstore`. */
   signature: EvidenceSignature | undefined;
   /** The bundle of Sigstore that signs it, which is not checked: that may need the network. */
   sigstore: unknown;
