@@ -81,8 +81,8 @@ export async function* bodyPieces(
 }
 
 async function* arriving(request: ServiceRequest, named: string): AsyncGenerator<Uint8Array> {
-  // The listener begins to read the socket when it is asked for this stream. If the rest is then not wanted, it
-  // closes the connection. So this is the only place that asks, and only when the bytes are wanted.
+  // The listener begins to read the socket when it is asked for this stream. If the rest is then not wanted,
+  // it closes the connection. So this is the only place that asks, and only when the bytes are wanted.
   const { body } = request;
   if (!body) return;
   try {
