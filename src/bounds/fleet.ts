@@ -43,7 +43,7 @@ export const fleetMessages = channel({
     call: milliseconds(10_000, 'a call'),
     page: milliseconds(120_000, 'reading a page of the list of trials'),
     presence: milliseconds(4_000, 'showing that a worker is there'),
-    look: milliseconds(300_000, 'looking for queued runs of a poll target'),
+    look: milliseconds(600_000, 'looking for queued runs of some poll targets'),
     starting: milliseconds(600_000, 'starting a batch, until its runs count as queued by somebody else'),
   },
   count: {
@@ -58,7 +58,7 @@ export const fleetMessages = channel({
     holders: times(20_000, 'processes that ask for permits of one model'),
     permits: times(10_000, 'requests that a process has in flight or waiting'),
     listed: times(1_000, 'batches in a list'),
-    targets: times(20, 'poll targets between two looks at which trials run'),
+    targets: times(20, 'poll targets that one activity looks at'),
     cases: times(1_000, 'cases of a suite that a poll looks at'),
     failures: times(20, 'poll targets with a failure that a poll names'),
     names: times(500, 'labels, models or other names that a worker offers'),

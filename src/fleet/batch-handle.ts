@@ -10,7 +10,6 @@ import type { Clock } from '../base/clock.ts';
 import { pause } from '../base/deadline.ts';
 import { inputError, messageOf } from '../base/offsite-error.ts';
 import { fleetMessages } from '../bounds/fleet.ts';
-import type { FleetConfig } from '../suite/fleet-config.ts';
 import type { FleetConnection } from './connect.ts';
 import { workflowQueue } from './format.ts';
 import type { Starting } from './worker/orders.ts';
@@ -20,6 +19,7 @@ import {
   type PollInput,
   type PollState,
   pollId,
+  pollQuery,
   pollSignals,
   pollWorkflow,
   queries,
@@ -66,9 +66,7 @@ export class BatchHandle {
     const { status, memo = {}, raw } = await this.#known(() => this.#workflow.describe());
     const slices = (raw.pendingChildren ?? []).map(async ({ workflowId }) => {
       // It may have ended since.
-      const described = await within(this.#client, () => this.#slice(workflowId ?? '').describe()).catch(
-        unlessKnown,
-      );
+      const described = await this.#within(() => this.#slice(workflowId ?? '').describe()).catch(unlessKnown);
       return described?.raw.pendingActivities ?? [];
     });
     const pending = [raw.pendingActivities ?? [], ...(await Promise.all(slices))].flat();
@@ -78,7 +76,7 @@ export class BatchHandle {
       return {
         trial: activityId ?? '',
         // Between two attempts, the server still has the last attempt's details.
-        phase: state === scheduled ? undefined : phaseOf(await detailsIn(heartbeatDetails, this.#client)),
+        phase: state === scheduled ? undefined : await this.#phaseIn(heartbeatDetails?.payloads ?? []),
         worker: lastWorkerIdentity ?? '',
         attempt: attempt ?? 1,
         lastFailure: lastFailure?.message ?? undefined,
@@ -136,17 +134,19 @@ export class BatchHandle {
   async #ask(workflow: WorkflowHandle, seen: Map<string, number> | undefined): Promise<BatchProgress> {
     const { workflowId: id } = workflow;
     const after = seen ? (seen.get(id) ?? 0) : allSeen;
-    const answer = await within(this.#client, () =>
-      workflow.query<BatchProgress, [number]>(queries.progress, after),
-    );
+    const answer = await this.#within(() => workflow.query<BatchProgress, [number]>(queries.progress, after));
     const last = answer.results.at(-1);
     if (last) seen?.set(id, last.position);
     return answer;
   }
 
+  #within<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+    return this.#client.withDeadline(Date.now() + fleetMessages.time.call, ask);
+  }
+
   async #known<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
     try {
-      return await within(this.#client, ask);
+      return await this.#within(ask);
     } catch (error) {
       if (!(error instanceof WorkflowNotFoundError)) throw error;
       throw inputError('FLEET_BATCH_UNKNOWN', `the fleet has no batch ${this.id} in progress`, {
@@ -155,30 +155,19 @@ export class BatchHandle {
       });
     }
   }
-}
 
-/** The details of a heartbeat; undefined if there are none that can be read. */
-async function detailsIn(
-  details: { payloads?: object[] | null } | null | undefined,
-  { options }: Client,
-): Promise<unknown> {
-  const { payloadCodecs, payloadConverter } = options.loadedDataConverter;
-  try {
-    let decoded = details?.payloads ?? [];
-    for (const codec of payloadCodecs.toReversed()) decoded = await codec.decode(decoded);
-    return decoded.map((payload) => payloadConverter.fromPayload(payload))[0];
-  } catch {
-    return undefined;
+  /** The phase in the details of a heartbeat; undefined if there are none that can be read. */
+  async #phaseIn(payloads: object[]): Promise<string | undefined> {
+    const { payloadCodecs, payloadConverter } = this.#client.options.loadedDataConverter;
+    try {
+      let decoded = payloads;
+      for (const codec of payloadCodecs.toReversed()) decoded = await codec.decode(decoded);
+      const [details] = decoded.map((payload) => payloadConverter.fromPayload<{ phase?: unknown }>(payload));
+      return typeof details?.phase === 'string' ? details.phase.slice(0, 40) : undefined;
+    } catch {
+      return undefined;
+    }
   }
-}
-
-function phaseOf(details: unknown): string | undefined {
-  const { phase } = (details ?? {}) as { phase?: unknown };
-  return typeof phase === 'string' ? phase.slice(0, 40) : undefined;
-}
-
-function within<Answer>(client: Client, ask: () => Promise<Answer>): Promise<Answer> {
-  return client.withDeadline(Date.now() + fleetMessages.time.call, ask);
 }
 
 function unlessKnown(error: unknown): undefined {
@@ -208,25 +197,25 @@ export async function* runningWorkflows(client: Client, type: string): AsyncGene
 export type PollStanding =
   | { kind: 'none' }
   | { kind: 'silent'; since: number }
-  /** @param lastFailure why it failed as a whole, and is tried again */
+  /** @param lastFailure why its last look failed as a whole */
   | { kind: 'polling'; state: PollState; lastFailure: string | undefined };
 
 /** The poll of a fleet. */
 export class PollHandle {
   readonly #client: Client;
-  readonly #fleet: FleetConfig;
+  readonly #taskQueue: string;
 
   constructor({ client, fleet }: Pick<FleetConnection, 'client' | 'fleet'>) {
     this.#client = client;
-    this.#fleet = fleet;
+    this.#taskQueue = fleet.taskQueue;
   }
 
   /** Throws `FLEET_POLL_RUNNING` if the fleet polls already. */
   async start(input: PollInput): Promise<void> {
     try {
       await this.#client.workflow.start(pollWorkflow, {
-        workflowId: pollId(this.#fleet.taskQueue),
-        taskQueue: workflowQueue(this.#fleet.taskQueue),
+        workflowId: pollId(this.#taskQueue),
+        taskQueue: workflowQueue(this.#taskQueue),
         args: [input],
         workflowIdConflictPolicy: 'FAIL',
       });
@@ -242,15 +231,13 @@ export class PollHandle {
   /** Ends the poll. Trials that it started continue. Resolves with whether there was one. */
   async stop(clock: Clock): Promise<boolean> {
     try {
-      await within(this.#client, () => this.#workflow.signal(pollSignals.stop));
-      const mostMs = fleetMessages.time.call + this.#fleet.heartbeat / 6;
-      for (const until = clock.now() + mostMs; clock.now() < until; ) {
-        if ((await within(this.#client, () => this.#workflow.describe())).status.name !== 'RUNNING')
-          return true;
+      await this.#within(() => this.#workflow.signal(pollSignals.stop));
+      for (const until = clock.now() + fleetMessages.time.call; clock.now() < until; ) {
+        if ((await this.#within(() => this.#workflow.describe())).status.name !== 'RUNNING') return true;
         await pause(clock, 200, new AbortController().signal);
       }
       // No worker is there to receive the signal.
-      await within(this.#client, () => this.#workflow.terminate('offsite fleet poll --stop'));
+      await this.#within(() => this.#workflow.terminate('offsite fleet poll --stop'));
       return true;
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) return false;
@@ -258,17 +245,18 @@ export class PollHandle {
     }
   }
 
-  /** @param isAnswered whether the fleet has a worker */
-  async standing(isAnswered: boolean): Promise<PollStanding> {
+  async standing(): Promise<PollStanding> {
     try {
-      const { status, startTime, raw } = await within(this.#client, () => this.#workflow.describe());
+      const { status, startTime, raw } = await this.#within(() => this.#workflow.describe());
       if (status.name !== 'RUNNING') return { kind: 'none' };
-      const { state, heartbeatDetails, lastFailure } = raw.pendingActivities?.[0] ?? {};
-      const said = (await detailsIn(heartbeatDetails, this.#client)) as PollState | undefined;
-      if (!said || !isAnswered) return { kind: 'silent', since: startTime.getTime() };
-      // After a failure, and until the next try.
-      const failure = state === scheduled ? lastFailure?.message : undefined;
-      return { kind: 'polling', state: said, lastFailure: failure ?? undefined };
+      const lastFailure = raw.pendingActivities?.[0]?.lastFailure?.message ?? undefined;
+      try {
+        const state = await this.#within(() => this.#workflow.query<PollState>(pollQuery));
+        return { kind: 'polling', state, lastFailure };
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError) throw error;
+        return { kind: 'silent', since: startTime.getTime() };
+      }
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) return { kind: 'none' };
       throw error;
@@ -299,7 +287,7 @@ export class PollHandle {
     note: (message: string) => void,
   ): Promise<boolean> {
     try {
-      await within(this.#client, () => this.#workflow.signal(signal, content));
+      await this.#within(() => this.#workflow.signal(signal, content));
       return true;
     } catch (error) {
       if (!(error instanceof WorkflowNotFoundError))
@@ -308,7 +296,11 @@ export class PollHandle {
     }
   }
 
+  #within<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
+    return this.#client.withDeadline(Date.now() + fleetMessages.time.call, ask);
+  }
+
   get #workflow() {
-    return this.#client.workflow.getHandle(pollId(this.#fleet.taskQueue));
+    return this.#client.workflow.getHandle(pollId(this.#taskQueue));
   }
 }

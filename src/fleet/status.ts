@@ -66,7 +66,7 @@ export async function fleetStatus({ connection, storage, clock }: StatusParts): 
   const [batches, found, poll] = await Promise.all([
     Promise.all(ids.map((id) => statusOf(new BatchHandle(id, client), known))),
     foundTrials(connection),
-    new PollHandle(connection).standing(seen.some(isThere)),
+    new PollHandle(connection).standing(),
   ]);
   const held = [...batches.flatMap(({ running }) => running), ...found.running];
   // Workers that announced their end and are silent are not shown.

@@ -17,7 +17,12 @@ export async function workflowBundle(): Promise<string> {
   const shipped = fileURLToPath(new URL(bundleName, import.meta.url));
   if (existsSync(shipped)) return shipped;
   const own = (await readdir(sources)).filter((name) => name.endsWith('.ts')).toSorted();
-  const others = ['../../bounds/channel.ts', '../../bounds/fleet.ts', '../workflow-bundle.ts'];
+  const others = [
+    '../../agent/daemon/poll-targets.ts',
+    '../../bounds/channel.ts',
+    '../../bounds/fleet.ts',
+    '../workflow-bundle.ts',
+  ];
   const names = [...own, ...others];
   const texts = await Promise.all(names.map((name) => readFile(new URL(name, sources), 'utf8')));
   const { version } = await packageOf('@temporalio/worker');

@@ -49,7 +49,7 @@ async function taken(heartbeatMs: number) {
     beats.push({ at: clock.now(), phase });
     return 'held' as const;
   };
-  const hold = await TaskHold.take({ beat, heartbeatMs, clock }, 'waiting');
+  const hold = await TaskHold.take({ beat, heartbeatMs, clock });
   return { clock, beats, hold };
 }
 
@@ -57,7 +57,7 @@ test('short phases share a heartbeat, and the last one is told', async () => {
   const { clock, beats, hold } = await taken(18_000);
   using _ended = hold;
   for (const phase of ['sandbox', 'harness', 'collect', 'verify']) {
-    hold.tell(phase);
+    hold.phase(phase);
     await clock.go(100);
   }
   await clock.go(2_000);
@@ -70,7 +70,7 @@ test('short phases share a heartbeat, and the last one is told', async () => {
 test('with a long heartbeat time, a trial of a few seconds needs only the first heartbeat', async () => {
   const { clock, beats, hold } = await taken(60_000);
   using _ended = hold;
-  hold.tell('sandbox');
+  hold.phase('sandbox');
   await clock.go(4_900);
   expect(beats).toHaveLength(1);
   await clock.go(200);
@@ -81,7 +81,7 @@ test('a phase that begins after a while is told at once, and heartbeats continue
   const { clock, beats, hold } = await taken(18_000);
   using _ended = hold;
   await clock.go(2_000);
-  hold.tell('harness');
+  hold.phase('harness');
   await clock.go(8_000);
   expect(beats.map(({ phase }) => phase)).toEqual(['waiting', 'harness', 'harness', 'harness']);
   const [, first = 0, second = 0, third = 0] = beats.map(({ at }) => at);

@@ -49,7 +49,7 @@ export async function openWorkflows(): Promise<WorkflowPlace> {
       counts.now--;
       return trial.summary;
     },
-    offsitePollRuns: () => Promise.reject(new Error('nothing polls')),
+    offsiteLook: () => Promise.reject(new Error('nothing polls')),
     offsiteTrialPage: async ({ list: { first, count }, taskQueue: queue }) =>
       Array.from({ length: count }, (_, index) => ({ run: 'run', ordinal: first + index, queue })),
   };

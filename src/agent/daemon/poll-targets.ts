@@ -69,14 +69,14 @@ export class PollTargets {
     }
   }
 
-  /** Adds a target, which is due at once. */
-  add(target: PollTarget): void {
+  /** Adds a target, which is due at once. `known` if a poll has read all of it before. */
+  add(target: PollTarget, known = false): void {
     if (this.#looks.has(nameOf(target))) return;
     const look: Look = {
       target,
       every: this.#poll.min,
       nextAt: this.#clock.monotonic(),
-      known: false,
+      known,
       failure: undefined,
       empty: false,
     };
@@ -102,6 +102,11 @@ export class PollTargets {
       .toSorted((one, other) => one.nextAt - other.nextAt)
       .slice(0, most)
       .map(({ target, known }) => ({ target, known }));
+  }
+
+  /** All targets, and whether a poll has read all of each. */
+  get all(): { target: PollTarget; known: boolean }[] {
+    return [...this.#looks.values()].map(({ target, known }) => ({ target, known }));
   }
 
   /**

@@ -18,7 +18,7 @@ import { profileOf, type WorkerProfile } from '../placement.ts';
 import type { FleetStorage } from '../storage/storage.ts';
 import { type TrialSummary, trialName } from '../workflow/messages.ts';
 import { Documents, storeRecord } from './documents.ts';
-import { FleetPoll } from './fleet-poll.ts';
+import { FleetLook } from './fleet-look.ts';
 import { Tasks } from './held-tasks.ts';
 import { FollowedQueues, Polls } from './polls.ts';
 import { TaskRunner } from './task-runner.ts';
@@ -170,8 +170,10 @@ export class FleetWorker {
       documents,
       contexts,
       tasks: calls,
-      pollOf: (order, started) =>
-        new FleetPoll(order, started, { ...this.#parts, documents, config, harnesses }),
+      look: (order) => {
+        const own = { connection, documents, clock, service, config, harnesses };
+        return FleetLook.run(order, { ...own, storage, client: this.#parts.client });
+      },
       wake: () => {
         work.wake();
         delivery.wake();

@@ -36,7 +36,7 @@ export type TaskEnd =
   | { kind: 'declined'; reason: string; forGood: boolean };
 
 interface Held {
-  hold: TaskHold<string>;
+  hold: TaskHold;
   /** Whether a sandbox has run for it. */
   hasBegun: boolean;
   /** Whether this worker gave it up itself. If not, and its claim ends, another agent has the trial. */
@@ -57,7 +57,7 @@ export class HeldTasks {
   }
 
   /** Holds a task until it has ended here. Rejects if the ledger cannot note how. */
-  async until(key: TrialKey, hold: TaskHold<string>): Promise<TaskEnd> {
+  async until(key: TrialKey, hold: TaskHold): Promise<TaskEnd> {
     const { ledger, worker, wake } = this.#parts;
     const { promise: ended, resolve: end, reject: fail } = Promise.withResolvers<TaskEnd>();
     // Another task for the trial may wait for this one, which reports how it failed.
@@ -100,10 +100,10 @@ export class HeldTasks {
         held.hasBegun = true;
         return;
       case 'phase':
-        held.hold.tell(event.phase);
+        held.hold.phase(event.phase);
         return;
       case 'finished':
-        held.hold.tell('reporting');
+        held.hold.phase('reporting');
         this.#parts.wake();
         return;
       case 'not-claimed':
@@ -153,9 +153,9 @@ export class HeldTasks {
  */
 export type BeatAnswer = 'held' | 'canceled' | 'refused';
 
-export interface TaskHoldParts<Said> {
+interface TaskHoldParts {
   /** Sends a heartbeat. Rejects if the server does not answer within the given milliseconds. */
-  beat(said: Said, withinMs: number): Promise<BeatAnswer>;
+  beat(phase: string, withinMs: number): Promise<BeatAnswer>;
   /** Milliseconds without a heartbeat until the server gives the task to another worker. */
   heartbeatMs: number;
   clock: Clock;
@@ -178,26 +178,25 @@ const looks = 60;
  * because it counts from when a heartbeat was sent, and the server's time counts from when the heartbeat
  * arrived.
  */
-export class TaskHold<Said> implements Disposable {
-  readonly #parts: TaskHoldParts<Said>;
+export class TaskHold implements Disposable {
+  readonly #parts: TaskHoldParts;
   readonly #lost = new AbortController();
   readonly #ended = new AbortController();
-  #said: Said;
+  #phase = 'waiting';
   /** When the newest accepted heartbeat was sent, by both clocks. */
   #heldSince: Moment;
   #isCanceled = false;
   #wake: () => void = () => undefined;
 
-  private constructor(parts: TaskHoldParts<Said>, said: Said) {
+  private constructor(parts: TaskHoldParts) {
     this.#parts = parts;
-    this.#said = said;
     this.#heldSince = momentOf(parts.clock);
   }
 
   /** Takes a task with a first heartbeat. Rejects with {@link NotClaimed} if it is not this worker's. */
-  static async take<Said>(parts: TaskHoldParts<Said>, said: Said): Promise<TaskHold<Said>> {
-    const hold = new TaskHold(parts, said);
-    const answer = await parts.beat(said, parts.heartbeatMs * ownPart).catch((error: unknown) => {
+  static async take(parts: TaskHoldParts): Promise<TaskHold> {
+    const hold = new TaskHold(parts);
+    const answer = await parts.beat(hold.#phase, parts.heartbeatMs * ownPart).catch((error: unknown) => {
       throw notHeld('the server did not accept its first heartbeat', error);
     });
     if (answer !== 'held') throw notHeld(`its first heartbeat was answered: ${answer}`);
@@ -216,10 +215,10 @@ export class TaskHold<Said> implements Disposable {
     return this.#isCanceled;
   }
 
-  /** Tells the server something else from now on. */
-  tell(said: Said): void {
-    if (this.#said === said) return;
-    this.#said = said;
+  /** Reports to the server which phase the trial is in. */
+  phase(name: string): void {
+    if (this.#phase === name) return;
+    this.#phase = name;
     this.#wake();
   }
 
@@ -237,16 +236,17 @@ export class TaskHold<Said> implements Disposable {
     const beatMs = heartbeatMs / beats;
     const leastMs = Math.min(betweenMs, beatMs / 2);
     const over = AbortSignal.any([this.#ended.signal, this.lost]);
-    for (let sent = this.#said; !this.#isOver; ) {
+    for (let sentPhase = this.#phase; !this.#isOver; ) {
       await pause(clock, leastMs, over);
       const woken = new AbortController();
       this.#wake = () => woken.abort();
-      if (this.#said === sent) await pause(clock, beatMs - leastMs, AbortSignal.any([woken.signal, over]));
+      if (this.#phase === sentPhase)
+        await pause(clock, beatMs - leastMs, AbortSignal.any([woken.signal, over]));
       if (this.#isOver) return;
       const sentAt = momentOf(clock);
-      sent = this.#said;
+      sentPhase = this.#phase;
       try {
-        const answer = await beat(sent, beatMs);
+        const answer = await beat(sentPhase, beatMs);
         if (answer === 'held') this.#heldSince = sentAt;
         else this.#lose(answer === 'canceled' ? 'the batch was canceled' : 'another worker has it', answer);
       } catch {
@@ -291,9 +291,9 @@ export class Tasks {
   }
 
   /** Rejects if the server does not answer in time. */
-  async beat(token: Uint8Array, details: object, withinMs: number): Promise<BeatAnswer> {
+  async beat(token: Uint8Array, phase: string, withinMs: number): Promise<BeatAnswer> {
     try {
-      await this.#within(withinMs, () => this.#client.activity.heartbeat(token, details));
+      await this.#within(withinMs, () => this.#client.activity.heartbeat(token, { phase }));
       return 'held';
     } catch (error) {
       if (error instanceof ActivityNotFoundError) return 'refused';

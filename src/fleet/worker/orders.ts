@@ -40,8 +40,14 @@ export const PageOrder = z.object({
 });
 export type PageOrder = z.infer<typeof PageOrder>;
 
-/** Epoch milliseconds. */
 const Epoch = z.number().nonnegative();
+
+/** A poll target, and whether a poll has read all of it. */
+const KnownTarget = z.object({
+  target: z.object({ kind: z.enum(['case', 'suite']), id: Name, suite: Name.optional() }),
+  known: z.boolean(),
+});
+export type KnownTarget = z.infer<typeof KnownTarget>;
 
 /** How trials that are found are run. */
 const FoundTrialSettings = z.object({
@@ -53,34 +59,28 @@ const FoundTrialSettings = z.object({
   window: z.int().positive().max(fleetMessages.count.listed),
   heartbeatMs: z.number().min(shortestHeartbeatMs),
 });
+export type FoundTrialSettings = z.infer<typeof FoundTrialSettings>;
 
 /** A batch that `fleet run` is starting: the service may list its runs before the fleet has its workflow. */
-export const Starting = z.object({
+const Starting = z.object({
   /** Identifies the start. */
   token: Name,
   /** The ids of its cases. */
   cases: z.array(Name),
-  /** When the service was asked, and when the start counts as over. */
+  /** When the service was asked, and when the start counts as over: epoch milliseconds. */
   since: Epoch,
   until: Epoch,
 });
 export type Starting = z.infer<typeof Starting>;
 
-const Ms = z.number().positive();
-
-export const PollOrder = z.object({
-  /** The service's address. */
-  service: z.string(),
-  suites: z.array(Name),
-  cases: z.array(Name),
-  /** Milliseconds between two polls of a target. */
-  every: z.object({ min: Ms, max: Ms }),
+export const LookOrder = z.object({
+  targets: z.array(KnownTarget).max(fleetMessages.count.targets),
   trials: FoundTrialSettings,
-  since: Epoch,
-  /** Trials that were started before. */
-  started: z.int().nonnegative().optional(),
+  starting: z.array(Starting),
+  /** Epoch milliseconds. Runs that the service started later may belong to a batch that is being started. */
+  before: Epoch,
 });
-export type PollOrder = z.infer<typeof PollOrder>;
+export type LookOrder = z.infer<typeof LookOrder>;
 
 /** The task that Temporal gave this worker for a trial. */
 export type GivenTask = Omit<FleetTask, 'isAccepted'>;

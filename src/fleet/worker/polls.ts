@@ -60,12 +60,12 @@ export class Polls {
       telemetryOptions: { logging: { filter: { core: 'ERROR', other: 'ERROR' }, forward: {} } },
     });
     const { connection, activities } = parts;
-    const { offsiteTrialPage, offsitePollRuns } = activities;
+    const { offsiteTrialPage, offsiteLook } = activities;
     const { taskQueue } = connection.fleet;
     const polls = new Polls(parts, await NativeConnection.connect(withoutUndefined(connection.options)));
     await polls.#poll(workflowQueue(taskQueue), {
       workflowBundle: { codePath: await workflowBundle() },
-      activities: { offsiteTrialPage, offsitePollRuns },
+      activities: { offsiteTrialPage, offsiteLook },
     });
     return polls;
   }

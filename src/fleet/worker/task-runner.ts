@@ -1,29 +1,20 @@
 import { ApplicationFailure, activityInfo, CompleteAsyncError } from '@temporalio/activity';
 import { NotClaimed } from '../../agent/claims.ts';
 import type { Clock } from '../../base/clock.ts';
-import { pause } from '../../base/deadline.ts';
 import { firstThrown, infrastructureError, OffsiteError } from '../../base/offsite-error.ts';
 import { trialOf } from '../../ledger/trial-rows.ts';
 import type { Contexts } from '../contexts.ts';
 import type { FleetDocument, TrialDocument } from '../document.ts';
 import type { FleetStorage } from '../storage/storage.ts';
-import type { FleetActivities, PollState, TrialSummary } from '../workflow/messages.ts';
+import type { FleetActivities, TrialSummary } from '../workflow/messages.ts';
 import { type Documents, placedTrials, storeRecord } from './documents.ts';
-import type { FleetPoll } from './fleet-poll.ts';
-import {
-  HeldTasks,
-  type HeldTasksParts,
-  type TaskEnd,
-  TaskHold,
-  type TaskHoldParts,
-  type Tasks,
-} from './held-tasks.ts';
+import { HeldTasks, type HeldTasksParts, type TaskEnd, TaskHold, type Tasks } from './held-tasks.ts';
 import {
   enterFoundTrial,
   enterTrial,
   type GivenTask,
+  LookOrder,
   PageOrder,
-  PollOrder,
   shortestHeartbeatMs,
   TrialOrder,
 } from './orders.ts';
@@ -36,8 +27,8 @@ export interface TaskRunnerParts extends HeldTasksParts {
   clock: Clock;
   /** The service's name in the ledger. */
   service: string;
-  /** Polls for runs that somebody else queued. */
-  pollOf(order: PollOrder, started: number): FleetPoll;
+  /** Finds runs that somebody else queued. */
+  look: FleetActivities['offsiteLook'];
 }
 
 /** Milliseconds until a trial that a worker declined is offered again. */
@@ -50,7 +41,7 @@ const againMs = 10_000;
 export class TaskRunner {
   readonly held: HeldTasks;
   readonly #parts: TaskRunnerParts;
-  readonly #drained = new AbortController();
+  #isDraining = false;
   #engineTrouble: string | undefined;
 
   constructor(parts: TaskRunnerParts) {
@@ -64,18 +55,18 @@ export class TaskRunner {
       const order = PageOrder.parse(given);
       return placedTrials(await this.#parts.documents.planned(order.document), order);
     },
-    offsitePollRuns: (order) => this.#poll(PollOrder.parse(order)),
+    offsiteLook: (order) => this.#parts.look(LookOrder.parse(order)),
   };
 
   /** Gives back the trials that do not run, and those that arrive from now on. */
   async drain(): Promise<void> {
-    this.#drained.abort();
+    this.#isDraining = true;
     await this.held.giveBack('queued', 'this worker ends');
   }
 
   /** Gives back all trials, including those that run. Takes no others if this worker ends. */
   async giveBack({ isEnding }: { isEnding: boolean }): Promise<void> {
-    if (isEnding) this.#drained.abort();
+    this.#isDraining ||= isEnding;
     const reason = this.#isDraining ? 'this worker ends' : 'this worker lost its permits for the model';
     await this.held.giveBack('all', reason);
   }
@@ -93,39 +84,6 @@ export class TaskRunner {
     this.#engineTrouble = undefined;
   }
 
-  get #isDraining(): boolean {
-    return this.#drained.signal.aborted;
-  }
-
-  /** Polls until the poll is canceled, or another worker has it. */
-  async #poll(order: PollOrder): Promise<number> {
-    const { tasks, clock, pollOf } = this.#parts;
-    const {
-      taskToken,
-      heartbeatDetails: before,
-      heartbeatTimeoutMs = order.trials.heartbeatMs,
-    } = activityInfo();
-    const poll = pollOf(
-      order,
-      Number((before as Partial<PollState> | undefined)?.started ?? order.started ?? 0),
-    );
-    const beat = (state: PollState, withinMs: number) => tasks.beat(taskToken, state, withinMs);
-    using hold = await TaskHold.take({ beat, heartbeatMs: heartbeatTimeoutMs, clock }, poll.state());
-    const over = AbortSignal.any([hold.lost, this.#drained.signal]);
-    try {
-      while (!over.aborted) {
-        const waitMs = await poll.look(over);
-        hold.tell(poll.state());
-        await pause(clock, waitMs, over);
-      }
-    } catch (error) {
-      if (!over.aborted) throw error;
-    }
-    if (hold.isCanceled) return poll.state().started;
-    if (hold.lost.aborted) throw new CompleteAsyncError();
-    throw declined('this worker ends', false, 1_000);
-  }
-
   async #trial(order: TrialOrder): Promise<TrialSummary> {
     const { tasks, clock } = this.#parts;
     const { taskToken: token, heartbeatTimeoutMs: heartbeatMs = 60_000, workflowExecution } = activityInfo();
@@ -133,7 +91,7 @@ export class TaskRunner {
       throw declined(`a heartbeat of ${heartbeatMs} ms is too short`, true, 0);
     if (this.#isDraining) throw declined('this worker ends', false, 0);
     if (this.#engineTrouble !== undefined) throw declined(this.#engineTrouble, false, 0);
-    const beat = (phase: string, withinMs: number) => tasks.beat(token, { phase }, withinMs);
+    const beat = (phase: string, withinMs: number) => tasks.beat(token, phase, withinMs);
     const { workflowId: workflow, runId: workflowRun = '' } = workflowExecution ?? {};
     const task = { token, workflow, workflowRun };
     const ended = await this.#taken(order, { beat, heartbeatMs, clock }, task);
@@ -154,9 +112,13 @@ export class TaskRunner {
     }
   }
 
-  async #taken(order: TrialOrder, holdParts: TaskHoldParts<string>, task: GivenTask): Promise<TaskEnd> {
+  async #taken(
+    order: TrialOrder,
+    holdParts: Parameters<typeof TaskHold.take>[0],
+    task: GivenTask,
+  ): Promise<TaskEnd> {
     try {
-      using hold = await TaskHold.take(holdParts, 'waiting');
+      using hold = await TaskHold.take(holdParts);
       return await this.#run(order, hold, task);
     } catch (caught) {
       const error = firstThrown(caught);
@@ -167,7 +129,7 @@ export class TaskRunner {
     }
   }
 
-  async #run(order: TrialOrder, hold: TaskHold<string>, task: GivenTask): Promise<TaskEnd> {
+  async #run(order: TrialOrder, hold: TaskHold, task: GivenTask): Promise<TaskEnd> {
     const { documents, service, name } = this.#parts;
     const document = await documents.get(order.document);
     if (document.service !== service) throw otherService(document.service, service);

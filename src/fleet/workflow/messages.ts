@@ -1,7 +1,15 @@
 /** What goes over Temporal: references, numbers and short texts. The workflow's code shares these types. */
 
 import type { Holder } from '../../base/shares.ts';
-import type { PageOrder, PollOrder, Starting, TrialList, TrialOrder } from '../worker/orders.ts';
+import type {
+  FoundTrialSettings,
+  KnownTarget,
+  LookOrder,
+  PageOrder,
+  Starting,
+  TrialList,
+  TrialOrder,
+} from '../worker/orders.ts';
 
 /** The name of the workflow that runs one batch. Its id is the batch's. */
 export const batchWorkflow = 'offsiteBatch';
@@ -151,8 +159,7 @@ export interface LimitInput {
 export interface FleetActivities {
   offsiteTrial(order: TrialOrder): Promise<TrialSummary>;
   offsiteTrialPage(order: PageOrder): Promise<PlacedTrial[]>;
-  /** Resolves with how many trials it has started, when it is canceled. */
-  offsitePollRuns(order: PollOrder): Promise<number>;
+  offsiteLook(order: LookOrder): Promise<LookAnswer>;
 }
 
 /** The name of an activity: `run/ordinal`. */
@@ -177,10 +184,30 @@ export function pollId(taskQueue: string): string {
   return `${taskQueue}/poll`;
 }
 
-export interface PollInput extends PollOrder {
-  /** The batches that are being started. */
-  starting?: Starting[] | undefined;
+export interface PollInput {
+  /** The service's address. */
+  service: string;
+  suites: string[];
+  cases: string[];
+  /** Milliseconds between two polls of a target. */
+  every: { min: number; max: number };
+  trials: FoundTrialSettings;
+  /** Epoch milliseconds. */
+  since: number;
+  /** What earlier runs of this workflow know. */
+  before?: { targets: KnownTarget[]; started: number; starting: Starting[] };
 }
+
+/** What a look found, in the order of its targets. */
+export interface LookAnswer {
+  targets: TargetAnswer[];
+  /** Trials that are started and have not ended. */
+  open: number;
+}
+
+export type TargetAnswer =
+  | { kind: 'looked'; started: number; waiting: WaitingTrials[]; cases?: string[] | undefined }
+  | { kind: 'failed'; failure: string };
 
 /** Trials that do not start, and why. */
 export interface WaitingTrials {
@@ -188,7 +215,7 @@ export interface WaitingTrials {
   trials: number;
 }
 
-/** What the activity that polls says in its heartbeats. */
+/** The answer to the query `poll`. */
 export interface PollState {
   service: string;
   suites: string[];
@@ -199,6 +226,7 @@ export interface PollState {
   targets: number;
   /** Trials started since the poll began. */
   started: number;
+  open: number;
   /** Epoch milliseconds. */
   lookedAt: number | undefined;
   waiting: WaitingTrials[];
@@ -207,4 +235,4 @@ export interface PollState {
 }
 
 export const pollSignals = { stop: 'stop', starting: 'starting', started: 'started' } as const;
-export const pollQuery = 'starting';
+export const pollQuery = 'poll';

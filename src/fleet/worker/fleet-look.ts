@@ -1,11 +1,12 @@
+import { Context } from '@temporalio/activity';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { z } from 'zod';
 import { casesOf, foundRun, lookAtCase, queuedOrdinals } from '../../agent/daemon/found-run.ts';
-import { type PollTarget, PollTargets } from '../../agent/daemon/poll-targets.ts';
+import type { PollTarget } from '../../agent/daemon/poll-targets.ts';
 import type { FoundRunDetails } from '../../agent/specify.ts';
 import type { Clock } from '../../base/clock.ts';
 import { startDeadline } from '../../base/deadline.ts';
-import { infrastructureError, inputError, messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { infrastructureError, messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { fleetMessages } from '../../bounds/fleet.ts';
 import { foundRuns } from '../../bounds/service.ts';
 import type { Client } from '../../client/client.ts';
@@ -19,138 +20,103 @@ import { fleetFormat, workflowQueue } from '../format.ts';
 import { foundNeeds, type Needs, queueFor, unmet, type WorkerProfile } from '../placement.ts';
 import { isThere, seenWorkers } from '../seen-workers.ts';
 import { damaged, type FleetStorage, hashOf, rerunName, Sha256 } from '../storage/storage.ts';
-import { foundTrialWorkflow, type PollState, pollId, pollQuery } from '../workflow/messages.ts';
+import { foundTrialWorkflow, type LookAnswer, type TargetAnswer } from '../workflow/messages.ts';
 import type { Documents } from './documents.ts';
-import { type PollOrder, Starting } from './orders.ts';
+import type { LookOrder } from './orders.ts';
 
-/**
- * Milliseconds. In the first looks, the service must have started a run at least this long ago: somebody may
- * still be starting the batch of a newer run.
- */
-const settledMs = 10_000;
-
-export interface FleetPollParts extends FoundNeedsParts {
+export interface FleetLookParts extends FoundNeedsParts {
   client: Client;
   /** The service's name in ledgers. */
   service: string;
-  random(): number;
 }
 
-/**
- * Polls the service for queued runs, and starts a workflow for each of their trials that a worker can run.
- * Temporal refuses a workflow whose trial was started before, so another worker can begin anew at any moment.
- */
-export class FleetPoll {
-  readonly #parts: FleetPollParts;
-  readonly #order: PollOrder;
-  readonly #targets: PollTargets;
-  #started: number;
-  #lookedAt: number | undefined;
-  /** How many trials of each target wait, by reason. */
-  readonly #waiting = new Map<string, Map<string, number>>();
+/** One look at some poll targets. */
+export class FleetLook {
+  readonly #parts: FleetLookParts;
+  readonly #order: LookOrder;
+  /** Trials of the present target that wait, by reason. */
+  readonly #waiting = new Map<string, number>();
   /** The ids of the trials' workflows that run. */
   readonly #open = new Set<string>();
-  #found: FoundNeeds;
+  readonly #found: FoundNeeds;
 
-  /** @param started trials that the poll has started on other workers */
-  constructor(order: PollOrder, started: number, parts: FleetPollParts) {
-    const { suites, cases, every, trials } = order;
+  private constructor(order: LookOrder, parts: FleetLookParts) {
     this.#order = order;
     this.#parts = parts;
-    this.#started = started;
-    this.#targets = new PollTargets({ suites, cases, poll: every }, parts);
-    this.#found = new FoundNeeds(trials.pool, parts);
-  }
-
-  state(): PollState {
-    const { service, suites, cases, since, trials } = this.#order;
-    const waiting = new Map<string, number>();
-    for (const [reason, count] of [...this.#waiting.values()].flatMap((one) => [...one]))
-      waiting.set(reason, (waiting.get(reason) ?? 0) + count);
-    const most = fleetMessages.count.failures;
-    return {
-      service,
-      suites,
-      cases,
-      since,
-      pool: trials.pool,
-      targets: this.#targets.size,
-      started: this.#started,
-      lookedAt: this.#lookedAt,
-      waiting: [...waiting].slice(0, most).map(([reason, trials]) => ({ reason, trials })),
-      failures: this.#targets.failures.slice(0, most),
-    };
-  }
-
-  /** Looks at the targets that are due. Resolves with the milliseconds until the next look. */
-  async look(signal: AbortSignal): Promise<number> {
-    const { connection, clock } = this.#parts;
-    const { trials, every } = this.#order;
-    const due = this.#targets.due(every.min, fleetMessages.count.targets);
-    if (due.length > 0) {
-      this.#open.clear();
-      for await (const { workflowId, taskQueue } of runningWorkflows(connection.client, foundTrialWorkflow))
-        if (taskQueue === workflowQueue(trials.taskQueue)) this.#open.add(workflowId);
-      this.#found = new FoundNeeds(trials.pool, this.#parts);
-    }
-    for (const { target, known } of due) {
-      signal.throwIfAborted();
-      await this.#target(target, known, signal);
-      this.#lookedAt = clock.now();
-    }
-    return this.#targets.next()?.inMs ?? every.max;
-  }
-
-  async #target(target: PollTarget, known: boolean, signal: AbortSignal): Promise<void> {
-    const { client, clock } = this.#parts;
-    const targets = this.#targets;
-    const most = fleetMessages.time.look;
-    using deadline = startDeadline(clock, most, signal, () => tooSlow(most));
-    const before = this.#started + targets.size;
-    try {
-      if (target.kind === 'suite') {
-        const cases = await casesOf(target.id, client, deadline.signal);
-        const count = fleetMessages.count.cases;
-        if (cases.length > count)
-          throw inputError('SUITE_TOO_LARGE', `it has more than ${count} cases: name some of them instead`);
-        for (const id of cases) targets.add({ kind: 'case', id, suite: target.id });
-      } else {
-        const waiting = new Map<string, number>();
-        const take = async (record: ListedRun<'setup'>, isWanted: boolean) => {
-          const count = isWanted ? await this.#start(record, target.id, waiting) : 0;
-          this.#started += count;
-          return count > 0;
-        };
-        await lookAtCase(target, known, { client, take }, deadline.signal);
-        this.#waiting.set(JSON.stringify(target), waiting);
-      }
-      targets.polled(target, this.#started + targets.size > before ? 'something' : 'nothing');
-    } catch (error) {
-      signal.throwIfAborted();
-      // A failure of Temporal or of the storage is not the target's. Temporal tries the poll again.
-      if (!(error instanceof OffsiteError) || error.code.startsWith('FLEET_')) throw error;
-      targets.failed(target, messageOf(error).slice(0, fleetMessages.bytes.text));
-    }
+    this.#found = new FoundNeeds(order.trials.pool, parts);
   }
 
   /**
-   * Starts the queued trials of a run, as far as there is room. Resolves with how many it started.
-   *
-   * @param waiting receives how many trials wait for which reason
+   * Looks for queued runs, and starts a workflow for each of their trials that a worker can run. Temporal
+   * refuses a workflow whose trial was started before, so a look can be repeated, and several looks can run
+   * at the same time.
    */
-  async #start(record: ListedRun<'setup'>, caseId: string, waiting: Map<string, number>): Promise<number> {
+  static async run(order: LookOrder, parts: FleetLookParts): Promise<LookAnswer> {
+    const look = new FleetLook(order, parts);
+    const context = Context.current();
+    const beating = setInterval(() => context.heartbeat(), order.trials.heartbeatMs / 4);
+    try {
+      return await look.#all(context.cancellationSignal);
+    } finally {
+      clearInterval(beating);
+    }
+  }
+
+  async #all(signal: AbortSignal): Promise<LookAnswer> {
+    const { client } = this.#parts.connection;
+    for await (const { workflowId, taskQueue } of runningWorkflows(client, foundTrialWorkflow))
+      if (taskQueue === workflowQueue(this.#order.trials.taskQueue)) this.#open.add(workflowId);
+    const targets: TargetAnswer[] = [];
+    for (const { target, known } of this.#order.targets) {
+      signal.throwIfAborted();
+      targets.push(await this.#target(target, known, signal));
+    }
+    return { targets, open: this.#open.size };
+  }
+
+  async #target(target: PollTarget, known: boolean, signal: AbortSignal): Promise<TargetAnswer> {
+    const { client, clock } = this.#parts;
+    const most = fleetMessages.time.look / 2;
+    using deadline = startDeadline(clock, most, signal, () => tooSlow(most));
+    try {
+      if (target.kind === 'suite') {
+        const cases = await casesOf(target.id, client, deadline.signal);
+        if (cases.length <= fleetMessages.count.cases)
+          return { kind: 'looked', started: 0, waiting: [], cases };
+        const failure = `it has more than ${fleetMessages.count.cases} cases: name some of them instead`;
+        return { kind: 'failed', failure };
+      }
+      this.#waiting.clear();
+      let started = 0;
+      const take = async (record: ListedRun<'setup'>, isWanted: boolean) => {
+        const count = isWanted ? await this.#start(record, target.id) : 0;
+        started += count;
+        return count > 0;
+      };
+      await lookAtCase(target, known, { client, take }, deadline.signal);
+      const waiting = [...this.#waiting].map(([reason, trials]) => ({ reason, trials }));
+      return { kind: 'looked', started, waiting: waiting.slice(0, fleetMessages.count.failures) };
+    } catch (error) {
+      signal.throwIfAborted();
+      // A failure of Temporal or of the storage is not the target's. Temporal tries the look again.
+      if (!(error instanceof OffsiteError) || error.code.startsWith('FLEET_')) throw error;
+      return { kind: 'failed', failure: messageOf(error).slice(0, fleetMessages.bytes.text) };
+    }
+  }
+
+  /** Starts the queued trials of a run, as far as there is room. Resolves with how many it started. */
+  async #start(record: ListedRun<'setup'>, caseId: string): Promise<number> {
     const { storage, service } = this.#parts;
     const { trials } = this.#order;
     const run = foundRun(record, caseId);
     const { batchId: batch, id } = run;
     const idOf = (ordinal: number) => foundTrialId(trials.taskQueue, { batch, run: id, ordinal });
     const queued = queuedOrdinals(record).filter((ordinal) => !this.#open.has(idOf(ordinal)));
-    // Asked before the notes of batches, which are written before a start is over.
-    if (queued.length === 0 || (await this.#isBeingStarted(record, caseId))) return 0;
+    if (queued.length === 0 || this.#isBeingStarted(record, caseId)) return 0;
     const asked = await this.#found.of(run);
     if (asked.kind === 'own') return 0;
     if (asked.kind === 'waiting') {
-      waiting.set(asked.reason, (waiting.get(asked.reason) ?? 0) + queued.length);
+      this.#waiting.set(asked.reason, (this.#waiting.get(asked.reason) ?? 0) + queued.length);
       return 0;
     }
     const { needs, planned } = asked;
@@ -200,17 +166,12 @@ export class FleetPoll {
   }
 
   /** Whether the run may be one of a batch that `fleet run` is starting, whose workflow runs it. */
-  async #isBeingStarted({ startedAt }: ListedRun, caseId: string): Promise<boolean> {
-    const { connection, clock } = this.#parts;
+  #isBeingStarted({ startedAt }: ListedRun, caseId: string): boolean {
+    const { starting, before } = this.#order;
     const at = startedAt === undefined ? undefined : Date.parse(startedAt);
-    const now = clock.now();
-    // A start that began before this poll did has not announced itself.
-    if (at !== undefined && now < this.#order.since + settledMs && at > now - settledMs) return true;
-    const workflow = connection.client.workflow.getHandle(pollId(connection.fleet.taskQueue));
-    const starting = Starting.array().parse(await workflow.query(pollQuery));
-    return starting.some(({ cases, since, until }) => {
-      const isMeant = until > now && cases.includes(caseId);
-      return isMeant && (at ?? since) >= since - foundRuns.time.clockDifference;
+    if (at !== undefined && at > before) return true;
+    return starting.some(({ cases, since }) => {
+      return cases.includes(caseId) && (at ?? since) >= since - foundRuns.time.clockDifference;
     });
   }
 }
