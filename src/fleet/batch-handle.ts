@@ -183,9 +183,18 @@ function add(whole: BatchProgress, part: BatchProgress): void {
   }
 }
 
-/** The workflows of a type that run, newest first; not more than a list may have. */
-export async function* runningWorkflows(client: Client, type: string): AsyncGenerator<WorkflowExecutionInfo> {
-  const query = `WorkflowType = '${type}' AND ExecutionStatus = 'Running'`;
+/**
+ * The workflows of a type that run, newest first; not more than a list may have.
+ *
+ * @param taskQueue if given, only those of this queue: others of the namespace do not count
+ */
+export async function* runningWorkflows(
+  client: Client,
+  type: string,
+  taskQueue?: string,
+): AsyncGenerator<WorkflowExecutionInfo> {
+  const onQueue = taskQueue === undefined ? '' : ` AND TaskQueue = '${taskQueue}'`;
+  const query = `WorkflowType = '${type}' AND ExecutionStatus = 'Running'${onQueue}`;
   let count = 0;
   for await (const workflow of client.workflow.list({ query })) {
     if (count++ >= fleetMessages.count.listed) return;

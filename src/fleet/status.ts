@@ -98,9 +98,9 @@ const described = 100;
 
 async function foundTrials({ client, fleet }: FleetConnection): Promise<FleetStatus['found']> {
   const handles: { handle: BatchHandle; batch: string }[] = [];
+  const own = workflowQueue(fleet.taskQueue);
   let open = 0;
-  for await (const { workflowId, taskQueue, memo } of runningWorkflows(client, foundTrialWorkflow)) {
-    if (taskQueue !== workflowQueue(fleet.taskQueue)) continue;
+  for await (const { workflowId, memo } of runningWorkflows(client, foundTrialWorkflow, own)) {
     if (open++ < described)
       handles.push({ handle: new BatchHandle(workflowId, client), batch: String(memo?.batch ?? '') });
   }

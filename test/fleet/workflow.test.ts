@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runningWorkflows } from '../../src/fleet/batch-handle.ts';
 import { workflowBundle } from '../../src/fleet/workflow-bundle.ts';
 import { openWorkflows, type WorkflowPlace } from './workflow-place.ts';
 
@@ -30,6 +31,20 @@ test('without a limit for a trial, a batch stops when its budget is spent', asyn
   place.trial.summary = { verdict: 'void', cause: 'model', ms: 50, usd: 2, worker: 'test' };
   const outcome = await place.run('poor', { budget: { usd: 4 }, window: 1 });
   expect(outcome).toMatchObject({ scheduled: 2, void: 2, outOfBudget: true });
+});
+
+test('workflows of another fleet in the namespace do not count to those that run', async () => {
+  for (const fleet of ['one', 'other'])
+    await place.client.workflow.start('offsiteFoundTrial', {
+      workflowId: `${fleet}/found`,
+      taskQueue: `${fleet}/1.1`,
+    });
+  const listed = async (queue?: string) => {
+    const found = await Array.fromAsync(runningWorkflows(place.client, 'offsiteFoundTrial', queue));
+    return found.map(({ workflowId }) => workflowId).toSorted();
+  };
+  await expect.poll(() => listed(), { timeout: 30_000 }).toEqual(['one/found', 'other/found']);
+  expect(await listed('one/1.1')).toEqual(['one/found']);
 });
 
 test('the bundle of the workflows is small enough for a package that most use without a fleet', async () => {

@@ -63,9 +63,10 @@ export class FleetLook {
   }
 
   async #all(signal: AbortSignal): Promise<LookAnswer> {
-    const { client } = this.#parts.connection;
-    for await (const { workflowId, taskQueue } of runningWorkflows(client, foundTrialWorkflow))
-      if (taskQueue === workflowQueue(this.#order.trials.taskQueue)) this.#open.add(workflowId);
+    const { client, fleet } = this.#parts.connection;
+    const own = workflowQueue(fleet.taskQueue);
+    for await (const { workflowId } of runningWorkflows(client, foundTrialWorkflow, own))
+      this.#open.add(workflowId);
     const targets: TargetAnswer[] = [];
     for (const { target, known } of this.#order.targets) {
       signal.throwIfAborted();
