@@ -126,19 +126,19 @@ test('a large window is divided among slices, which work through the list togeth
   // The first trials end together, once the window had the time to fill up even on a busy machine.
   const full = performance.now() + 5_000;
   place.trial.ms = () => Math.max(300, full - performance.now());
-  const workflow = await place.start('wide', { trials: 90, slice: 20, window: 12, lane: 4 });
+  const workflow = await place.start('wide', { trials: 120, slice: 20, window: 12, lane: 4 });
   const handle = new BatchHandle(workflow.workflowId, place.client);
   // The trials of all slices, by task queue.
   const queues = async () => (await handle.progress()).queues;
   await expect.poll(queues, soon).toEqual([{ queue: 'offsite', trials: 12 }]);
   const outcome = await workflow.result();
   expect((await handle.progress()).queues).toEqual([]);
-  expect(outcome).toMatchObject({ scheduled: 90, passed: 90, lost: 0 });
-  expect(new Set(place.counts.ran).size).toBe(90);
+  expect(outcome).toMatchObject({ scheduled: 120, passed: 120, lost: 0 });
+  expect(new Set(place.counts.ran).size).toBe(120);
   expect(place.counts.most).toBe(12);
   const half = positions().slice(0, 45);
   expect(half.filter((position) => position < 60).length).toBe(45);
-  expect(await statusesOf("ParentWorkflowId = 'wide'")).toHaveLength(5);
+  expect(await statusesOf("ParentWorkflowId = 'wide'")).toHaveLength(6);
   // A slice is not smaller than what is scheduled at a time.
   expect(await place.run('tiny', { trials: 40, slice: 1, window: 10 })).toMatchObject({ passed: 40 });
   expect(await statusesOf("ParentWorkflowId = 'tiny'")).toHaveLength(2);

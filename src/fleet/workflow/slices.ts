@@ -11,6 +11,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { fleetMessages } from '../../bounds/fleet.ts';
+import type { TrialList } from '../worker/orders.ts';
 import {
   type BatchInput,
   type BatchOutcome,
@@ -52,8 +53,7 @@ interface Slice {
 export class Slices implements Served {
   readonly #input: BatchInput;
   readonly #isLimited: boolean;
-  /** Trials of one slice. */
-  readonly #size: number;
+  readonly #parts: TrialList[];
   readonly #slices: Slice[] = [];
   #free: Share;
   #isPaused = false;
@@ -61,13 +61,10 @@ export class Slices implements Served {
   #failure: { error: unknown } | undefined;
 
   constructor(input: BatchInput) {
-    const { trials, slice, window, lane, budget } = input;
+    const { window, lane, budget } = input;
     this.#input = input;
-    // A slice that is over soon after it begins would only pass permits around.
-    const size = Math.max(slice, 2 * Math.min(window, lane), Math.ceil(trials / usualSlices));
-    this.#size = Math.min(size, Math.max(slice, fleetMessages.count.slice));
-    // With a budget, one slice at a time schedules trials: only an undivided budget can be spent completely.
-    this.#isLimited = budget.tokens !== undefined || budget.usd !== undefined;
+    this.#parts = partsOf(input);
+    this.#isLimited = isLimited(input);
     this.#free = { permits: this.#isLimited ? Math.min(window, lane) : window, budget };
   }
 
@@ -112,15 +109,13 @@ export class Slices implements Served {
   }
 
   #divide(): void {
-    const { lane, trials } = this.#input;
     const taking = this.#slices.filter(({ isOpen, takes }) => isOpen && takes);
     for (const slice of taking)
       this.#give(slice, Math.min(this.#free.permits, slice.most - slice.has.permits));
-    const first = this.#slices.length * this.#size;
-    const isOver = first >= trials || this.#outcome.outOfBudget || this.#failure !== undefined;
-    if (isOver || this.#free.permits <= 0 || (this.#isLimited && taking.length > 0)) return;
-    const count = Math.min(this.#size, trials - first);
-    this.#start({ first, count }, Math.min(lane, count));
+    const next = this.#parts[this.#slices.length];
+    if (!next || this.#outcome.outOfBudget || this.#failure !== undefined) return;
+    if (this.#free.permits <= 0 || (this.#isLimited && taking.length > 0)) return;
+    this.#start(next, Math.min(this.#input.lane, next.count));
     this.#divide();
   }
 
@@ -135,7 +130,7 @@ export class Slices implements Served {
     this.#signal(slice, signals.take, share, awaits);
   }
 
-  #start(list: SliceInput['list'], most: number): void {
+  #start(list: TrialList, most: number): void {
     const { trials: _trials, window: _window, slice: _slice, lane: _lane, ...shared } = this.#input;
     const index = this.#slices.length;
     const id = `${workflowInfo().workflowId}/slice-${index + 1}`;
@@ -183,6 +178,29 @@ function shareOf(one: Share, other: Share, sign: 1 | -1): Share {
     permits: one.permits + sign * other.permits,
     budget: sumOf(one.budget, other.budget, sign),
   };
+}
+
+/** With a budget, one slice at a time schedules trials: only an undivided budget can be spent completely. */
+function isLimited({ budget }: BatchInput): boolean {
+  return budget.tokens !== undefined || budget.usd !== undefined;
+}
+
+/**
+ * The parts of the list of trials, one for each slice, as even as they can be. They are so many that at any
+ * time enough slices can run to use the whole window.
+ */
+export function partsOf(input: BatchInput): TrialList[] {
+  const { trials, slice, window, lane } = input;
+  // A slice that is over soon after it begins would only pass permits around.
+  const usual = Math.max(slice, 2 * Math.min(window, lane), Math.ceil(trials / usualSlices));
+  const size = Math.min(usual, Math.max(slice, fleetMessages.count.slice));
+  const together = isLimited(input) ? 1 : Math.min(Math.ceil(window / lane), Math.ceil(trials / slice));
+  const count = together * Math.ceil(trials / size / together);
+  const firstOf = (index: number) => Math.floor((index * trials) / count);
+  return Array.from({ length: count }, (_, index) => {
+    const first = firstOf(index);
+    return { first, count: firstOf(index + 1) - first };
+  });
 }
 
 /** Runs one part of a batch's trials. The batch's own workflow starts it. */
