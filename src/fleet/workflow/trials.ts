@@ -203,7 +203,14 @@ export class Trials {
     const budget = sumOf(this.#budget, kept, -1);
     this.#permits -= permits;
     this.#budget = sumOf(this.#budget, budget, -1);
-    await giveBack({ permits, budget });
+    try {
+      await giveBack({ permits, budget });
+    } catch (error) {
+      if (isCancellation(error)) throw error;
+      // It stays here, and is given back again later, or when this workflow ends.
+      this.#permits += permits;
+      this.#budget = sumOf(this.#budget, budget, 1);
+    }
   }
 }
 
