@@ -115,7 +115,8 @@ const Memo = z.object({
   pool: z.string().default('default'),
   format: z.string().default(fleetFormat),
   trials: z.number().default(0),
-  needs: z.array(Needs).max(fleetMessages.count.needs).default([]),
+  // Those of another format may have another form.
+  needs: z.array(Needs).max(fleetMessages.count.needs).catch([]),
 });
 
 /** What is known of a fleet's workers. */
