@@ -198,6 +198,8 @@ function lastOfSuite(
 ): Reference {
   const { records, sets } = ledger;
   const whyNot = (batch: ListedBatch): string | undefined => {
+    if (batch.unfinished > 0)
+      return `it has ${plural(batch.unfinished, 'trial')} left: offsite resume ${batch.id}`;
     if (batch.passed + batch.failed === 0) return 'it has no verdict';
     if (batch.isForeign) return 'it was imported';
     if ((batch.answers ?? 'live') !== 'live') return 'its models did not answer live';
@@ -206,9 +208,8 @@ function lastOfSuite(
     return cases.every(({ request }) => known.has(request.id)) ? undefined : 'it lacks cases of this run';
   };
   // The newest come first.
-  const finished = listBatches(records).filter(
-    (batch) => [id, name].includes(batch.suite) && batch.unfinished === 0,
-  );
+  const ofSuite = listBatches(records).filter((batch) => [id, name].includes(batch.suite));
+  const finished = ofSuite.filter((batch) => batch.unfinished === 0);
   const at = finished.findIndex((batch) => whyNot(batch) === undefined);
   const last = finished[at];
   const passedOver = finished.slice(0, Math.max(0, at));
@@ -216,7 +217,9 @@ function lastOfSuite(
   for (const batch of passedOver.slice(0, 5))
     note(`not compared with ${batch.id}, which is newer: ${whyNot(batch)}`);
   if (!last) {
-    const others = finished.slice(0, 5).map((batch) => `${batch.id} does not count: ${whyNot(batch)}`);
+    const others = ofSuite.slice(0, 5).map((batch) => `${batch.id} does not count: ${whyNot(batch)}`);
+    const more = ofSuite.length - others.length;
+    if (more > 0) others.push(`${plural(more, 'older batch', 'older batches')} do not count either.`);
     throw inputError(
       'NONE_FINISHED',
       `the data folder has no finished batch of the suite ${name} to compare with`,

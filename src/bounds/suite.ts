@@ -70,7 +70,7 @@ export const expandedTexts = channel({
   over: 'prompts and scripts after their variables are expanded',
   // A few megabytes of `{{name}}` can stand for terabytes.
   bytes: { text: characters(16 * MiB, 'a text after its variables are expanded') },
-  time: 'its length is counted before it is built',
+  time: 'its length is counted while its parts are collected, before they are joined',
   count: 'the files of a suite are bounded, and the body of a request',
 });
 

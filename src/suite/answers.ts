@@ -156,6 +156,7 @@ function* copiesIn(
   own: readonly string[],
   sizes: ReadonlySet<number>,
 ): Generator<string> {
+  if (contexts.length === 0) return;
   const kept = realPaths(own);
   const isOwn = (path: string) => kept.some((each) => path === each || path.startsWith(`${each}${sep}`));
   for (const context of contexts) {

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { messageOf } from '../base/offsite-error.ts';
 import type { KnownKeys } from '../redaction/redactor.ts';
 import type { Hiding } from './answers.ts';
@@ -110,7 +110,14 @@ export class SuitePart {
     expandVariables(text, variables, (name, offset) => {
       const message = `{{${name}}} is not a variable${where}; write \\{{ for literal braces`;
       if (file === undefined) this.report(message);
-      else this.issues.push(issueIn(this.resolve(file), message, positionInText(text, offset)));
+      else
+        this.issues.push(
+          issueIn(
+            isAbsolute(file) ? file : join(this.reading.folder, file),
+            message,
+            positionInText(text, offset),
+          ),
+        );
     });
   }
 

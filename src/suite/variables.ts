@@ -32,15 +32,23 @@ export function expandVariables(
 ): string {
   const parts: string[] = [];
   let length = 0;
+  let hasVariable = false;
   for (const { part, name, offset } of expandedParts(text, variables, unknownName)) {
     length += part.length;
+    hasVariable ||= name !== undefined;
     if (length > expandedTextLimit) {
       const line = text.slice(0, offset).split('\n').length;
       throw inputError(
         'EXPANDED_TEXT_TOO_LONG',
-        `a text has more than ${expandedTextLimit} characters after its variables are replaced: ` +
-          `it exceeds the limit ${name === undefined ? 'after' : `at {{${name}}} in`} line ${line}`,
-        { hint: 'Shorten the variable, use it less often, or put the content into a file of the workspace.' },
+        hasVariable
+          ? `a text has more than ${expandedTextLimit} characters after its variables are replaced: ` +
+              `it exceeds the limit ${name === undefined ? 'after' : `at {{${name}}} in`} line ${line}`
+          : `a text has more than ${expandedTextLimit} characters, without its variables`,
+        {
+          hint: hasVariable
+            ? 'Shorten the variable, use it less often, or put the content into a file of the workspace.'
+            : 'Put the content into a file of the workspace.',
+        },
       );
     }
     parts.push(part);

@@ -134,7 +134,7 @@ function syntaxProblem(text: string, document: Document, broken: YAMLError): Yam
   const variable = /^\$\{\s*(\w+)\s*\}/.exec(text.slice(Math.max(0, offset - 1)));
   if (variable)
     return {
-      offset: offset - 1,
+      offset: Math.max(0, offset - 1),
       message: `quote a text with braces: "${variable[0]}"; where a variable is named, write ${variable[1]} alone`,
     };
   const said = broken.message.split('\n', 1)[0] ?? '';

@@ -31,6 +31,12 @@ test.each([
     /a\.yaml:\d+:\d+: .*more/,
   ],
   ['an unknown anchor', 'a: *gone\n', /a\.yaml:1:4: /],
+  [
+    'a variable with braces at the very beginning',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: what somebody wrote
+    '${A}\nb: { c: d }\n',
+    /a\.yaml:1:1: quote a text with braces/,
+  ],
   ['a key twice', 'a: 1\nb: 2\na: 3\n', /a\.yaml:3:1: this key is written twice/],
 ])('%s is a problem at its place', (_, text, where) => {
   const begun = performance.now();
