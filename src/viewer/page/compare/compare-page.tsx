@@ -34,11 +34,12 @@ export function ComparePage({ query }: { query: URLSearchParams }) {
       ),
     [left.trials, right.trials, query, a, b],
   );
+  // Costs seconds with many trials, so it depends on no object that each change of the address makes anew.
   const compared = useMemo(() => {
     const sideOf = ({ value, trials }: LoadedBatch, variant = '') => value && { ...value, trials, variant };
     const sides = [sideOf(left, variants.a), sideOf(right, variants.b)] as const;
     return sides[0] && sides[1] && compareTrials(sides[0], sides[1], variants.confidence);
-  }, [left.value, left.trials, right.value, right.trials, variants]);
+  }, [left.value, left.trials, right.value, right.trials, variants.a, variants.b, variants.confidence]);
   const chosen = compared?.cases.find(({ caseId }) => caseId === query.get('case'));
   if (!compared) return <Pending title="Compare" error={left.error ?? right.error} />;
   return (
