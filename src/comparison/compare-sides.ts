@@ -68,9 +68,10 @@ export function casesOf(trials: readonly MeasuredTrial[]): SideCase[] {
   });
 }
 
-export interface Comparison {
-  a: SideSummary;
-  b: SideSummary;
+/** What differs between two sides. */
+export interface BriefComparison {
+  a: BriefSummary;
+  b: BriefSummary;
   difference: RateDifference;
   mcnemar: McNemar & {
     /** Cases that the test leaves out, because half of their trials passed on a side. */
@@ -95,7 +96,17 @@ export interface Comparison {
   measures: Record<Measure, MeasureComparison>;
 }
 
-export interface SideSummary {
+/** With what takes the longest for many trials: only commands show it. */
+export interface Comparison extends BriefComparison {
+  a: SideSummary;
+  b: SideSummary;
+  difference: RateDifference & {
+    /** Whether the finding would be `worse` if all trials of B had failed. With few cases it would not. */
+    couldBeWorse: boolean;
+  };
+}
+
+interface BriefSummary {
   batches: string[];
   marks: string[];
   variant: string;
@@ -107,6 +118,9 @@ export interface SideSummary {
   unfinished: number;
   unreadable: number;
   noise: Noise;
+}
+
+export interface SideSummary extends BriefSummary {
   passAtK: PassAtK[];
   /** Median, 90 % and 95 % quantile of the scored trials; empty if none has the number. */
   quantiles: Record<Measure, Quantile[]>;
@@ -121,8 +135,6 @@ export interface RateDifference {
   cases: number;
   /** `worse` and `better` only if the interval excludes zero. */
   finding: 'worse' | 'better' | 'noise' | 'nothing-in-common';
-  /** Whether the finding would be `worse` if all trials of B had failed. With few cases it would not. */
-  couldBeWorse: boolean;
 }
 
 export interface CaseChange {
@@ -148,15 +160,46 @@ export function confidenceOf(comparisons: number): number {
  * @param otherwise the cases to leave out if the sides have no fingerprints that say it
  */
 export function compareSides(a: Side, b: Side, confidence: number, otherwise?: string[]): Comparison {
+  const { brief, sameA, sameB, compared } = compare(a, b, confidence, otherwise);
+  const { finding } = brief.difference;
+  const detailed = (summary: BriefSummary, { cases }: Side): SideSummary => {
+    const shown = shownCases(cases, compared);
+    return {
+      ...summary,
+      passAtK: passAtEachK(shown),
+      quantiles: forEachMeasure((measure) =>
+        [0.5, 0.9, 0.95].flatMap((level) => quantile(valuesOf(shown, measure), level) ?? []),
+      ),
+    };
+  };
+  return {
+    ...brief,
+    a: detailed(brief.a, a),
+    b: detailed(brief.b, b),
+    difference: {
+      ...brief.difference,
+      couldBeWorse: finding === 'worse' || couldBeWorse(sameA, sameB, confidence),
+    },
+  };
+}
+
+/** As {@link compareSides}, without what only commands show. */
+export function compareBriefly(a: Side, b: Side, confidence: number): BriefComparison {
+  return compare(a, b, confidence).brief;
+}
+
+function compare(a: Side, b: Side, confidence: number, otherwise?: string[]) {
   const changed = fingerprintChanges(a.fingerprints, b.fingerprints);
   const redefined = changed ? Object.keys(changed.cases) : otherwise;
-  const same = ({ cases }: Side) => cases.filter(({ id }) => !redefined?.includes(id));
+  const leftOut = new Set(redefined);
+  const same = ({ cases }: Side) => cases.filter(({ id }) => !leftOut.has(id));
   const [sameA, sameB] = [same(a), same(b)];
   const { mcnemar, tied, onlyA, onlyB, cases, ...rates } = compareRates(sameA, sameB, { confidence });
   const direction = directionOf(rates.interval);
   const compared = new Set(cases.map(({ id }) => id));
+  const [countsOfA, countsOfB] = [countsOf(a), countsOf(b)];
   const finding = { up: 'better', down: 'worse', none: 'noise' } as const;
-  return {
+  const brief: BriefComparison = {
     a: summaryOf(a, compared),
     b: summaryOf(b, compared),
     difference: {
@@ -166,13 +209,12 @@ export function compareSides(a: Side, b: Side, confidence: number, otherwise?: s
       confidence,
       cases: cases.length,
       finding: rates.difference === undefined ? 'nothing-in-common' : finding[direction],
-      couldBeWorse: direction === 'down' || couldBeWorse(sameA, sameB, confidence),
     },
     mcnemar: { ...mcnemar, tied },
     changes: cases
       .filter((one) => one.a !== one.b)
       .sort((one, other) => one.b - one.a - (other.b - other.a))
-      .map(({ id }) => ({ case: id, a: countsOf(a, id), b: countsOf(b, id) })),
+      .map(({ id }) => ({ case: id, a: countsOfA(id), b: countsOfB(id) })),
     onlyA,
     onlyB,
     redefined,
@@ -183,12 +225,12 @@ export function compareSides(a: Side, b: Side, confidence: number, otherwise?: s
       compareMeasures(valuesOf(sameA, measure), valuesOf(sameB, measure)),
     ),
   };
+  return { brief, sameA, sameB, compared };
 }
 
-/** @param compared the cases of the difference: rates and numbers are about them, or about all if none is */
-function summaryOf(whole: Side, compared: ReadonlySet<string>): SideSummary {
+function summaryOf(whole: Side, compared: ReadonlySet<string>): BriefSummary {
   const { batches, marks, variant, unfinished, unreadable, baseline } = whole;
-  const cases = compared.size === 0 ? whole.cases : whole.cases.filter(({ id }) => compared.has(id));
+  const cases = shownCases(whole.cases, compared);
   return {
     batches,
     marks,
@@ -199,11 +241,12 @@ function summaryOf(whole: Side, compared: ReadonlySet<string>): SideSummary {
     unfinished,
     unreadable,
     noise: noiseOf(cases),
-    passAtK: passAtEachK(cases),
-    quantiles: forEachMeasure((measure) =>
-      [0.5, 0.9, 0.95].flatMap((level) => quantile(valuesOf(cases, measure), level) ?? []),
-    ),
   };
+}
+
+/** The cases of the difference: rates and numbers are about them, or about all if none is compared. */
+function shownCases(cases: readonly SideCase[], compared: ReadonlySet<string>): readonly SideCase[] {
+  return compared.size === 0 ? cases : cases.filter(({ id }) => compared.has(id));
 }
 
 function forEachMeasure<Result>(make: (measure: Measure) => Result): Record<Measure, Result> {
@@ -211,9 +254,12 @@ function forEachMeasure<Result>(make: (measure: Measure) => Result): Record<Meas
   return Object.fromEntries(entries) as Record<Measure, Result>;
 }
 
-function countsOf({ cases }: Side, id: string) {
-  const { passed = 0, failed = 0 } = cases.find((one) => one.id === id) ?? {};
-  return { passed, scored: passed + failed };
+function countsOf({ cases }: Side): (id: string) => CaseChange['a'] {
+  const byId = new Map(cases.map((one) => [one.id, one]));
+  return (id) => {
+    const { passed = 0, failed = 0 } = byId.get(id) ?? {};
+    return { passed, scored: passed + failed };
+  };
 }
 
 /** One measure of cases, for the functions of `stats/`. */

@@ -1,7 +1,7 @@
 import {
-  type Comparison,
+  type BriefComparison,
   casesOf as casesOfSide,
-  compareSides,
+  compareBriefly,
   confidenceOf,
   type Measure,
   measures,
@@ -40,7 +40,7 @@ export interface ComparedCase {
   deltas: Partial<Record<Measure, number>>;
 }
 
-export interface ComparedTrials extends Comparison {
+export interface ComparedTrials extends BriefComparison {
   /** Flips first. */
   cases: ComparedCase[];
 }
@@ -58,19 +58,20 @@ export function compareTrials(
   confidence: number = usualConfidence,
 ): ComparedTrials {
   const [one, other] = [sideOf(a), sideOf(b)];
-  const compared = compareSides(one, other, confidence);
-  const { redefined = [], changedParts = {} } = compared;
+  const compared = compareBriefly(one, other, confidence);
+  const { changedParts = {} } = compared;
+  const redefined = new Set(compared.redefined);
   const [ofA, ofB] = [one, other].map(({ cases }) => new Map(cases.map((each) => [each.id, each])));
-  const cases = [...Map.groupBy([...one.trials, ...other.trials], ({ caseId }) => caseId)].map(
-    ([caseId, [first]]): ComparedCase => {
-      const of = (trials: readonly TrialRow[]) => trials.filter((trial) => trial.caseId === caseId);
-      const shown = { caseId, caseName: first?.caseName ?? caseId, a: of(one.trials), b: of(other.trials) };
-      if (redefined.includes(caseId))
-        return { ...shown, change: 'redefined', parts: changedParts[caseId], deltas: {} };
-      const sides = [ofA?.get(caseId), ofB?.get(caseId)] as const;
-      return { ...shown, change: changeOf(...sides), deltas: deltasOf(...sides) };
-    },
-  );
+  const rowsOfA = Map.groupBy(one.trials, ({ caseId }) => caseId);
+  const rowsOfB = Map.groupBy(other.trials, ({ caseId }) => caseId);
+  const cases = [...new Set([...rowsOfA.keys(), ...rowsOfB.keys()])].map((caseId): ComparedCase => {
+    const [a, b] = [rowsOfA.get(caseId) ?? [], rowsOfB.get(caseId) ?? []];
+    const shown = { caseId, caseName: (a[0] ?? b[0])?.caseName ?? caseId, a, b };
+    if (redefined.has(caseId))
+      return { ...shown, change: 'redefined', parts: changedParts[caseId], deltas: {} };
+    const sides = [ofA?.get(caseId), ofB?.get(caseId)] as const;
+    return { ...shown, change: changeOf(...sides), deltas: deltasOf(...sides) };
+  });
   cases.sort((one, other) => changes.indexOf(one.change) - changes.indexOf(other.change));
   return { ...compared, cases };
 }

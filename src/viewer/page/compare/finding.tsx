@@ -1,4 +1,4 @@
-import type { Comparison } from '../../../comparison/compare-sides.ts';
+import type { BriefComparison } from '../../../comparison/compare-sides.ts';
 import { unknownPartsText, variantChangesText } from '../../../record/fingerprint.ts';
 import type { Noise } from '../../../stats/repeats.ts';
 import { explainedTexts, fewCasesTexts, findingText, shownP } from '../../../text/finding.ts';
@@ -6,7 +6,7 @@ import { line } from '../parts/foreign.ts';
 import { plural } from '../parts/quantities.ts';
 
 interface FindingProps {
-  compared: Comparison;
+  compared: BriefComparison;
   /** How many variants the batches have in common. */
   inCommon: number;
 }

@@ -1,4 +1,4 @@
-import { type Comparison, type Measure, measures } from '../../../comparison/compare-sides.ts';
+import { type BriefComparison, type Measure, measures } from '../../../comparison/compare-sides.ts';
 import type { MeasureComparison } from '../../../stats/compare.ts';
 import { signedPoints } from '../../../text/finding.ts';
 import { cost, count, duration, percent } from '../parts/quantities.ts';
@@ -10,7 +10,7 @@ export const shownAs: Record<Measure, { name: string; shown: (value: number) => 
 };
 
 /** The measures of a comparison, without tokens and cost if neither side used a model. */
-export function shownMeasures(compared: Comparison['measures']): Measure[] {
+export function shownMeasures(compared: BriefComparison['measures']): Measure[] {
   const { a, b } = compared.tokens;
   return measures.filter((measure) => measure === 'durationMs' || a !== 0 || b !== 0);
 }
@@ -23,7 +23,7 @@ export function delta(value: number | undefined, shown: (value: number) => strin
 }
 
 /** Pass rate, time, tokens and cost of both sides, with 95 % intervals of the differences. */
-export function Measures({ a, b, difference, measures: compared }: Comparison) {
+export function Measures({ a, b, difference, measures: compared }: BriefComparison) {
   const { value, low, high } = difference;
   return (
     <div class="measures" role="region" aria-label="Means" tabIndex={0}>
