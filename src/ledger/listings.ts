@@ -12,20 +12,21 @@ interface Stored {
   blobs: BlobStore;
 }
 
-/** Stores what lists show of a finished trial. The columns beside it are for sums. */
+/** SQL that sets what lists show of a trial. The columns beside the listing are for sums. */
+function setListing(listing: string, recordBytes: string): string {
+  return `listing = ${listing}, record_bytes = ${recordBytes}, tokens = ${listing} ->> 'totalTokens',
+    duration_ms = (${listing} ->> 'finishedAt') - (${listing} ->> 'startedAt'), cost_usd = ${listing} ->> 'costUsd',
+    steady_clock = ${listing} ->> '$.steady.of', steady_from = ${listing} ->> '$.steady.startedAt',
+    steady_to = ${listing} ->> '$.steady.finishedAt'`;
+}
+
+/** Stores what lists show of a finished trial. */
 export function storeListing(
   records: Records,
   trial: TrialKey,
   { listing, recordBytes }: { listing: string; recordBytes: number },
 ): void {
-  records.run(
-    `UPDATE trials SET listing = ?2, record_bytes = ?3, duration_ms = (?2 ->> 'finishedAt') - (?2 ->> 'startedAt'),
-       tokens = ?2 ->> 'totalTokens', cost_usd = ?2 ->> 'costUsd', steady_clock = ?2 ->> '$.steady.of',
-       steady_from = ?2 ->> '$.steady.startedAt', steady_to = ?2 ->> '$.steady.finishedAt' WHERE key = ?1`,
-    trial,
-    listing,
-    recordBytes,
-  );
+  records.run(`UPDATE trials SET ${setListing('?2', '?3')} WHERE key = ?1`, trial, listing, recordBytes);
 }
 
 /**
@@ -39,19 +40,22 @@ export function listingsOf(
   batch: BatchKey,
   only?: readonly TrialKey[],
 ): Map<TrialKey, TrialListing> {
-  completeListings(ledger, batch, only);
+  const made = completeListings(ledger, batch, only);
   const rows = ledger.records.all(
     `SELECT trials.key, trials.verdict, trials.result, trials.record_bytes, trials.finished_at, trials.listing
-     FROM trials JOIN runs ON runs.key = trials.run WHERE runs.batch = ?1 AND trials.listing IS NOT NULL
+     FROM trials JOIN runs ON runs.key = trials.run WHERE runs.batch = ?1 AND trials.result IS NOT NULL
        AND ${isWanted}`,
     batch,
     only ? JSON.stringify(only) : null,
   );
   return new Map(
     rows.flatMap((row): [TrialKey, TrialListing][] => {
-      const listing: TrialListing = JSON.parse(String(row.listing));
+      const key = Number(row.key);
+      const read = made.get(key);
+      if (!read && (row.listing === null || !isAsStored(row, ledger.blobs))) return [];
+      const listing: TrialListing = read ?? JSON.parse(String(row.listing));
       const { verdict = row.verdict } = listing;
-      return verdict === row.verdict && isAsStored(row, ledger.blobs) ? [[Number(row.key), listing]] : [];
+      return verdict === row.verdict ? [[key, listing]] : [];
     }),
   );
 }
@@ -67,32 +71,37 @@ function isAsStored(
 }
 
 /**
- * Stores the listings of a batch's finished trials that have none, or one without a verdict: an older Offsite
- * ran them, or the service had the result. Leaves out records that cannot be read.
+ * Makes the listings of a batch's finished trials that have none, or one without a verdict: an older Offsite
+ * ran them, or the service had the result. Leaves out records that cannot be read. Stores them, unless another
+ * process writes or the disk is full: then they are made again the next time.
  */
 export function completeListings(
   { records, blobs }: Stored,
   batch: BatchKey,
   only?: readonly TrialKey[],
-): void {
+): Map<TrialKey, TrialListing> {
   const without = records.all(
     `SELECT trials.key, trials.result FROM trials JOIN runs ON runs.key = trials.run
      WHERE runs.batch = ?1 AND trials.result IS NOT NULL AND trials.listing ->> '$.verdict' IS NULL AND ${isWanted}`,
     batch,
     only ? JSON.stringify(only) : null,
   );
-  if (without.length === 0) return;
-  const listings = without.flatMap(({ key, result }) => {
+  const made = without.flatMap(({ key, result }) => {
     try {
       const record = readRecord(blobs.readClean(String(result)), 'the record');
       const recordBytes = blobs.stat(String(result))?.byteSize ?? 0;
-      return [{ key: Number(key), recordBytes, listing: JSON.stringify(listingOf(record)) }];
+      return [{ key: Number(key), recordBytes, listing: listingOf(record) }];
     } catch (error) {
       if (error instanceof OffsiteError || error instanceof SyntaxError) return [];
       throw error;
     }
   });
-  records.transaction(() => {
-    for (const { key, ...stored } of listings) storeListing(records, key, stored);
-  });
+  if (made.length > 0)
+    records.runIfPossible(
+      `UPDATE trials SET ${setListing('made.listing', 'made.bytes')}
+       FROM (SELECT value ->> 0 AS key, value ->> 1 AS listing, value ->> 2 AS bytes FROM json_each(?)) AS made
+       WHERE trials.key = made.key`,
+      JSON.stringify(made.map(({ key, listing, recordBytes }) => [key, JSON.stringify(listing), recordBytes])),
+    );
+  return new Map(made.map(({ key, listing }) => [key, listing]));
 }

@@ -103,3 +103,26 @@ test('a ledger of an older Offsite gets what lists show when a list first needs 
   expect([...listingsOf(ledger, 1).values()]).toMatchObject([{ totalTokens: 700 }, { totalTokens: 700 }]);
   expect(listBatches(ledger.records)).toMatchObject([{ unlisted: 0, tokens: 1_400, costUsd: 0.5 }]);
 });
+
+test('lists are read while another process writes: what they show is stored another time', async () => {
+  await using folder = await ledgerFolder();
+  using ledger = new Ledger(folder.path, systemClock);
+  await fillBatch(ledger, { id: 'b', cases: ['one', 'two'], variants: ['v'], found: () => failed });
+  using other = new DatabaseSync(join(folder.path, 'ledger.db'));
+  other.exec('BEGIN IMMEDIATE');
+  expect([...listingsOf(ledger, 1).values()]).toMatchObject([{ totalTokens: 700 }, { totalTokens: 700 }]);
+  other.exec('ROLLBACK');
+  expect(listBatches(ledger.records)).toMatchObject([{ unlisted: 2 }]);
+  listingsOf(ledger, 1);
+  expect(listBatches(ledger.records)).toMatchObject([{ unlisted: 0, tokens: 1_400 }]);
+});
+
+test('a record that cannot be read makes no list wait for another process', async () => {
+  await using folder = await ledgerFolder();
+  using ledger = new Ledger(folder.path, systemClock);
+  await fillBatch(ledger, { id: 'b', cases: ['one'], variants: ['v'], found: () => failed });
+  rmSync(ledger.blobs.folder, { recursive: true });
+  using other = new DatabaseSync(join(folder.path, 'ledger.db'));
+  other.exec('BEGIN IMMEDIATE');
+  expect(listingsOf(ledger, 1).size).toBe(0);
+});
