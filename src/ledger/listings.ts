@@ -1,11 +1,8 @@
-import { OffsiteError } from '../base/offsite-error.ts';
+import { messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { listingOf, type TrialListing } from '../record/listing.ts';
 import { readRecord } from '../record/read-record.ts';
 import type { BlobStore } from './blobs.ts';
 import type { BatchKey, Records, TrialKey } from './records.ts';
-
-/** The SQL condition that a trial is in the list of keys that is the second parameter, if there is a list. */
-const isWanted = '(?2 IS NULL OR trials.key IN (SELECT value FROM json_each(?2)))';
 
 interface Stored {
   records: Records;
@@ -29,26 +26,41 @@ export function storeListing(
   records.run(`UPDATE trials SET ${setListing('?2', '?3')} WHERE key = ?1`, trial, listing, recordBytes);
 }
 
+/** How {@link completeListings} reads records, for a caller that must not wait until all are read. */
+export interface ReadingOfRecords {
+  /** How many records to read now. */
+  most: number;
+  /** By their hash, the records that could not be read. Those that have not changed are not read again. */
+  unreadable: Map<string, UnreadableRecord>;
+}
+
+interface UnreadableRecord {
+  why: string;
+  /** Epoch milliseconds: when its file was put; undefined if it was missing. */
+  putAt: number | undefined;
+}
+
 /**
  * What lists show of the finished trials of a batch, except those whose record is missing, damaged or of
  * another verdict.
- *
- * @param only set to read only these trials
  */
-export function listingsOf(
+export function listingsOf(ledger: Stored, batch: BatchKey): Map<TrialKey, TrialListing> {
+  return listingsSoFar(ledger, batch).listings;
+}
+
+/** As {@link listingsOf}, and the trials whose records are still to be read. */
+export function listingsSoFar(
   ledger: Stored,
   batch: BatchKey,
-  only?: readonly TrialKey[],
-): Map<TrialKey, TrialListing> {
-  const made = completeListings(ledger, batch, only);
+  reading?: ReadingOfRecords,
+): { listings: Map<TrialKey, TrialListing>; left: ReadonlySet<TrialKey> } {
+  const { made, left } = completeListings(ledger, batch, reading);
   const rows = ledger.records.all(
     `SELECT trials.key, trials.verdict, trials.result, trials.record_bytes, trials.finished_at, trials.listing
-     FROM trials JOIN runs ON runs.key = trials.run WHERE runs.batch = ?1 AND trials.result IS NOT NULL
-       AND ${isWanted}`,
+     FROM trials JOIN runs ON runs.key = trials.run WHERE runs.batch = ?1 AND trials.result IS NOT NULL`,
     batch,
-    only ? JSON.stringify(only) : null,
   );
-  return new Map(
+  const listings = new Map(
     rows.flatMap((row): [TrialKey, TrialListing][] => {
       const key = Number(row.key);
       const read = made.get(key);
@@ -58,6 +70,7 @@ export function listingsOf(
       return verdict === row.verdict ? [[key, listing]] : [];
     }),
   );
+  return { listings, left };
 }
 
 /** Reads the record only if its file was written after its trial ended. */
@@ -78,22 +91,28 @@ function isAsStored(
 export function completeListings(
   { records, blobs }: Stored,
   batch: BatchKey,
-  only?: readonly TrialKey[],
-): Map<TrialKey, TrialListing> {
-  const without = records.all(
-    `SELECT trials.key, trials.result FROM trials JOIN runs ON runs.key = trials.run
-     WHERE runs.batch = ?1 AND trials.result IS NOT NULL AND trials.listing ->> '$.verdict' IS NULL AND ${isWanted}`,
-    batch,
-    only ? JSON.stringify(only) : null,
-  );
-  const made = without.flatMap(({ key, result }) => {
+  { most, unreadable }: ReadingOfRecords = { most: Number.POSITIVE_INFINITY, unreadable: new Map() },
+): { made: Map<TrialKey, TrialListing>; left: ReadonlySet<TrialKey> } {
+  const without = records
+    .all(
+      `SELECT trials.key, trials.result FROM trials JOIN runs ON runs.key = trials.run
+       WHERE runs.batch = ? AND trials.result IS NOT NULL AND trials.listing ->> '$.verdict' IS NULL`,
+      batch,
+    )
+    .map(({ key, result }) => ({ key: Number(key), sha256: String(result) }))
+    .filter(({ sha256 }) => {
+      const known = unreadable.get(sha256);
+      return !known || known.putAt !== blobs.stat(sha256)?.putAt;
+    });
+  const made = without.slice(0, most).flatMap(({ key, sha256 }) => {
+    const stored = blobs.stat(sha256);
     try {
-      const record = readRecord(blobs.readClean(String(result)), 'the record');
-      const recordBytes = blobs.stat(String(result))?.byteSize ?? 0;
-      return [{ key: Number(key), recordBytes, listing: listingOf(record) }];
+      const record = readRecord(blobs.readClean(sha256), 'the record');
+      return [{ key, recordBytes: stored?.byteSize ?? 0, listing: listingOf(record) }];
     } catch (error) {
-      if (error instanceof OffsiteError || error instanceof SyntaxError) return [];
-      throw error;
+      if (!(error instanceof OffsiteError || error instanceof SyntaxError)) throw error;
+      unreadable.set(sha256, { why: messageOf(error), putAt: stored?.putAt });
+      return [];
     }
   });
   if (made.length > 0)
@@ -101,7 +120,12 @@ export function completeListings(
       `UPDATE trials SET ${setListing('made.listing', 'made.bytes')}
        FROM (SELECT value ->> 0 AS key, value ->> 1 AS listing, value ->> 2 AS bytes FROM json_each(?)) AS made
        WHERE trials.key = made.key`,
-      JSON.stringify(made.map(({ key, listing, recordBytes }) => [key, JSON.stringify(listing), recordBytes])),
+      JSON.stringify(
+        made.map(({ key, listing, recordBytes }) => [key, JSON.stringify(listing), recordBytes]),
+      ),
     );
-  return new Map(made.map(({ key, listing }) => [key, listing]));
+  return {
+    made: new Map(made.map(({ key, listing }) => [key, listing])),
+    left: new Set(without.slice(most).map(({ key }) => key)),
+  };
 }

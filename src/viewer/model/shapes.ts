@@ -78,6 +78,8 @@ export interface TrialRow {
   costUsd?: number | undefined;
   /** Of judges and simulated users. */
   otherCostUsd?: number | undefined;
+  /** Set if its record cannot be read, which `reason` explains: its numbers are unknown. */
+  unreadable?: true | undefined;
 }
 
 /** Why a trial has no verdict, without the output. */
@@ -89,6 +91,11 @@ export interface BatchPage {
   trials: TrialRow[];
   /** What its trials with a verdict asked, how they were graded, and what worked on them. */
   fingerprints: KnownFingerprint[];
+  /**
+   * How many finished trials lack what lists show of them, because their records are still to be read: ask
+   * again. Absent if there are none.
+   */
+  unread?: number | undefined;
   /** Set in an exported page. */
   exported?: Exported | undefined;
 }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { auditMarks } from '../../ledger/audits.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
@@ -10,7 +11,7 @@ import {
 } from '../../ledger/find.ts';
 import { fingerprintsOf } from '../../ledger/fingerprints.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { listingsOf } from '../../ledger/listings.ts';
+import { completeListings, listingsSoFar, type ReadingOfRecords } from '../../ledger/listings.ts';
 import { lastAttempts, type StoredTrial } from '../../ledger/trial-rows.ts';
 import type { ListedAttempt } from '../../record/attempt.ts';
 import type { AuditMark } from '../../record/audit.ts';
@@ -18,6 +19,7 @@ import { batchMarks } from '../../record/batch-marks.ts';
 import type { Cause } from '../../record/cause.ts';
 import type { TrialListing } from '../../record/listing.ts';
 import { readRecord } from '../../record/read-record.ts';
+import type { TrialRecord } from '../../record/trial-record.ts';
 import { reasonOf } from '../model/explain.ts';
 import type { BatchInList, BatchName, BatchPage, CauseOfRow, TrialRow } from '../model/shapes.ts';
 
@@ -36,36 +38,80 @@ export function readBatches({ records, sets }: Ledger): BatchInList[] {
   });
 }
 
-/** A batch with its trials; undefined if the ledger has none with the key. */
-export function readBatch(ledger: Ledger, key: number): BatchPage | undefined {
+/** Records of trials without a listing that are read before others get an answer. */
+const recordsAtOnce = 200;
+/** Milliseconds after which a batch is answered, also if records are still to be read. */
+const readingMs = 1_000;
+
+/**
+ * As {@link readBatch}, within about a second. An Offsite that stored no listings, or a service, may have left
+ * thousands of records to read: the answer then has `unread`, and the next one has more.
+ *
+ * @param unreadable as of {@link ReadingOfRecords}, for all batches
+ */
+export async function readBatchSoFar(
+  ledger: Ledger,
+  key: number,
+  unreadable: ReadingOfRecords['unreadable'],
+): Promise<BatchPage | undefined> {
+  const reading = { most: recordsAtOnce, unreadable };
+  const end = performance.now() + readingMs;
+  let before = Number.POSITIVE_INFINITY;
+  for (;;) {
+    const { size } = completeListings(ledger, key, reading).left;
+    // As many as before: they cannot be stored now.
+    if (size === 0 || size === before || performance.now() > end) return readBatch(ledger, key, reading);
+    before = size;
+    await nextTurn();
+  }
+}
+
+/**
+ * A batch with its trials; undefined if the ledger has none with the key.
+ *
+ * @param reading absent to read all records that must be read
+ */
+export function readBatch(
+  ledger: Ledger,
+  key: number,
+  reading: ReadingOfRecords = { most: Number.POSITIVE_INFINITY, unreadable: new Map() },
+): BatchPage | undefined {
   const { records } = ledger;
   const [batch] = listBatches(records, { only: key });
   if (!batch) return undefined;
   const attempts = lastAttempts(records, key);
   const audits = auditMarks(records, key);
-  const listings = listingsOf(ledger, key);
+  const { listings, left } = listingsSoFar(ledger, key, reading);
+  const listed = (trial: StoredTrial): Partial<TrialRow> => {
+    const { verdict, result } = trial;
+    if (verdict === undefined || result === undefined) return {};
+    const listing = listings.get(trial.key);
+    if (listing) return listedOf(verdict, listing);
+    // Its last attempt is not the trial, so that time stays unknown.
+    if (left.has(trial.key)) return { durationMs: undefined };
+    const why = reading.unreadable.get(result)?.why ?? whyUnreadable(ledger, result);
+    return { durationMs: undefined, reason: why, unreadable: true };
+  };
   return {
     batch: { ...batchRow(batch), set: ledger.sets.partNumbers().get(key) },
     trials: listTrials(records, key).map((trial) => ({
       ...trialRow(trial, attempts.get(trial.key), audits.get(trial.key)),
-      ...listedOf(ledger, trial, listings.get(trial.key)),
+      ...listed(trial),
     })),
     fingerprints: fingerprintsOf(records, key),
+    ...(left.size > 0 && { unread: left.size }),
   };
 }
 
-/** What lists show of a finished trial. If its record cannot be read, its reason says so. */
-function listedOf(
-  { blobs }: Ledger,
-  { verdict, result }: StoredTrial,
-  listing: TrialListing | undefined,
-): Partial<TrialRow> {
-  if (verdict === undefined || result === undefined) return {};
-  if (!listing)
-    return { reason: readable(() => readRecord(blobs.readClean(result), 'the record')).unreadable };
+/** What lists show of a finished trial. */
+function listedOf(verdict: TrialRecord['verdict'], listing: TrialListing): Partial<TrialRow> {
   const { startedAt, finishedAt, fromService, costUsd, otherCostUsd, totalTokens: tokens } = listing;
   const durationMs = fromService ? undefined : finishedAt - startedAt;
   return { reason: reasonOf(verdict, listing), durationMs, tokens, costUsd, otherCostUsd };
+}
+
+function whyUnreadable({ blobs }: Ledger, result: string): string | undefined {
+  return readable(() => readRecord(blobs.readClean(result), 'the record')).unreadable;
 }
 
 /** What is read, or why a record cannot be read. */

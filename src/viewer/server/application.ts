@@ -3,11 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Context, Hono } from 'hono';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import type { ReadingOfRecords } from '../../ledger/listings.ts';
 import { changedAfter, lastChange } from '../../ledger/trial-rows.ts';
 import type { Redactor } from '../../redaction/redactor.ts';
 import type { RecordReference } from '../model/data-source.ts';
 import type { LedgerChanges } from '../model/shapes.ts';
-import { readBatch, readBatches } from '../read/batches.ts';
+import { readBatches, readBatchSoFar } from '../read/batches.ts';
 import { RecordReader } from '../read/record-reader.ts';
 import { readTrial, readValue } from '../read/trial.ts';
 import type { PageFiles } from './page-files.ts';
@@ -28,6 +29,7 @@ interface ViewerParts {
 export function createApplication(parts: ViewerParts): Hono {
   const { ledger, redactor, files, access, port, closing } = parts;
   const reader = new RecordReader(ledger);
+  const unreadable: ReadingOfRecords['unreadable'] = new Map();
   const application = new Hono();
 
   application.use(async (context, next) => {
@@ -47,7 +49,9 @@ export function createApplication(parts: ViewerParts): Hono {
       : new Response(redactor.json(value), { headers: { 'content-type': 'application/json' } });
 
   application.get('/api/batches', () => answer(readBatches(ledger)));
-  application.get('/api/batches/:key', (context) => answer(readBatch(ledger, keyOf(context))));
+  application.get('/api/batches/:key', async (context) =>
+    answer(await readBatchSoFar(ledger, keyOf(context), unreadable)),
+  );
   application.get('/api/trials/:key', (context) => answer(readTrial(ledger, reader, referenceOf(context))));
   application.get('/api/trials/:key/value', (context) => {
     const { pointer = '', limit } = context.req.query();

@@ -86,6 +86,7 @@ export function BatchPage({ batch, query }: { batch: number; query: URLSearchPar
         <span class="dim" role="status">
           {filter.trim() !== '' && `${shown.length} of ${trials.length} trials`}
         </span>
+        {value.unread !== undefined && <span class="dim">reading {plural(value.unread, 'record')} …</span>}
       </div>
       {shown.length === 0 ? (
         <Notice>

@@ -9,7 +9,7 @@ import { type LoadedBatch, useBatch } from '../batch/use-batch.ts';
 import { useLoaded } from '../data/source.tsx';
 import { line } from '../parts/foreign.ts';
 import { Heading, Notice, Pending } from '../parts/heading.tsx';
-import { cost, count, duration, when } from '../parts/quantities.ts';
+import { cost, count, duration, plural, when } from '../parts/quantities.ts';
 import { standingOf, Verdict } from '../parts/verdict.tsx';
 import { addressOf, setQuery } from '../router.ts';
 import { useShortcuts } from '../shortcuts.ts';
@@ -41,6 +41,7 @@ export function ComparePage({ query }: { query: URLSearchParams }) {
     return sides[0] && sides[1] && compareTrials(sides[0], sides[1], variants.confidence);
   }, [left.value, left.trials, right.value, right.trials, variants.a, variants.b, variants.confidence]);
   const chosen = compared?.cases.find(({ caseId }) => caseId === query.get('case'));
+  const unread = (left.value?.unread ?? 0) + (right.value?.unread ?? 0);
   if (!compared) return <Pending title="Compare" error={left.error ?? right.error} />;
   return (
     <div class="page fill compare">
@@ -71,6 +72,7 @@ export function ComparePage({ query }: { query: URLSearchParams }) {
             <Finding compared={compared} inCommon={variants.inCommon} />
             <Measures {...compared} />
           </div>
+          {unread > 0 && <p class="dim">reading {plural(unread, 'record')} …</p>}
           <CaseList
             cases={compared.cases}
             isNoise={compared.difference.finding === 'noise'}
