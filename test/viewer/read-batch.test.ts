@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
+import { compareTrials } from '../../src/viewer/model/compare.ts';
 import type { BatchPage } from '../../src/viewer/model/shapes.ts';
 import { readBatch, readBatchSoFar } from '../../src/viewer/read/batches.ts';
 import { fillBatch } from './filled-ledger.ts';
@@ -65,4 +66,13 @@ test('a record that cannot be read is looked at once, and does not keep others w
     { unreadable: true, durationMs: undefined, reason: expect.stringContaining('missing') },
     { durationMs: 3_000, reason: expect.stringContaining('no disk') },
   ]);
+});
+
+test('a trial whose record cannot be read does not count in the comparison of a page', async () => {
+  await using filled = await ledgerWith(['one', 'two']);
+  filled.lose('one');
+  const page = readBatch(filled.ledger, 1);
+  if (!page) throw new Error('there is no batch');
+  const side = { ...page, variant: 'v' };
+  expect(compareTrials(side, side).a).toMatchObject({ void: 1, unreadable: 1 });
 });

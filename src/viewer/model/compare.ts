@@ -51,7 +51,7 @@ interface TrialsOfSide extends Pick<BatchPage, 'batch' | 'fingerprints'> {
   trials: readonly TrialRow[];
 }
 
-/** Compares trials as `offsite compare` does, and case by case. */
+/** Compares trials as `offsite compare` does, and case by case. Here, replays have times and numbers. */
 export function compareTrials(
   a: TrialsOfSide,
   b: TrialsOfSide,
@@ -83,10 +83,10 @@ function sideOf({ batch, fingerprints, variant, trials }: TrialsOfSide) {
     marks: batch.marks,
     variant,
     trials: own,
-    cases: casesOf(own),
+    cases: casesOf(own.filter((trial) => !trial.unreadable)),
     fingerprints: fingerprints.filter((one) => one.variant === variant),
     unfinished: own.filter(({ verdict }) => verdict === undefined).length,
-    unreadable: 0,
+    unreadable: own.filter((trial) => trial.unreadable).length,
   };
 }
 
