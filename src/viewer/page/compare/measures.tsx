@@ -25,6 +25,8 @@ export function delta(value: number | undefined, shown: (value: number) => strin
 /** Pass rate, time, tokens and cost of both sides, with 95 % intervals of the differences. */
 export function Measures({ a, b, difference, measures: compared }: BriefComparison) {
   const { value, low, high } = difference;
+  // Without a case that can be compared, a side's rate is of all its cases.
+  const inCommon = (side: typeof a) => (value === undefined ? undefined : side.passRate);
   return (
     <div class="measures" role="region" aria-label="Means" tabIndex={0}>
       <table>
@@ -41,8 +43,8 @@ export function Measures({ a, b, difference, measures: compared }: BriefComparis
         <tbody>
           <tr>
             <th scope="row">Pass rate</th>
-            <td>{percent(a.passRate?.rate)}</td>
-            <td>{percent(b.passRate?.rate)}</td>
+            <td>{percent(inCommon(a)?.rate)}</td>
+            <td>{percent(inCommon(b)?.rate)}</td>
             <td>{value === undefined ? '–' : `${signedPoints(value)} points`}</td>
             <td>
               {low === undefined || high === undefined ? (
