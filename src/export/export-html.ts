@@ -8,7 +8,14 @@ import { listAttempts } from '../ledger/trial-rows.ts';
 import { namedBlobs } from '../record/named-blobs.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { CutLimits } from '../viewer/model/cut-record.ts';
-import { dataType, type ExportedFile, idOfBlob, idOfFile, idOfTrial } from '../viewer/model/exported-file.ts';
+import {
+  dataType,
+  type ExportedFile,
+  fileVersion,
+  idOfBlob,
+  idOfFile,
+  idOfTrial,
+} from '../viewer/model/exported-file.ts';
 import type { TrialPage, TrialRow } from '../viewer/model/shapes.ts';
 import { readBatch } from '../viewer/read/batches.ts';
 import { RecordReader } from '../viewer/read/record-reader.ts';
@@ -52,6 +59,7 @@ export async function exportHtml(
   const reader = new RecordReader(ledger, 0);
   const trials = page.trials.filter(({ verdict }) => !only || (verdict && only.includes(verdict)));
   const file: ExportedFile = {
+    version: fileVersion,
     batch: { ...page, trials, exported: { at: now, offsite: versionOf(), machine: machineName() } },
   };
   const texts = await pageTexts();

@@ -6,7 +6,8 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { compareTrials } from '../../src/viewer/model/compare.ts';
-import type { BatchPage } from '../../src/viewer/model/shapes.ts';
+import { batchIn, fileVersion } from '../../src/viewer/model/exported-file.ts';
+import type { BatchPage, TrialRow } from '../../src/viewer/model/shapes.ts';
 import { readBatch, readBatchSoFar } from '../../src/viewer/read/batches.ts';
 import { fillBatch } from './filled-ledger.ts';
 
@@ -75,4 +76,14 @@ test('a trial whose record cannot be read does not count in the comparison of a 
   if (!page) throw new Error('there is no batch');
   const side = { ...page, variant: 'v' };
   expect(compareTrials(side, side).a).toMatchObject({ void: 1, unreadable: 1 });
+});
+
+test('a page that an older Offsite exported has what its summaries say', () => {
+  const trial = { key: 7, durationMs: 1 } as TrialRow;
+  const batch = { trials: [trial, { ...trial, key: 8 }] } as BatchPage;
+  const summaries = [{ key: 7, reason: 'no', durationMs: 3_000, costUsd: 0.5, totalTokens: 700 }];
+  expect(batchIn({ batch, summaries })).toMatchObject({
+    trials: [{ reason: 'no', durationMs: 3_000, costUsd: 0.5, tokens: 700 }, { durationMs: 1 }],
+  });
+  expect(batchIn({ version: fileVersion + 1, batch })).toBe('newer');
 });

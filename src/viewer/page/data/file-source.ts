@@ -1,11 +1,19 @@
 import { cutMiddle, shownValue, valueAt } from '../../model/cut-record.ts';
 import type { DataSource, RecordReference } from '../../model/data-source.ts';
-import { dataType, type ExportedFile, idOfBlob, idOfFile, idOfTrial } from '../../model/exported-file.ts';
+import {
+  batchIn,
+  dataType,
+  type ExportedFile,
+  idOfBlob,
+  idOfFile,
+  idOfTrial,
+} from '../../model/exported-file.ts';
 import { variantsOf } from '../../model/grid.ts';
-import type { TrialPage } from '../../model/shapes.ts';
+import type { BatchPage, TrialPage } from '../../model/shapes.ts';
 
 /** A page that `offsite export` wrote: this one, or one that a person added to compare it. */
-interface ReadFile extends ExportedFile {
+interface ReadFile {
+  batch: BatchPage;
   /** What an element with data holds; undefined if there is none with the id. */
   textOf: TextOf;
   /** Two files can have the same keys, so those of the second one are higher here by this. */
@@ -22,23 +30,24 @@ export function fileSource(): DataSource {
   const added: ReadFile[] = [];
   let first: Promise<ReadFile> | undefined;
   const own = () => {
-    first ??= read((id) => document.getElementById(id)?.textContent, 0).then(
-      present('This file has no data.'),
-    );
+    first ??= read((id) => document.getElementById(id)?.textContent, 0)
+      .then((file) => (file === 'newer' ? undefined : file))
+      .then(present('This file has no data.'));
     return first;
   };
   const all = async () => [await own(), ...added];
+  const elsewhere = (what: string) =>
+    `This ${what} is not in the file. If it was in a second file, add that file again.`;
   const fileOf = async (key: number) => {
-    const message = 'This batch is not in the file. If it was in a second file, add that file again.';
-    return present<ReadFile>(message)((await all()).find(({ batch }) => batch.batch.key === key));
+    return present<ReadFile>(elsewhere('batch'))((await all()).find(({ batch }) => batch.batch.key === key));
   };
   const trial = async ({ trial: key, attempt }: RecordReference) => {
-    const file = (await all())[Math.floor(key / keysOfFile)];
-    const found = file && (await json<TrialPage>(file.textOf, idOfTrial(key - file.above, attempt)));
+    const file = present<ReadFile>(elsewhere('trial'))((await all())[Math.floor(key / keysOfFile)]);
+    const found = await json<TrialPage>(file.textOf, idOfTrial(key - file.above, attempt));
     const page = present<TrialPage>('This trial is not in the file. It may have been left out for its size.')(
       found,
     );
-    const raise = raisedBy(file?.above ?? 0);
+    const raise = raisedBy(file.above);
     return { ...page, batch: raise(page.batch), trial: raise(page.trial) };
   };
 
@@ -73,6 +82,8 @@ export function fileSource(): DataSource {
       const second = await read((id) => texts.get(id), (added.length + 1) * keysOfFile).catch(
         () => undefined,
       );
+      if (second === 'newer')
+        throw new Error(`A newer Offsite wrote ${file.name}: open that page, and add this one to it.`);
       if (!second) throw new Error(`${file.name} is no page that offsite export --html wrote.`);
       added.push(second);
       return { one: (await own()).batch.batch.key, other: second.batch.batch.key };
@@ -94,16 +105,18 @@ function present<Value>(message: string): (value: Value | undefined) => Value {
   };
 }
 
-/** Undefined if a page has no data. */
-async function read(textOf: TextOf, above: number): Promise<ReadFile | undefined> {
+/** Undefined if a page has no data, and `newer` if this page cannot read them. */
+async function read(textOf: TextOf, above: number): Promise<ReadFile | 'newer' | undefined> {
   const file = await json<ExportedFile>(textOf, idOfFile);
   if (!file) return undefined;
   const raise = raisedBy(above);
-  const { batch, trials } = file.batch;
+  const found = batchIn(file);
+  if (found === 'newer') return found;
+  const { batch, trials } = found;
   return {
     textOf,
     above,
-    batch: { ...file.batch, batch: raise(batch), trials: trials.map(raise) },
+    batch: { ...found, batch: raise(batch), trials: trials.map(raise) },
   };
 }
 
