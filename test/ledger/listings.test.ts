@@ -1,10 +1,11 @@
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
+import { sideOf } from '../../src/comparison/side.ts';
 import { listBatches } from '../../src/ledger/find.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { completeListings, listingsOf } from '../../src/ledger/listings.ts';
@@ -125,4 +126,19 @@ test('a record that cannot be read makes no list wait for another process', asyn
   using other = new DatabaseSync(join(folder.path, 'ledger.db'));
   other.exec('BEGIN IMMEDIATE');
   expect(listingsOf(ledger, 1).size).toBe(0);
+});
+
+test('a record that was changed after its trial ended does not count in a comparison', async () => {
+  await using folder = await ledgerFolder();
+  using ledger = new Ledger(folder.path, systemClock);
+  await fillBatch(ledger, { id: 'b', cases: ['one'], variants: ['v'], found: () => failed });
+  listingsOf(ledger, 1);
+  const batches = [ledger.batches.byKey(1)];
+  expect(sideOf(ledger, batches, 'v')).toMatchObject({ unreadable: 0, cases: [{ failed: 1 }] });
+  const file = ledger.blobs.pathOf(String(ledger.records.value('SELECT result FROM trials')));
+  const content = readFileSync(file, 'utf8');
+  writeFileSync(file, content.replace('"failed"', '"passed"'));
+  const later = new Date(Date.now() + 60_000);
+  utimesSync(file, later, later);
+  expect(sideOf(ledger, batches, 'v')).toMatchObject({ unreadable: 1, cases: [{ failed: 0 }] });
 });
