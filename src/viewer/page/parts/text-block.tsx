@@ -19,9 +19,11 @@ const partLength = 16 * 1024;
 
 /** Somebody else's text, of any length. */
 export function TextBlock({ text, label, cut }: TextBlockProps) {
-  const [isAll, setAll] = useState(false);
+  // How often all was asked for: each time it is loaded anew, because it may have failed.
+  const [asked, setAsked] = useState(0);
+  const isAll = asked > 0;
   const limit = isAll ? undefined : shownAtFirst;
-  const loaded = useLoaded(cut && `${limit}`, async () => cut?.load(limit));
+  const loaded = useLoaded(cut && `${limit} ${asked}`, async () => cut?.load(limit));
   const shown = cut ? loaded.value : text.slice(0, limit);
   // What was shown stays while more is loaded.
   const last = useRef(text);
@@ -41,7 +43,7 @@ export function TextBlock({ text, label, cut }: TextBlockProps) {
           {length > mostShown ? (
             'It is too long for a page: see the raw record.'
           ) : (
-            <button type="button" onClick={() => setAll(true)}>
+            <button type="button" onClick={() => setAsked(asked + 1)}>
               Show all
             </button>
           )}
