@@ -144,6 +144,9 @@ function removeBatches(records: Records, batches: readonly BatchKey[], before: n
   const attempts = `SELECT key FROM attempts WHERE trial IN (${trials})`;
   const starts = `SELECT start FROM batches WHERE key IN (${chosen})`;
   records.transaction(() => {
+    // It has the key of no start, so that no later prune removes it. It comes before changes are removed, so that
+    // the key of the last one is not given to a later change, which a page that has asked for it would miss.
+    if (batches.length > 0) records.note({ subject: 'start', key: 0, state: 'pruned' });
     const subjects = {
       report: trials,
       attempt: attempts,
@@ -172,8 +175,6 @@ function removeBatches(records: Records, batches: readonly BatchKey[], before: n
        AND NOT EXISTS (SELECT 1 FROM set_parts WHERE set_parts.start = starts.key)`,
       Math.round(before),
     );
-    // It has the key of no start, so that no later prune removes it.
-    if (batches.length > 0) records.note({ subject: 'start', key: 0, state: 'pruned' });
   });
 }
 

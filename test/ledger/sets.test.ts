@@ -3,6 +3,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { checkLedger } from '../../src/ledger/check.ts';
 import { pruneLedger } from '../../src/ledger/prune.ts';
 import { newSetId, type SetPart, type StoredSet } from '../../src/ledger/sets.ts';
+import { changedAfter, lastChange } from '../../src/ledger/trial-rows.ts';
 import { eachLedger, ledger } from './each-ledger.ts';
 
 const day = 24 * 60 * 60_000;
@@ -79,6 +80,18 @@ test('a set is found by the beginning of its id, and several that fit are refuse
   expect(ledger.sets.find('set_12cd')?.key).toBe(other.key);
   expect(() => ledger.sets.find('set_12')).toThrow('several sets fit');
   expect([ledger.sets.find('set_9'), ledger.sets.find('12')]).toEqual([undefined, undefined]);
+});
+
+test('after a prune, a change is told to who knows the last change before it', async () => {
+  const [gone, later] = [await addSet(), await addSet()];
+  for (const part of partsOf(gone)) await startPart(part, { finished: true });
+  const known = lastChange(ledger.records);
+  const options = { before: Date.now() - day, now: Date.now() + 3 * day, dryRun: false };
+  expect(await pruneLedger(ledger, options, never)).toMatchObject({ batches: 2 });
+  const [first] = partsOf(later);
+  if (!first) throw new Error('the set has two parts');
+  await startPart(first, { finished: true });
+  expect(changedAfter(ledger.records, known, 100).batches).toHaveLength(1);
 });
 
 test('plans of parts that are not started stay when the ledger is pruned, and a set goes as a whole', async () => {
