@@ -188,6 +188,11 @@ test('a record that a newer Offsite wrote is named, and the rest of the trial is
   ]);
 });
 
+test('what is no number is no batch and no trial', async () => {
+  for (const path of ['/api/batches/foo', '/api/batches/NaN', '/api/trials/foo', '/api/batches/1.5'])
+    expect((await ask(path, authorized())).status).toBe(404);
+});
+
 test('a change in the ledger is told to who listens', async () => {
   const [, queued] = ledger.queue.ofBatch(batch);
   const { last } = (await json('/api/changes')) as LedgerChanges;

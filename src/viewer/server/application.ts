@@ -87,7 +87,9 @@ function blob({ ledger, redactor }: ViewerParts, sha256: string): Response {
 }
 
 function keyOf(context: Context): number {
-  return Number(context.req.param('key'));
+  const key = Number(context.req.param('key'));
+  // No row has the key 0. NaN would be NULL in a statement, and could choose all rows.
+  return Number.isSafeInteger(key) ? key : 0;
 }
 
 function referenceOf(context: Context): RecordReference {
