@@ -201,4 +201,7 @@ test('a change in the ledger is told to who listens', async () => {
   expect(await changes).toMatchObject({ batches: [batch], trials: [queued?.key] });
   // Who asks late misses nothing.
   expect(await json(`/api/changes?after=${last}`)).toMatchObject({ trials: [queued?.key] });
+  // Who wants to know whether the server is back does not wait for a change.
+  const now = (await json('/api/changes')) as LedgerChanges;
+  expect(await json(`/api/changes?after=${now.last}&wait=0`)).toEqual(now);
 });

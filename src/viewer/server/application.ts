@@ -63,7 +63,8 @@ export function createApplication(parts: ViewerParts): Hono {
   application.get('/api/blobs/:sha256', (context) => blob(parts, context.req.param('sha256')));
   application.get('/api/changes', async (context) => {
     const signal = AbortSignal.any([closing, context.req.raw.signal]);
-    return answer(await changesAfter(ledger, context.req.query('after'), signal));
+    const { after, wait } = context.req.query();
+    return answer(await changesAfter(ledger, after, wait === '0' ? 0 : quietMs, signal));
   });
   application.get('*', (context) => {
     const file = files.get(context.req.path);
@@ -114,18 +115,21 @@ const quietMs = 15_000;
 /**
  * What changed in the ledger after a change, as soon as something has; without one, the last change. Another
  * process may make changes. One look costs a query by key.
+ *
+ * @param waitMs milliseconds after which the answer is that nothing changed
  */
 async function changesAfter(
   { records }: Ledger,
   after: string | undefined,
+  waitMs: number,
   signal: AbortSignal,
 ): Promise<LedgerChanges> {
   const known = after === undefined ? undefined : Number(after);
   if (known === undefined) return { last: lastChange(records), batches: [], trials: [] };
-  const end = performance.now() + quietMs;
+  const end = performance.now() + waitMs;
   for (;;) {
     const changed = changedAfter(records, known, changesAtOnce);
-    if (changed.last > known || signal.aborted || performance.now() > end) return changed;
+    if (changed.last > known || signal.aborted || performance.now() >= end) return changed;
     await delay(everyMs, undefined, { signal }).catch((error: unknown) => {
       if (!signal.aborted) throw error;
     });

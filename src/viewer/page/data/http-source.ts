@@ -61,18 +61,25 @@ async function watch(
     });
   document.addEventListener('visibilitychange', () => document.hidden && asked.abort(), { signal });
   let after = '';
+  // The first answer after a loss must not wait for a change: it shows that the server is back.
+  let wait = '';
   while (!signal.aborted) {
     if (document.hidden) await shown();
     asked = new AbortController();
     try {
-      const changes = await json<LedgerChanges>(`/changes${after}`, AbortSignal.any([signal, asked.signal]));
+      const changes = await json<LedgerChanges>(
+        `/changes${after}${wait}`,
+        AbortSignal.any([signal, asked.signal]),
+      );
       onState('live');
       if (changes.batches.length + changes.trials.length > 0) listener(changes);
       after = `?after=${changes.last}`;
+      wait = '';
     } catch {
       if (signal.aborted || asked.signal.aborted) continue;
       // Asked again for the same changes, so that none is missed.
       onState('lost');
+      wait = after && '&wait=0';
       await new Promise((resolve) => setTimeout(resolve, retryMs));
     }
   }
