@@ -85,8 +85,8 @@ function isAsStored(
 
 /**
  * Makes the listings of a batch's finished trials that have none, or one without a verdict: an older Offsite
- * ran them, or the service had the result. Leaves out records that cannot be read. Stores them, unless another
- * process writes or the disk is full: then they are made again the next time.
+ * ran them, or the service had the result. Leaves out records that cannot be read. Stores them, unless
+ * another process writes or the disk is full: then they are made again the next time.
  */
 export function completeListings(
   { records, blobs }: Stored,

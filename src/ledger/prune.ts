@@ -144,8 +144,8 @@ function removeBatches(records: Records, batches: readonly BatchKey[], before: n
   const attempts = `SELECT key FROM attempts WHERE trial IN (${trials})`;
   const starts = `SELECT start FROM batches WHERE key IN (${chosen})`;
   records.transaction(() => {
-    // It has the key of no start, so that no later prune removes it. It comes before changes are removed, so that
-    // the key of the last one is not given to a later change, which a page that has asked for it would miss.
+    // It has the key of no start, so that no later prune removes it. It comes before changes are removed, so
+    // that the key of the last one is not given to a later change: who knows that key would miss the change.
     if (batches.length > 0) records.note({ subject: 'start', key: 0, state: 'pruned' });
     const subjects = {
       report: trials,

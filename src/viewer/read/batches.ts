@@ -44,8 +44,8 @@ const recordsAtOnce = 200;
 const readingMs = 1_000;
 
 /**
- * As {@link readBatch}, within about a second. An Offsite that stored no listings, or a service, may have left
- * thousands of records to read: the answer then has `unread`, and the next one has more.
+ * As {@link readBatch}, within about a second. An Offsite that stored no listings, or a service, may have
+ * left thousands of records to read: the answer then has `unread`, and the next one has more.
  *
  * @param unreadable as of {@link ReadingOfRecords}, for all batches
  */

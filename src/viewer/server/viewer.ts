@@ -24,8 +24,8 @@ export interface Viewer extends AsyncDisposable {
 const graceMs = 500;
 
 /**
- * Serves the pages that show a ledger, on loopback only. It changes nothing in the ledger but what lists show of
- * trials, which it stores where it is missing. Throws an `input` error if it cannot listen on the port.
+ * Serves the pages that show a ledger, on loopback only. It changes nothing in the ledger but what lists show
+ * of trials, which it stores where it is missing. Throws an `input` error if it cannot listen on the port.
  */
 export async function openViewer({ ledger, redactor, clock, port = 0 }: ViewerOptions): Promise<Viewer> {
   const access = new Access();
