@@ -156,4 +156,22 @@ describe('the page', () => {
     expect(page.url()).toContain(`left=${keys[0]}&right=${keys[1]}`);
     opened.calm();
   });
+
+  test('shows no rates of cases that ask or check something else on the two sides', async () => {
+    const [before, after] = await Promise.all(
+      ['1', '2'].map((validator) =>
+        fillBatch(opened.ledger, {
+          id: `batch_of_check_${validator}`,
+          cases: ['one'],
+          variants: ['v'],
+          found: () => ({ verdict: 'passed', fingerprint: { prompt: '1', validator } }),
+        }),
+      ),
+    );
+    const page = await opened.open(`/compare?left=${before}&right=${after}`);
+    await page.getByText('Not compared, since A and B ask or check something else').waitFor();
+    const row = page.getByRole('region', { name: 'Means' }).getByRole('row', { name: 'Pass rate' });
+    expect(await row.getByRole('cell').allTextContents()).toEqual(['–', '–', '–', '–']);
+    opened.calm();
+  });
 });

@@ -129,6 +129,11 @@ test('a line of five megabytes is shown in part, and in full when asked for', as
   const panel = page.getByRole('region', { name: 'Selected entry' });
   await panel.getByText('5.0M characters').waitFor();
   expect((await panel.locator('.text').last().textContent())?.length).toBeLessThan(70_000);
+  // A load that fails can be tried again.
+  const busy = { status: 422, json: { message: 'the ledger is busy' } };
+  await page.route('**/value?*', (route) => route.fulfill(busy), { times: 1 });
+  await panel.getByRole('button', { name: 'Show all' }).click();
+  await panel.getByText('the ledger is busy').waitFor();
   await panel.getByRole('button', { name: 'Show all' }).click();
   await panel.getByRole('button', { name: 'Show all' }).waitFor({ state: 'detached' });
   expect((await panel.locator('.text').last().textContent())?.length).toBe(huge.length);
