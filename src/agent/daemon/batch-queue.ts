@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { infrastructureError, messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { queueTickets } from '../../bounds/suite.ts';
-import { Unauthorized } from '../../client/refusal.ts';
+import { Forbidden, Unauthorized } from '../../client/refusal.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import { daemonLock } from '../../ledger/queue.ts';
 import { checkModels } from '../../trial/run/models.ts';
@@ -89,7 +89,7 @@ export class BatchQueue {
   /** Whether the last round started every batch that can start, and no file has come since. */
   async isOver(): Promise<boolean> {
     if (this.#last === 'stuck') return true;
-    const files = await queuedFiles(this.#parts.ledger.dataFolder);
+    const files = queuedFiles(this.#parts.ledger.dataFolder);
     return this.#last === 'begun' && files.length === 0;
   }
 }
@@ -112,7 +112,7 @@ interface QueueFolderParts extends StartParts, SomeEngines {
 export async function startQueued(parts: QueueFolderParts, signal: AbortSignal): Promise<number> {
   const { ledger, log } = parts;
   const failures: unknown[] = [];
-  for (const file of await queuedFiles(ledger.dataFolder)) {
+  for (const file of queuedFiles(ledger.dataFolder)) {
     signal.throwIfAborted();
     try {
       const batch = await startTicket(file, parts, signal);
@@ -162,8 +162,9 @@ function startUnknown(): OffsiteError {
 
 /** Whether a retry cannot help. */
 function isFinal(error: unknown): error is OffsiteError {
-  // The user can replace a refused key.
-  if (!(error instanceof OffsiteError) || error instanceof Unauthorized) return false;
+  // The user can replace a key that is refused, or that may not start batches.
+  const isOfKey = error instanceof Unauthorized || error instanceof Forbidden;
+  if (!(error instanceof OffsiteError) || isOfKey) return false;
   return error.kind === 'input' || error.code === 'START_UNKNOWN' || error.code === 'START_AMBIGUOUS';
 }
 

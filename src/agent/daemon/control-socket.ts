@@ -100,7 +100,7 @@ export function controlRoutes(daemon: Daemon): Hono {
     const { kind, id, runs, canceled } = named;
     const trials = canceled === 1 ? '1 trial' : `${canceled} trials`;
     const isFound = runs.some(({ origin }) => origin === 'found');
-    const others = isFound ? '; until then, other daemons may run them' : '';
+    const others = isFound ? '; until then, other daemons may run what is open at the service' : '';
     const after =
       `finished trials stay reported. \`offsite resume ${id}\` runs the canceled ones after all, ` +
       `and \`offsite data abandon ${id}\` reports them as void${others}`;

@@ -19,7 +19,7 @@ import { type NamedRuns, namedRuns } from './named-runs.ts';
 import { poll } from './poll.ts';
 import { PollTargets } from './poll-targets.ts';
 import { type DaemonStatus, type Mode, nothingListed } from './status.ts';
-import { refusedTickets, watchQueue } from './ticket.ts';
+import { queuedFiles, refusedTickets, watchQueue } from './ticket.ts';
 
 /** How long the daemon waits for the last reports: milliseconds, and failed deliveries in a row. */
 const grace = { ms: 60_000, failures: 3 };
@@ -109,6 +109,8 @@ export class Daemon {
       }),
     );
     this.#delivery = delivery;
+    // What an earlier process was refused, this one may be allowed: it may have another key.
+    delivery.retry();
     const stopHealth = new AbortController();
     const health = this.#loops.health.run(stopHealth.signal);
     opened.defer(async () => {
@@ -244,6 +246,7 @@ export class Daemon {
       queuedRuns: ledger.queue.runs(scope, 100),
       ...worker.status(),
       refused: refusedTickets(ledger.dataFolder),
+      unstarted: queuedFiles(ledger.dataFolder),
       finished: { ...this.metrics.counts },
       limits: revisions.current.gateway
         .limits()

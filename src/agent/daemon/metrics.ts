@@ -22,6 +22,11 @@ const present: [name: string, help: string, value: (status: DaemonStatus) => num
     'Results that were sent, and were not seen at the service yet.',
     ({ outbox }) => outbox.sent,
   ],
+  [
+    'offsite_queue_refused',
+    'Files of the queue folder that were refused, at most 20.',
+    ({ refused }) => refused.length,
+  ],
   ['offsite_outbox_parked', 'Results that the service refused for good.', ({ outbox }) => outbox.parked],
   [
     'offsite_outbox_oldest_seconds',

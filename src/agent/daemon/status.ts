@@ -67,6 +67,8 @@ export interface DaemonStatus extends WorkStatus {
   queuedRuns: QueuedRun[];
   /** Files of the queue folder that could not be started, until somebody removes them. */
   refused: RefusedTicket[];
+  /** Files of the queue folder whose batches are not started yet: the service or the engine may be down. */
+  unstarted: string[];
   /** Trials since the start. */
   finished: { passed: number; failed: number; void: number };
   /** Models with `maxParallel: auto`: the limit, the most it may become, and the requests now. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, watch } from 'node:fs';
-import { open, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { open, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { makeFolder } from '../../base/byte-store.ts';
 import {
@@ -63,10 +63,10 @@ export async function writeTicket(dataFolder: string, plan: SuitePlan): Promise<
 }
 
 /** The files in the queue folder, oldest first. Empty if the folder does not exist yet. */
-export async function queuedFiles(dataFolder: string): Promise<string[]> {
+export function queuedFiles(dataFolder: string): string[] {
   const folder = queueFolderOf(dataFolder);
   if (!existsSync(folder)) return [];
-  const entries = await readdir(folder, { withFileTypes: true });
+  const entries = readdirSync(folder, { withFileTypes: true });
   return entries
     .filter((entry) => !entry.isDirectory() && !entry.name.endsWith(partialEnding))
     .map(({ name }) => join(folder, name))

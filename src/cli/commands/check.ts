@@ -267,7 +267,7 @@ function verdictsOf({ verdicts }: CheckedState): string {
     .join(', ');
 }
 
-function remarkOn({ state, asExpected, verdicts, flaky, cause, timedOut }: CheckedState): string {
+function remarkOn({ state, asExpected, verdicts, flaky, cause, solution, timedOut }: CheckedState): string {
   // The cause shows whether the untouched workspace fails for the right reason.
   if (asExpected) return state === 'untouched' ? firstLine(cause) : '';
   const why = cause === undefined ? '' : `: ${firstLine(cause)}`;
@@ -277,7 +277,10 @@ function remarkOn({ state, asExpected, verdicts, flaky, cause, timedOut }: Check
   const passes = verdicts.includes('passed');
   if (state === 'untouched' && passes)
     return 'PASSES UNTOUCHED: nothing is left to do, or the checks check nothing';
-  return state === 'untouched' ? `CANNOT PASS${why}` : `FAILS ALTHOUGH SOLVED${why}`;
+  if (state === 'untouched') return `CANNOT PASS${why}`;
+  return solution === undefined
+    ? `FAILS ALTHOUGH SOLVED${why}`
+    : `ITS SOLUTION FAILS: ${firstLine(solution)}`;
 }
 
 function firstLine(text = ''): string {

@@ -115,6 +115,11 @@ function statusText(status: DaemonStatus): Printable {
     ...section(plural(status.waiting.length, 'waiting run'), status.waiting, reasonOf),
     ...section(plural(status.parked.length, 'parked run'), status.parked, reasonOf),
     ...section(
+      `${plural(status.unstarted.length, 'file')} of the queue not started yet`,
+      status.unstarted,
+      (file) => text`${file}`,
+    ),
+    ...section(
       `${plural(status.refused.length, 'file')} of the queue refused; offsite daemon enqueue queues a suite again`,
       status.refused,
       ({ file, reason }) => text`${file}: ${lines(reason)}`,

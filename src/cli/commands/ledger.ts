@@ -43,7 +43,7 @@ export function backUpCommand() {
     .argument('<folder>', 'a folder that does not exist yet')
     .action((folder, options) =>
       withLedger(options, async ({ ledger, signal, out, err }) => {
-        const queue = () => queuedFiles(ledger.dataFolder);
+        const queue = async () => queuedFiles(ledger.dataFolder);
         const beside = [{ name: serviceDatabase, noteCopy }];
         const backedUp = await backUpLedger(ledger, folder, signal, beside, queue);
         const hasService = backedUp.databases.includes(serviceDatabase);

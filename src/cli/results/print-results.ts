@@ -123,6 +123,13 @@ function conclusionOf(
   if (failUnder !== undefined) lines.push(ours(thresholdText(summary, failUnder)));
   const rates = exitCodeOfRates(summary, failUnder);
   const gates = older ? exitCodeOfGates(compared, options) : exitCodes.done;
+  // Also beside a threshold or a gate that fails: the code of these is another one.
+  if ((failUnder !== undefined || older) && summary.void > 0)
+    lines.push(
+      ours(
+        `${plural(summary.void, 'trial')} without a verdict: the exit code is ${exitCodes.infrastructure}`,
+      ),
+    );
   return { code: Math.max(rates, gates), lines };
 }
 
@@ -146,7 +153,6 @@ function gateLines(
 function thresholdText(summary: BatchSummary, failUnder: number): string {
   const below = belowText(summary, failUnder);
   if (below !== undefined) return below;
-  if (summary.void > 0) return `${plural(summary.void, 'trial')} without a verdict: the exit code is 3`;
   return `the pass rate of ${percent(summary.passRate)} reaches ${percent(failUnder)} (--fail-under)`;
 }
 

@@ -12,7 +12,7 @@ import {
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from '../../base/byte-store.ts';
-import { inputError, messageOf } from '../../base/offsite-error.ts';
+import { infrastructureError, inputError, messageOf } from '../../base/offsite-error.ts';
 import { gitSources } from '../../bounds/suite.ts';
 import type { Repository } from './git-source.ts';
 import { failed, type GitCall, kindOfFailure, runGit } from './run-git.ts';
@@ -66,7 +66,7 @@ async function fetchOrFind(
   let commit = wanted.commit;
   const place = () => keptAt(folder, keptUnder, commit);
   if (isKept(place())) return { commit, repository: place() };
-  makeFolder(folder, 0o700);
+  makeKeptFolder(folder);
   removeUnused(folder);
   await keep(folder, parts, async (fresh) => {
     commit = await fetchInto(fresh, { address, reach, name: wanted.name }, parts).catch((error: unknown) => {
@@ -357,5 +357,16 @@ async function keep(
     });
   } finally {
     rmSync(fresh, { recursive: true, force: true });
+  }
+}
+
+function makeKeptFolder(folder: string): void {
+  try {
+    makeFolder(folder, 0o700);
+  } catch (error) {
+    throw infrastructureError('SOURCES_NOT_KEPT', `cannot keep sources in ${folder}: ${messageOf(error)}`, {
+      hint: 'Name another data folder: --data-folder, OFFSITE_HOME, or dataFolder in offsite.yaml.',
+      cause: error,
+    });
   }
 }
