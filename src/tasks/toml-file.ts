@@ -20,53 +20,54 @@ export function readTomlFile(
     return { file, line, column: column + 1, path, message };
   };
   const root = emptyTable();
-  /** Where each key, and each element of a list, first is, by its path in JSON. */
-  const positions = new Map<string, AST.Position>();
-  const mark = (path: Path, { loc }: AST.TOMLNode) => {
-    if (path.length > taskSets.count.levels) {
+  /** Where each key of a table, and each element of a list, first is. */
+  const positions = new Map<Table, Map<string | number, AST.Position>>();
+  const mark = (parent: Table, key: string | number, level: number, { loc }: AST.TOMLNode) => {
+    if (level > taskSets.count.levels) {
       const message = `is nested too deep: more than ${taskSets.count.levels} levels`;
       throw new BadFile([issueAt(loc.start, '', message)]);
     }
-    const key = JSON.stringify(path);
-    if (!positions.has(key)) positions.set(key, loc.start);
+    const known = positions.get(parent) ?? new Map<string | number, AST.Position>();
+    positions.set(parent, known);
+    if (!known.has(key)) known.set(key, loc.start);
   };
-  const put = (path: Path, node: AST.TOMLContentNode) => {
-    const parent = tableAt(root, path.slice(0, -1));
-    const key = path.at(-1) ?? '';
+  const put = (parent: Table, key: string | number, level: number, node: AST.TOMLContentNode) => {
     if (node.type === 'TOMLValue') {
       parent[key] = node.value instanceof Date ? text.slice(...node.range) : node.value;
     } else if (node.type === 'TOMLArray') {
-      parent[key] = [];
+      const list = childOf(parent, key, true);
       for (const [index, element] of node.elements.entries()) {
-        mark([...path, index], element);
-        put([...path, index], element);
+        mark(list, index, level + 1, element);
+        put(list, index, level + 1, element);
       }
     } else {
-      parent[key] = emptyTable();
-      for (const pair of node.body) putPair(path, pair);
+      const table = childOf(parent, key, false);
+      for (const pair of node.body) putPair(table, level, pair);
     }
   };
-  const putPair = (table: Path, { key, value }: AST.TOMLKeyValue) => {
-    let path = table;
-    for (const part of key.keys) {
-      path = [...path, part.type === 'TOMLBare' ? part.name : part.value];
-      mark(path, part);
+  const putPair = (table: Table, level: number, { key: { keys }, value }: AST.TOMLKeyValue) => {
+    let parent = table;
+    for (const [index, part] of keys.entries()) {
+      const name = part.type === 'TOMLBare' ? part.name : part.value;
+      mark(parent, name, level + index + 1, part);
+      if (index < keys.length - 1) parent = childOf(parent, name, false);
+      else put(parent, name, level + keys.length, value);
     }
-    put(path, value);
   };
   try {
     for (const node of parseTOML(text, { tomlVersion: '1.0' }).body[0].body) {
-      if (node.type === 'TOMLKeyValue') putPair([], node);
+      if (node.type === 'TOMLKeyValue') putPair(root, 0, node);
       else {
         const path = node.resolvedKey;
         // The number of an element stands at the key of its list.
         let named = 0;
+        let table = root;
         for (const [index, step] of path.entries()) {
           if (typeof step === 'string') named += 1;
-          mark(path.slice(0, index + 1), node.key.keys[named - 1] ?? node);
+          mark(table, step, index + 1, node.key.keys[named - 1] ?? node);
+          table = childOf(table, step, typeof path[index + 1] === 'number');
         }
-        tableAt(root, path);
-        for (const pair of node.body) putPair(path, pair);
+        for (const pair of node.body) putPair(table, path.length, pair);
       }
     }
   } catch (error) {
@@ -74,9 +75,15 @@ export function readTomlFile(
     throw new BadFile([issueAt({ line: error.lineNumber, column: error.column }, '', error.message)]);
   }
   const issue = (path: Path, message: string) => {
-    const ways = path.map((_, index) => JSON.stringify(path.slice(0, path.length - index)));
-    const known = ways.flatMap((way) => positions.get(way) ?? [])[0];
-    return issueAt(known ?? { line: 1, column: 0 }, printPath(path), message);
+    let position: AST.Position = { line: 1, column: 0 };
+    let inside: unknown = root;
+    for (const step of path) {
+      const known = positions.get(inside as Table)?.get(step);
+      if (!known) break;
+      position = known;
+      inside = (inside as Table)[step];
+    }
+    return issueAt(position, printPath(path), message);
   };
   return { file, value: root, issue };
 }
@@ -88,10 +95,8 @@ function emptyTable(): Table {
   return Object.create(null) as Table;
 }
 
-/** The table or list at a path. Those that are missing are made. */
-function tableAt(root: Table, path: Path): Table {
-  return path.reduce<Table>((parent, step, index) => {
-    parent[step] ??= typeof path[index + 1] === 'number' ? [] : emptyTable();
-    return parent[step] as Table;
-  }, root);
+/** The table or list at a key. It is made if it is missing. */
+function childOf(parent: Table, key: string | number, isList: boolean): Table {
+  parent[key] ??= isList ? [] : emptyTable();
+  return parent[key] as Table;
 }

@@ -51,3 +51,18 @@ test.each([
   const { line, column, path: printed } = readTomlFile(set.write('a.toml', written)).issue(path, 'x');
   expect(`${line}:${column} ${printed}`).toBe(expected);
 });
+
+test('the time for a key does not grow with the name of its table', () => {
+  const keys = Array.from({ length: 2000 }, (_, index) => `a${index} = 1\n`).join('');
+  const timeOf = (name: string) => {
+    const file = set.write('a.toml', `["${name}"]\n${keys}`);
+    // Of the processor: a loaded machine has others take turns.
+    const begun = process.cpuUsage();
+    readTomlFile(file);
+    const { user, system } = process.cpuUsage(begun);
+    return user + system;
+  };
+  timeOf('k');
+  const short = timeOf('k');
+  expect(timeOf('k'.repeat(20_000))).toBeLessThan(20 * short + 1_000_000);
+});
