@@ -1,5 +1,8 @@
+import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { canonicalJson } from '../../src/base/canonical-json.ts';
 import { KnownKeys } from '../../src/redaction/redactor.ts';
+import { environmentContent, testsContent } from '../../src/suite/plan.ts';
 import { expandVariables } from '../../src/suite/variables.ts';
 import { planTasks } from '../../src/tasks/plan-tasks.ts';
 import { eachTaskSet, set } from './each-task-set.ts';
@@ -147,6 +150,40 @@ test('a task of Terminal-Bench has its tests, its script and its solution', () =
     reading: { kind: 'printed-tests', parser: 'pytest' },
   });
   expect(oracle?.files.map(({ path }) => path)).toEqual(['/oracle/solution.sh']);
+});
+
+// Results of before an update can only be compared with those of after it while these stay as they are.
+test.each([
+  ['swe-bench', '90280da4b918e8b5', 'ccd4c3beca8908bb'],
+  ['harbor', 'fff409263b4ebef2', '60bf1920f1c39633'],
+  ['terminal-bench', '92639ee3f569ebfb', 'b2c4259683714243'],
+])('a task of %s is the same for fingerprints after an update', (format, environment, tests) => {
+  set.harbor('harbor');
+  set.terminalBench('terminal-bench', { 'tests/test_it.py': 'def test(): pass\n', 'solution.sh': 'true\n' });
+  const row = {
+    instance_id: 'org__repo-1',
+    repo: 'org/repo',
+    base_commit: 'abc1234',
+    problem_statement: 'It fails.',
+    test_patch: 'diff --git a/t.py b/t.py\n--- a/t.py\n+++ b/t.py\n@@ -1 +1 @@\n-a\n+b\n',
+    FAIL_TO_PASS: ['t.py::a'],
+    PASS_TO_PASS: ['t.py::c'],
+  };
+  set.write('swe-bench/rows.jsonl', JSON.stringify(row));
+  const isRow = format === 'swe-bench';
+  const path = `${set.folder}/${format}${isRow ? '/rows.jsonl' : ''}`;
+  const [planned] = planTasks({ path, ...(isRow && { image: 'debian' }) }, parts).cases;
+  if (!planned?.local.tests) throw new Error('it is not planned');
+  // Where the task says which hosts it needs is no part of its tests.
+  const { network: _, ...graded } = planned.local.tests;
+  const hashOf = (value: unknown) => {
+    const kept = canonicalJson(JSON.parse(JSON.stringify(value)));
+    return createHash('sha256').update(kept).digest('hex').slice(0, 16);
+  };
+  expect([hashOf(environmentContent(planned.local.environment)), hashOf(testsContent(graded))]).toEqual([
+    environment,
+    tests,
+  ]);
 });
 
 test('tasks that cannot run here are left out with their reasons, and the others are planned', () => {

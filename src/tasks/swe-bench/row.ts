@@ -89,7 +89,12 @@ export function readRow(text: string, place: RowPlace, setup: RowSetup = {}): Ta
       id,
       tags: [repo],
       variables: { instruction: row.problem_statement },
-      environment: environmentIn(reading, ['environment'], { ...source, services: [], env: {} }),
+      environment: environmentIn(reading, ['environment'], {
+        ...source,
+        services: [],
+        env: {},
+        timeouts: {},
+      }),
       tests: {
         command: ['bash', '-c', command],
         env: {},
