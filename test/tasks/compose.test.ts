@@ -156,6 +156,31 @@ secrets: { key: { file: one.txt } }
   ]);
 });
 
+test('a service waits until those that it links to have started', () => {
+  const found = composed(`
+services:
+  web: { image: a, links: ["db:database", cache], depends_on: { cache: { condition: service_healthy } } }
+  db: { image: b }
+  cache: { image: c }
+`);
+  expect(taskOf(found).environment?.services).toMatchObject({
+    web: { aliases: [], dependsOn: { db: 'started', cache: 'healthy' } },
+    db: { aliases: ['database'], dependsOn: {} },
+    cache: { aliases: [], dependsOn: {} },
+  });
+});
+
+test('too many services are refused before they are read', () => {
+  const serviceLines = Array.from({ length: 2000 }, (_, index) => `  s${index}: { image: a, links: [s0] }\n`);
+  const begun = process.cpuUsage();
+  const issues = issuesOf(composed(`services:\n${serviceLines.join('')}`));
+  const { user, system } = process.cpuUsage(begun);
+  expect(issues).toEqual([
+    'environment/docker-compose.yaml:1:1: services: there are 2000 services; Offsite runs at most 16',
+  ]);
+  expect(user + system).toBeLessThan(10_000_000);
+});
+
 test('files of a service are copied, and come from the task', () => {
   const found = composed(
     `

@@ -4,11 +4,18 @@ import { taskSets } from '../../bounds/tasks.ts';
 import { isIdle, isSharedFolder } from '../../suite/environment.ts';
 import { BadFile } from '../../suite/file-issues.ts';
 import { schemaProblems } from '../../suite/schema-problems.ts';
+import { serviceProblems } from '../../suite/services.ts';
 import { type Path, readYamlFile } from '../../suite/yaml-file.ts';
 import { unknownKeys } from '../document.ts';
 import { type GivenService, type TaskEnvironment, textIn } from '../task.ts';
 import { ComposeFile, interpolated, type ServiceTable } from './compose-file.ts';
-import { type ComposeRequest, type ComposeService, type ComposeSource, readService } from './service.ts';
+import {
+  type ComposeRequest,
+  type ComposeService,
+  type ComposeSource,
+  linkedNames,
+  readService,
+} from './service.ts';
 
 /** Reads a compose file as an environment of a case. Throws {@link BadFile} with its problems. */
 export function readCompose(request: ComposeRequest): TaskEnvironment {
@@ -34,7 +41,8 @@ export function readCompose(request: ComposeRequest): TaskEnvironment {
     else remarks.uses('compose-key', document.issue(path, [key, rule.obstacle].filter(Boolean).join(': ')));
   }
   const compose = result.data;
-  const source: ComposeSource = { ...request, document, project: dirname(file), compose };
+  const linked = linkedNames(compose);
+  const source: ComposeSource = { ...request, document, project: dirname(file), compose, linked };
   const { [mainName]: mainTable, ...others } = compose.services;
   if (!mainTable && !base)
     throw new BadFile([document.issue(['services'], `has no service ${mainName}, in which the agent works`)]);
@@ -46,6 +54,9 @@ export function readCompose(request: ComposeRequest): TaskEnvironment {
       remarks.uses('inactive-service', document.issue(['services', name, 'profiles'], name));
     return profiles.length === 0;
   });
+  // Before they are read, which takes long for thousands.
+  const [many] = serviceProblems(active.map(([name]) => ({ name, aliases: [], dependsOn: [] })));
+  if (many) throw new BadFile([document.issue(['services'], many.message)]);
   const services = active.map(([name, table]) => readService(source, name, table, undefined, main.source));
   requireKnown(source, [main, ...services]);
   recordVolumes(source, [main, ...services]);

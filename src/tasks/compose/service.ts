@@ -31,6 +31,8 @@ export interface ComposeSource extends ComposeRequest {
   /** The folder that relative paths start from. */
   project: string;
   compose: ComposeFile;
+  /** The names that the links of all services give to each. */
+  linked: ReadonlyMap<string, readonly string[]>;
 }
 
 /** A container that a compose file defines. */
@@ -133,20 +135,28 @@ function variablesOf(
   return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, read(name, value)]));
 }
 
+/** The names that links give to services, by the services' own. */
+export function linkedNames(compose: ComposeFile): ComposeSource['linked'] {
+  const names = new Map<string, string[]>();
+  for (const link of Object.values(compose.services).flatMap(({ links }) => links)) {
+    const [service = '', alias = service] = link.split(':');
+    if (alias === service) continue;
+    const known = names.get(service);
+    if (known) known.push(alias);
+    else names.set(service, [alias]);
+  }
+  return names;
+}
+
 /** The further names of a service, those that the links of others give it among them. */
 function aliasesOf(
-  { compose }: ComposeSource,
+  { linked }: ComposeSource,
   name: string,
   { networks, hostname, container_name: container }: ServiceTable,
 ): string[] {
-  const links = Object.values(compose.services).flatMap((table) => table.links);
-  const linked = links.flatMap((link) => {
-    const [service, alias = name] = link.split(':');
-    return service === name && alias !== name ? [alias] : [];
-  });
   const onNetworks = Object.values(networks).flatMap((one) => one?.aliases ?? []);
-  const names = [...onNetworks, hostname, container, ...linked].filter((each) => typeof each === 'string');
-  return [...new Set(names)];
+  const names = [...onNetworks, hostname, container, ...(linked.get(name) ?? [])];
+  return [...new Set(names.filter((each) => typeof each === 'string'))];
 }
 
 /**
