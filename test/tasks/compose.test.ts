@@ -438,6 +438,26 @@ describe('what is wrong is told with its place', () => {
       'services:\n  main: { configs: [none] }',
       /:2:21: services\.main\.configs\[0\]: there is no config none$/,
     ],
+    [
+      'services:\n  main: { depends_on: [{ db: { condition: service_healthy } }] }',
+      /:2:24: services\.main\.depends_on\[0\]: expected a text, but this is keys with values/,
+    ],
+    [
+      'services:\n  main: { extra_hosts: [{ a.example: 10.0.0.1 }] }',
+      /:2:25: services\.main\.extra_hosts\[0\]: expected a text, but this is keys with values/,
+    ],
+    [
+      'services:\n  main: { extra_hosts: [5] }',
+      /:2:25: services\.main\.extra_hosts\[0\]: expected a text, but this is a number; .*: quote it$/,
+    ],
+    [
+      'services:\n  main: { networks: [{ back: {} }] }',
+      /:2:22: services\.main\.networks\[0\]: expected a text, but this is keys with values/,
+    ],
+    [
+      'services:\n  main: { environment: [{ A: 1 }] }',
+      /:2:25: services\.main\.environment\[0\]: expected a text$/,
+    ],
     ['services:\n  main: { build: ./none }', /:2:11: services\.main\.build: there is no file /],
     ['a: &a [*a]', /itself/],
     ['a: 1\na: 2', /:2:1: this key is written twice/],

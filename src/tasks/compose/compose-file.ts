@@ -7,7 +7,7 @@ import { bytesOf } from '../document.ts';
 
 /** The keys of a compose file that Offsite reads. Keys that are not here are obstacles. */
 
-const Scalar = z.union([z.string(), z.number(), z.boolean()]).transform(String);
+const Scalar = z.union([z.string(), z.number(), z.boolean()], { error: 'expected a text' }).transform(String);
 const Texts = z.array(Scalar);
 
 /** One of several forms, of which the schema makes one. */
@@ -16,8 +16,11 @@ function oneOf<const Forms extends readonly z.ZodType[]>(expected: string, ...fo
 }
 
 /** A list of texts as a map. */
-function mapFrom<Value>(entryOf: (text: string) => [key: string, value: Value]) {
-  return Texts.transform((texts) => Object.fromEntries(texts.map(entryOf)));
+function mapFrom<Value>(
+  entryOf: (text: string) => [key: string, value: Value],
+  texts: z.ZodType<string[]> = z.array(z.string()),
+) {
+  return texts.transform((each) => Object.fromEntries(each.map(entryOf)));
 }
 
 /** A text for a shell, or a program with its arguments. */
@@ -32,7 +35,7 @@ const Variables = oneOf(
   mapFrom<string | null>((line) => {
     const [key = '', ...value] = line.split('=');
     return [key, value.length === 0 ? null : value.join('=')];
-  }),
+  }, Texts),
 );
 
 /**
