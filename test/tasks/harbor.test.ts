@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { planTasks } from '../../src/tasks/plan-tasks.ts';
 import { eachTaskSet, set } from './each-task-set.ts';
@@ -390,6 +391,23 @@ env = { LEVEL = "step" }
         '[[steps]]\nname = "one"\n[[steps]]\nname = "two"\nverifier.environment_mode = "separate"\n',
     });
     expect(taskOf(found).steps?.map(({ tests }) => tests.in)).toEqual(['same', 'fresh']);
+  });
+
+  test('leave the solution of the whole task an answer, if an image copies it', () => {
+    const lines = 'echo a line of the solution that nobody should see in an image\n'.repeat(10);
+    const solution = (end: string) => `${lines}echo ${end}\n`;
+    const found = set.harbor('task', {
+      ...two,
+      'environment/docker-compose.yaml':
+        'services:\n  main:\n    build: { context: .., dockerfile: environment/Dockerfile }\n',
+      'solution/solve.sh': solution('one'),
+      'steps/one/solution/solve.sh': solution('one'),
+      'steps/two/solution/solve.sh': solution('two'),
+    });
+    const [planned] = planTasks({ path: found.place }, { except: [], images: {}, keys: undefined }).cases;
+    const searched = planned?.local.answers?.map(({ sha256 }) => sha256);
+    expect(searched).toContain(createHash('sha256').update(solution('two')).digest('hex'));
+    expect(searched).toContain(createHash('sha256').update(solution('one')).digest('hex'));
   });
 
   test('need a test.sh of their own or of the task', () => {

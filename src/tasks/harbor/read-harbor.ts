@@ -85,8 +85,10 @@ function readWhole(reading: HarborReading, environment: HarborEnvironment): Part
 }
 
 function readSteps(reading: HarborReading, environment: HarborEnvironment): Partial<CaseSource> {
-  const { toml } = reading;
+  const { toml, folder, own } = reading;
   requireNames(reading);
+  // Those of the whole task solve and grade it, even if each step has its own.
+  own.push(...['solution', 'tests'].flatMap((name) => folder.folder(name) ?? []));
   const steps = toml.steps.map((step, index) => readStep(reading, environment, step, index));
   // What is said of the agent is noted with the steps.
   const unnoted = { ...reading, remarks: new Remarks() };
