@@ -410,6 +410,22 @@ env = { LEVEL = "step" }
     expect(searched).toContain(createHash('sha256').update(solution('one')).digest('hex'));
   });
 
+  test('may not contradict the verifier of the whole task', () => {
+    const found = set.harbor('task', {
+      ...two,
+      'task.toml': `[verifier]
+environment_mode = "shared"
+environment.cpus = 1
+[[steps]]
+name = "one"
+verifier.environment_mode = "separate"
+`,
+    });
+    expect(issuesOf(found)).toEqual([
+      'task.toml:3:1: verifier.environment: contradicts environment_mode = "shared"',
+    ]);
+  });
+
   test('need a test.sh of their own or of the task', () => {
     const found = set.harbor('task', { ...two, 'tests/test.sh': null });
     expect(obstaclesOf(found)).toContain('no-tests steps/one/tests/test.sh:1:1');

@@ -25,7 +25,7 @@ import {
   schemaVersions,
   TaskToml,
 } from './task-toml.ts';
-import { plainPath, readTests } from './verifier.ts';
+import { modeOf, plainPath, readTests } from './verifier.ts';
 
 /**
  * Reads a task in the format of Harbor. Throws `BadFile` with all problems of the first of its files that has
@@ -89,6 +89,7 @@ function readSteps(reading: HarborReading, environment: HarborEnvironment): Part
   requireNames(reading);
   // Those of the whole task solve and grade it, even if each step has its own.
   own.push(...['solution', 'tests'].flatMap((name) => folder.folder(name) ?? []));
+  modeOf(reading, toml.verifier, ['verifier']);
   const steps = toml.steps.map((step, index) => readStep(reading, environment, step, index));
   // What is said of the agent is noted with the steps.
   const unnoted = { ...reading, remarks: new Remarks() };

@@ -106,8 +106,11 @@ function gradedStep({ step: { name, verifier }, index }: { step: StepTable; inde
   };
 }
 
-/** Where a table says that the verifier runs. An environment of its own implies `separate`. */
-function modeOf(
+/**
+ * Where a table says that the verifier runs. An environment of its own implies `separate`. Throws
+ * {@link BadFile} if the table contradicts itself.
+ */
+export function modeOf(
   { document }: HarborReading,
   table: VerifierTable,
   path: Path,
