@@ -80,14 +80,18 @@ function listed(read: PlannedTask, sandbox: Pick<Sandbox, 'network' | 'hosts'>):
 
 function detailsOf({ id, name = id, environment = {}, tests, steps = [], solution, tags = [] }: CaseSource) {
   const { image, build, services = {} } = environment;
-  const graded = tests ?? steps[0]?.tests;
+  const graded = tests ? [tests] : steps.map((step) => step.tests);
   return {
     name,
     environment: {
       kind: image !== undefined ? 'image' : build ? 'build' : 'unnamed',
       services: Object.keys(services),
     },
-    verifier: { mode: graded?.in === 'fresh' ? 'separate' : 'shared', reading: readingOf(graded) },
+    verifier: {
+      /** `separate`: at least some of its tests run in another sandbox than the agent. */
+      mode: graded.some((each) => each.in === 'fresh') ? 'separate' : 'shared',
+      reading: readingOf(graded[0]),
+    },
     hasSolution: steps.length === 0 ? solution !== undefined : steps.every((step) => step.solution),
     /** How many steps it has; 1 for a task without steps. */
     steps: Math.max(1, steps.length),

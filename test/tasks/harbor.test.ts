@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { listTasks } from '../../src/tasks/list-tasks.ts';
 import { planTasks } from '../../src/tasks/plan-tasks.ts';
 import { eachTaskSet, set } from './each-task-set.ts';
 import { issuesOf, notesOf, obstaclesOf, taskOf } from './task-set.ts';
@@ -424,6 +425,17 @@ verifier.environment_mode = "separate"
     expect(issuesOf(found)).toEqual([
       'task.toml:3:1: verifier.environment: contradicts environment_mode = "shared"',
     ]);
+  });
+
+  test('are listed with another sandbox for tests if any of them has one', () => {
+    set.harbor('task', {
+      ...two,
+      'task.toml':
+        '[[steps]]\nname = "one"\n[[steps]]\nname = "two"\nverifier.environment_mode = "separate"\n',
+    });
+    const sandbox = { network: 'none' as const, hosts: [] };
+    const { tasks } = listTasks(set.folder, {}, { except: [], images: {}, keys: undefined, sandbox });
+    expect(tasks[0]).toMatchObject({ steps: 2, verifier: { mode: 'separate', reading: 'reward-files' } });
   });
 
   test('need a test.sh of their own or of the task', () => {
