@@ -144,7 +144,7 @@ export interface GivenService {
 export function environmentIn(
   { document, places, issues }: TaskReading,
   keys: Keys,
-  { services: given, ...own }: TaskEnvironment,
+  { services: given, files, folders, ...own }: TaskEnvironment,
 ): GivenEnvironment {
   const { workdir, user, env, build } = own;
   const report = (of: string, { error }: { error?: z.ZodError | undefined }) => {
@@ -163,9 +163,12 @@ export function environmentIn(
     places.set([...keys, 'services', name].join('.'), place);
     return [name, { ...checked.data?.[name], ...(volumes.length > 0 && { volumes }) }];
   });
+  // In the order in which an imported suite has them.
   return {
     ...own,
     ...(services.length > 0 && { services: Object.fromEntries(services) }),
+    files,
+    folders,
     writable: logFolders,
   };
 }

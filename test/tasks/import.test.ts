@@ -11,6 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import type { CaseAgent, CaseTests } from '../../src/suite/case-tests.ts';
 import type { CaseEnvironment, PlacedFile } from '../../src/suite/environment.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';
@@ -283,6 +284,21 @@ test('a suite is easy to edit: texts are blocks, and what differs here is a comm
   expect(text).toContain('context: cases/greet/environment');
   expect(text).toContain('/tests: cases/old/tests');
   expect(lstatSync(join(out, 'cases/greet/environment/link')).isSymbolicLink()).toBe(true);
+});
+
+test('the keys of a case have an order for people', () => {
+  writeAll();
+  const { cases } = parse(readFileSync(imported().suites[0] ?? '', 'utf8'));
+  const keysOf = (id: string) => {
+    const entry = cases.find((each: { id: string }) => each.id === id);
+    return [entry, entry.environment].map((each) => Object.keys(each).join(' '));
+  };
+  expect(keysOf('greet')).toEqual([
+    'id name tags variables environment tests solution agent artifacts artifactsExcept',
+    'build workdir env resources startUp healthcheck timeouts writable',
+  ]);
+  expect(keysOf('image')[1]).toBe('image startUp timeouts folders writable');
+  expect(keysOf('shop')[1]).toBe('build nameForServices startUp timeouts files folders writable services');
 });
 
 test('nothing is overwritten without --force, and nothing of an earlier import is left with it', () => {

@@ -51,12 +51,16 @@ export function readHarborTask({ id, place }: FoundTask): Task {
     path: ['environment'],
     folder: ['environment'],
   });
-  const graded = toml.steps.length > 0 ? readSteps(reading, environment) : readWhole(reading, environment);
+  const isWhole = toml.steps.length === 0;
+  const { variables, ...graded } = isWhole
+    ? readWhole(reading, environment)
+    : readSteps(reading, environment);
   recordArtifacts(reading, artifacts, ['artifacts']);
   const entry = {
     id,
     ...(name !== id && { name }),
     ...(task.keywords.length > 0 && { tags: task.keywords }),
+    ...(variables && { variables }),
     environment: environment.environment,
     ...graded,
     ...artifactsOf(artifacts),
