@@ -401,6 +401,21 @@ describe('what cannot run here is an obstacle at its place', () => {
   });
 
   test.each([
+    ['    build: { context: ., dockerfile: ../../../Dockerfile }', /^\.\.\/\.\.\/\.\.\/Dockerfile: /],
+    ['    env_file: ../../.env', /^\.\.\/\.\.\/\.env: /],
+    ['    volumes: ["../..:/all"]', /^\.\.\/\.\. at \/all: /],
+  ])('a path is told as it is written: %s', (line, message) => {
+    const { obstacles } = taskOf(composed(`services:\n  main:\n${line}\n`));
+    expect(obstacles[0]?.message).toMatch(message);
+  });
+
+  test('a mount of no file is told by its target', () => {
+    const found = composed('services:\n  main:\n    volumes: [{ type: bind, target: /x }]\n');
+    const { notes, obstacles } = taskOf(found);
+    expect([...notes, ...obstacles][0]?.message).toMatch(/^\/x: /);
+  });
+
+  test.each([
     'sleep infinity',
     'tail -f /dev/null',
     '["sleep", "infinity"]',

@@ -90,7 +90,7 @@ function readSource(
     const path = resolve(project, context);
     const isOutside = /^(\w+:\/\/|git@)/.test(context) || !isBelow(reading.folder.path, path);
     if (isOutside) reading.remarks.uses('outside-path', at(['build'], context));
-    const dockerfile = isOutside ? undefined : fileIn(source, resolve(path, name), at, 'build');
+    const dockerfile = isOutside ? undefined : fileIn(source, resolve(path, name), at, ['build'], name);
     if (dockerfile === undefined) return {};
     return {
       build: { context: path, dockerfile, target, args: variablesOf(source, args, at, 'build', 'args') },
@@ -105,19 +105,22 @@ function readSource(
 /**
  * The absolute path of a file of the task. Undefined, with an obstacle, for one outside of it. Throws
  * {@link BadFile} if it is missing.
+ *
+ * @param written how the compose file names it
  */
 function fileIn(
   { reading: { folder, remarks }, project }: ComposeSource,
   path: string,
   at: At,
-  ...keys: (string | number)[]
+  keys: (string | number)[],
+  written = path,
 ): string | undefined {
   const from = resolve(project, path);
   if (isBelow(folder.path, from)) {
     if (folder.isFile(from.slice(folder.path.length + 1))) return from;
     throw new BadFile([at(keys, `there is no file ${from}`)]);
   }
-  remarks.uses('outside-path', at(keys, path));
+  remarks.uses('outside-path', at(keys, written));
   return undefined;
 }
 
@@ -206,7 +209,7 @@ function readEnvFiles(
     const names = resolve(project, path).slice(folder.path.length + 1);
     const isOptional = !required && isBelow(folder.path, resolve(project, path));
     if (isOptional && !folder.isFile(names)) continue;
-    if (fileIn(source, path, at, 'env_file') === undefined) continue;
+    if (fileIn(source, path, at, ['env_file']) === undefined) continue;
     for (const [key, value, isLiteral] of envLines(folder.text(names))) {
       const onUnset = (variable: string) =>
         remarks.uses('compose-variable', at(['env_file'], `${variable} in ${path}`));
@@ -256,7 +259,8 @@ function readMounts(source: ComposeSource, table: ServiceTable, at: At): Mounts 
     if (type === 'tmpfs') memory.push(to);
     else if (type === 'volume') volumes.push({ name: given, to });
     else {
-      const from = mountedPath(source, given, at(['volumes', index], `${given} at ${to}`));
+      const mount = given === '' ? to : `${given} at ${to}`;
+      const from = mountedPath(source, given, at(['volumes', index], mount));
       if (from !== undefined) put(from, to);
     }
   }
@@ -272,7 +276,7 @@ function readMounts(source: ComposeSource, table: ServiceTable, at: At): Mounts 
       if (given.content !== undefined) texts[to] = given.content;
       else if (given.file === undefined) source.reading.remarks.uses('outside-path', at([kind, index], name));
       else {
-        const from = fileIn(source, given.file, at, kind, index);
+        const from = fileIn(source, given.file, at, [kind, index]);
         if (from !== undefined) put(from, to);
       }
     }
