@@ -126,6 +126,13 @@ export class Remarks {
   }
 
   note(kind: Note['kind'], at: FileIssue): void {
-    if (this.notes.length < taskSets.count.listed) this.notes.push({ kind, ...at });
+    if (this.notes.length >= taskSets.count.listed) {
+      const kinds = this.notes.map((note) => note.kind);
+      // The first of a kind takes the place of one that says the same as others.
+      const another = kinds.findLastIndex((each, index) => kinds.indexOf(each) < index);
+      if (kinds.includes(kind) || another === -1) return;
+      this.notes.splice(another, 1);
+    }
+    this.notes.push({ kind, ...at });
   }
 }

@@ -26,3 +26,15 @@ test('what is missing is an obstacle, and what differs a note', () => {
   expect(remarks.notes).toEqual([{ ...at, kind: 'open-network', message: explanation('open-network') }]);
   expect(explanation('unknown-key')).toMatch(/no such key/);
 });
+
+test('many notes of a kind leave room for the first of another', () => {
+  const remarks = new Remarks();
+  for (let n = 0; n < 1000; n++) remarks.note('unknown-key', at);
+  for (let n = 0; n < 1000; n++) remarks.uses('image-entrypoint', at);
+  remarks.note('data-set', at);
+  expect(remarks.notes.map(({ kind }) => kind)).toEqual([
+    ...Array(48).fill('unknown-key'),
+    'image-entrypoint',
+    'data-set',
+  ]);
+});
