@@ -88,11 +88,10 @@ export function readTicket(file: string): SuitePlan {
       throw new Error('it has no case or no variant');
     return { ...plan, file };
   } catch (error) {
-    throw inputError(
-      'TICKET_BAD',
-      `\`offsite daemon enqueue\` did not write this file: ${messageOf(error)}`,
-      { hint: 'Queue the suite with `offsite daemon enqueue SUITE`.', cause: error },
-    );
+    throw inputError('TICKET_BAD', '`offsite daemon enqueue` did not write this file: remove it', {
+      hint: `Queue the suite with \`offsite daemon enqueue SUITE\`. The file: ${messageOf(error)}`,
+      cause: error,
+    });
   }
 }
 

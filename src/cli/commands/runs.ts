@@ -7,6 +7,7 @@ import { NotFound } from '../../client/refusal.ts';
 import type { CaseEntry } from '../../contract/catalog.ts';
 import type { RequestOf } from '../../contract/operations.ts';
 import { hintOfFile, nameOfVariant, shortBatchIds, shortId } from '../../ledger/find.ts';
+import { embeddedService } from '../../ledger/platform.ts';
 import { nearest } from '../../text/nearest.ts';
 import { ours, type Printable, stack, styled, text, type Value } from '../../text/printable.ts';
 import { minute, percent, plural } from '../../text/quantities.ts';
@@ -90,11 +91,17 @@ async function printBatches(what: string | undefined, at: At): Promise<void> {
   const newest = batches.slice(0, listed);
   if (json) return context.out.json({ batches: newest });
   if (newest.length === 0)
-    return context.out.print('the service has no batch yet: offsite service start SUITE');
+    return context.out.print(text`${serviceText(at)} has no batch yet: offsite service start SUITE`);
   const more = casesLeft > 0 && text`without ${plural(casesLeft, 'more case')}: name a suite`;
   const hint = ours('one of them: offsite service runs BATCH; one case: offsite service runs CASE');
   const list = listText(newest, batchColumns, context.out.columns);
   context.out.print(stack([list, more, styled('dim', hint)]));
+}
+
+/** Which service was asked: without a configuration, it is another one than a person may mean. */
+function serviceText({ context, service }: At): Printable {
+  if (service !== embeddedService) return text`the service ${service}`;
+  return text`no service is configured here, and the embedded one of ${context.dataFolder}`;
 }
 
 function unknown(what: string, cases: readonly CaseEntry[], fitting: readonly string[]): OffsiteError {
