@@ -21,6 +21,7 @@ const double = {
     },
   }),
 };
+// Such hooks hold for the whole process, which files of short tests share: so this is a file of its own process.
 Object.assign(globalThis, { workflowDouble: double });
 const url = `data:text/javascript,export const { ${Object.keys(double)} } = globalThis.workflowDouble`;
 registerHooks({
