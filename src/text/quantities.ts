@@ -76,6 +76,17 @@ export function count(number: number | undefined): string {
   return number < 1_000_000 ? `${(number / 1000).toFixed(1)}k` : `${(number / 1_000_000).toFixed(1)}M`;
 }
 
+/** The sum as `shown` writes it; `≥ $0.12` if some numbers are not known, and a dash if the others say nothing. */
+export function sumText(
+  numbers: readonly (number | undefined)[],
+  shown: (sum: number | undefined) => string,
+): string {
+  const known = numbers.filter((number) => number !== undefined);
+  const sum = known.reduce((total, number) => total + number, 0);
+  if (known.length === numbers.length) return shown(sum);
+  return sum > 0 ? `≥ ${shown(sum)}` : shown(undefined);
+}
+
 /** `950 B`, `12.3 KiB`, `1.2 MiB`, `20.0 GiB`. */
 export function size(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;

@@ -11,10 +11,11 @@ import {
   stack,
   text,
 } from '../../text/printable.ts';
-import { cost, duration, percent, plural } from '../../text/quantities.ts';
+import { cost, duration, percent, plural, sumText } from '../../text/quantities.ts';
+import { exitCodes } from '../exit-codes.ts';
 import { keptText } from './kept.ts';
 import { type BatchSummary, type RunSummary, sumsOfVariants } from './summary.ts';
-import { replayedLines, timeOf } from './summary-table.ts';
+import { isPaid, replayedLines, timeOf } from './summary-table.ts';
 
 /** What GitHub Actions sets for a step. */
 export interface GithubStep {
@@ -77,14 +78,22 @@ export function annotations({ runs }: BatchSummary, isKnown: ConcludedBatch['isK
 
 function markdown({ summary, concluded }: ConcludedBatch, redact: Redact): string {
   const cell = (text: string) => markdownCell(text, redact);
-  const priced = summary.runs.some(({ costUsd = 0 }) => costUsd > 0);
+  const trials = summary.runs.flatMap((run) => run.trials);
+  const priced = isPaid({ trials }, 'costUsd');
   const row = (
     name: string,
-    of: Pick<RunSummary, 'passed' | 'failed' | 'void' | 'passRate' | 'costUsd'>,
+    of: Pick<RunSummary, 'passed' | 'failed' | 'void' | 'passRate' | 'trials'>,
     time: string,
   ) => {
     const counts = `${of.passed} | ${of.failed} | ${of.void} | ${percent(of.passRate)}`;
-    return `| ${name} | ${counts} | ${time} |${priced ? ` ${cost(of.costUsd)} |` : ''}`;
+    return `| ${name} | ${counts} | ${time} |${
+      priced
+        ? ` ${sumText(
+            of.trials.map(({ costUsd }) => costUsd),
+            cost,
+          )} |`
+        : ''
+    }`;
   };
   const missing = summary.incomplete?.unfinished ?? 0;
   const have = missing === 1 ? 'has' : 'have';
@@ -98,7 +107,7 @@ function markdown({ summary, concluded }: ConcludedBatch, redact: Redact): strin
     missing > 0 && `Not complete: ${plural(missing, 'trial')} ${have} no result.`,
     summary.unreported > 0 && `${kept}: \`offsite resume\` continues.`,
   ]);
-  const said = [...concluded, ...replayedLines(summary.runs.flatMap(({ trials }) => trials))];
+  const said = [...concluded, ...replayedLines(trials)];
   return [
     `### Offsite: batch ${cell(summary.batchId)}`,
     '',
@@ -110,7 +119,7 @@ function markdown({ summary, concluded }: ConcludedBatch, redact: Redact): strin
     ...sumsOfVariants(summary).map((sums) =>
       row(`all · ${cell(sums.variant)}`, sums, duration(sums.durationMs)),
     ),
-    row('all', summary, timeOf(summary)),
+    row('all', { ...summary, trials }, timeOf(summary)),
     '',
     ...notes.flatMap((note) => [note, '']),
     ...whyRows(summary, cell),

@@ -2,7 +2,7 @@ import { shortId } from '../../ledger/find.ts';
 import { shellWord } from '../../text/escape.ts';
 import { table } from '../../text/fit.ts';
 import { ours, type Printable, present, stack, styled, text, type Value } from '../../text/printable.ts';
-import { cost, count, percent, plural, took } from '../../text/quantities.ts';
+import { cost, count, percent, plural, sumText, took } from '../../text/quantities.ts';
 import { firstOf, wordsFor } from '../show/layout.ts';
 import {
   type BatchSummary,
@@ -60,12 +60,24 @@ const tableColumns: [title: string, cell: (row: Row) => Value, where?: (row: Row
   ['pass rate', ({ passRate }) => percent(passRate)],
   ['time', (row) => (ranHere(row) ? timeOf(row) : '–')],
   ['commands', (row) => (ranHere(row) ? String(row.commands) : '–')],
-  ['tokens', ({ tokens }) => count(tokens), ({ tokens }) => tokens !== 0],
-  ['cost', ({ costUsd }) => cost(costUsd), ({ costUsd = 0 }) => costUsd > 0],
+  ['tokens', ({ trials }) => sumText(eachOf(trials, 'tokens'), count), ({ tokens }) => tokens !== 0],
+  ['cost', ({ trials }) => sumText(eachOf(trials, 'costUsd'), cost), (row) => isPaid(row, 'costUsd')],
   // Of judges and simulated users.
-  ['other cost', ({ otherCostUsd }) => cost(otherCostUsd), ({ otherCostUsd = 0 }) => otherCostUsd > 0],
+  [
+    'other cost',
+    ({ trials }) => sumText(eachOf(trials, 'otherCostUsd'), cost),
+    (row) => isPaid(row, 'otherCostUsd'),
+  ],
   ['harness', ({ harnessVersion = '' }) => harnessVersion, (row) => row.harnessVersion !== undefined],
 ];
+
+function eachOf(trials: Row['trials'], name: 'tokens' | 'costUsd' | 'otherCostUsd') {
+  return trials.map((trial) => trial[name]);
+}
+
+export function isPaid({ trials }: Pick<Row, 'trials'>, name: 'costUsd' | 'otherCostUsd'): boolean {
+  return eachOf(trials, name).some((cost = 0) => cost > 0);
+}
 
 /** A line for each variant that was stopped. */
 function stoppedLines({ runs }: BatchSummary): Printable[] {

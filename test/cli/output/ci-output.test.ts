@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { annotations, githubStep, writeGithubResults } from '../../../src/cli/output/github.ts';
 import { ctrfJson, junitXml } from '../../../src/cli/output/junit.ts';
 import type { BatchSummary, TrialSummary } from '../../../src/cli/output/summary.ts';
+import { summaryTable } from '../../../src/cli/output/summary-table.ts';
 import { type Content, Output, plainText } from '../../../src/text/output.ts';
 import { ours } from '../../../src/text/printable.ts';
 
@@ -60,6 +61,13 @@ const mixed = batch([
   trial(1, { verdict: 'failed', failures: [`verify: test -f x (exit 1) ${hostile}`, 'validation "a": no'] }),
   trial(2, { verdict: 'void', cause: { kind: 'infrastructure', phase: 'sandbox', message: 'no engine' } }),
 ]);
+
+const unpriced = batch([trial(0, {}), trial(1, {}), trial(2, { verdict: 'void', costUsd: undefined })]);
+
+test('a trial whose cost is not known does not hide that of the others', () => {
+  expect(plainText(summaryTable(unpriced))).toMatch(/^all .* 30 +≥ \$0\.0200$/m);
+  expect(plainText(summaryTable(batch([trial(0, {})])))).toMatch(/^all .* 10 +\$0\.0100$/m);
+});
 
 describe('JUnit XML of a batch', () => {
   test('is well-formed, with a test case for each trial and void trials as errors', () => {
@@ -185,3 +193,5 @@ describe('in GitHub Actions', () => {
     }
   });
 });
+      writeGithubResults(step, { summary: unpriced, concluded: [] }, printers);
+      expect(readFileSync(file, 'utf8')).toMatch(/^\| all \| .* \| ≥ \$0\.0200 \|$/m);

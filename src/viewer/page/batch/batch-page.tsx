@@ -9,7 +9,7 @@ import { type BatchRow, type Exported, isPlatforms, partText, type TrialRow } fr
 import { FilterBox } from '../parts/filter-box.tsx';
 import { line } from '../parts/foreign.ts';
 import { Figure, Heading, Notice, Pending } from '../parts/heading.tsx';
-import { cost, count, duration, percent, plural, when } from '../parts/quantities.ts';
+import { cost, count, duration, percent, plural, sumText, when } from '../parts/quantities.ts';
 import { Table } from '../parts/table.tsx';
 import { AuditChip, signOf, standingOf, TallyBar, tallyText, Verdict } from '../parts/verdict.tsx';
 import { addressOf, go, setQuery } from '../router.ts';
@@ -204,11 +204,11 @@ function BatchHead({ batch, exported, trials, isFiltered, variants }: BatchHeadP
   const tally = tallyOf(trials);
   const rate = passRate(casesOf(trials));
   const finished = trials.filter(({ verdict }) => verdict !== undefined);
-  // 0 if no model was used.
-  const tokens = sumOf(finished.map((trial) => trial.tokens));
-  const costs = sumOf(finished.map(({ costUsd }) => costUsd));
+  const tokens = finished.map((trial) => trial.tokens);
+  const isModelUsed = tokens.some((number) => number !== 0);
+  const costs = finished.map(({ costUsd }) => costUsd);
   // Of judges and simulated users.
-  const others = sumOf(finished.map(({ otherCostUsd }) => otherCostUsd));
+  const others = finished.map(({ otherCostUsd }) => otherCostUsd);
   const [left, right] = variants;
   return (
     <>
@@ -272,20 +272,21 @@ function BatchHead({ batch, exported, trials, isFiltered, variants }: BatchHeadP
           </dd>
         </div>
         <Figure name="Time, median" value={duration(median(trials.map(({ durationMs }) => durationMs)))} />
-        {tokens.sum !== 0 && <Figure name={`Tokens${tokens.of}`} value={count(tokens.sum)} />}
-        {tokens.sum !== 0 && <Figure name={`Cost${costs.of}`} value={cost(costs.sum)} />}
-        {!!others.sum && <Figure name={`Other cost${others.of}`} value={cost(others.sum)} />}
+        {isModelUsed && <Figure name={`Tokens${knownOf(tokens)}`} value={sumText(tokens, count)} />}
+        {isModelUsed && <Figure name={`Cost${knownOf(costs)}`} value={sumText(costs, cost)} />}
+        {others.some(Boolean) && (
+          <Figure name={`Other cost${knownOf(others)}`} value={sumText(others, cost)} />
+        )}
       </dl>
     </>
   );
 }
 
-/** The sum of the known numbers, undefined if none is known, and of how many it is if that is not all. */
-function sumOf(numbers: (number | undefined)[]): { sum: number | undefined; of: string } {
-  const known = numbers.filter((number) => number !== undefined);
-  if (known.length === 0) return { sum: undefined, of: '' };
-  const of = known.length < numbers.length ? ` of ${known.length} of ${plural(numbers.length, 'trial')}` : '';
-  return { sum: known.reduce((total, number) => total + number, 0), of };
+/** How many of the numbers are known; empty if all are, or none. */
+function knownOf(numbers: readonly (number | undefined)[]): string {
+  const known = numbers.filter((number) => number !== undefined).length;
+  if (known === 0 || known === numbers.length) return '';
+  return `, known of ${known} of ${plural(numbers.length, 'trial')}`;
 }
 
 /** The median of the known numbers; undefined if none is known. */

@@ -1,4 +1,13 @@
-export { cost, count, duration, percent, plural, size as byteSize, took } from '../../../text/quantities.ts';
+export {
+  cost,
+  count,
+  duration,
+  percent,
+  plural,
+  size as byteSize,
+  sumText,
+  took,
+} from '../../../text/quantities.ts';
 
 const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 
