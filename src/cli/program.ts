@@ -4,6 +4,7 @@ import { Command, CommanderError } from '@commander-js/extra-typings';
 import { documentsFolder, versionOf } from '../base/version.ts';
 import { yamlFiles } from '../bounds/suite.ts';
 import { nearest } from '../text/nearest.ts';
+import type { Content } from '../text/output.ts';
 import { lines, ours, type Printable, stack, text } from '../text/printable.ts';
 import { internal, needed, nouns } from './command-list.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -57,7 +58,16 @@ export async function runProgram(given: readonly string[]): Promise<number> {
   } catch (error) {
     // Commander has already printed its message; 0 is --help and --version.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.badInput;
-    return printFailure(error, err);
+    const said: Printable[] = [];
+    const print = (content: Content) => {
+      said.push(typeof content === 'string' ? lines(content) : content);
+      err.print(content);
+    };
+    const code = printFailure(error, { print });
+    // Whoever interrupted a job knows why it ended.
+    if (process.env.GITHUB_ACTIONS === 'true' && code !== exitCodes.interrupted)
+      err.annotation({ kind: 'error', title: text`Offsite: exit code ${code}`, message: stack(said) });
+    return code;
   }
 }
 

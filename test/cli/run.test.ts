@@ -205,8 +205,9 @@ test('offsite run --include and --exclude choose cases of a suite', async () => 
   const suite = place.suite({ cases: ids.map((id) => ({ id, verify: 'true' })), run: 'true' });
   const chosen = await offsite(place, ['run', suite, '--json', '--include', 'good*', '--exclude', '*-too']);
   expect(JSON.parse(chosen.stdout).runs.map((run: { case: string }) => run.case)).toEqual(['good']);
-  const none = await offsite(place, ['run', suite, '--include', 'ugly']);
+  const none = await offsite(place, ['run', suite, '--include', 'ugly'], { env: { GITHUB_ACTIONS: 'true' } });
   expect(none).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('no case matches "ugly"') });
+  expect(none.stderr).toMatch(/^::error title=Offsite%3A exit code 2::error: .*no case matches "ugly"/m);
 });
 
 test('offsite run exits 0 whatever the verdicts, and 1 below --fail-under; --json prints one document', async () => {
@@ -220,9 +221,12 @@ test('offsite run exits 0 whatever the verdicts, and 1 below --fail-under; --jso
   });
   const plain = await offsite(place, ['run', suite]);
   expect(plain).toMatchObject({ exitCode: 0 });
-  const json = await offsite(place, ['run', suite, '--json', '--fail-under', '0.9', '-c', '1']);
+  const json = await offsite(place, ['run', suite, '--json', '--fail-under', '0.9', '-c', '1'], {
+    env: { GITHUB_ACTIONS: 'true' },
+  });
   expect(json.exitCode).toBe(1);
   expect(json.stderr).toContain('the pass rate of 50 % is below 90 % (--fail-under)');
+  expect(json.stderr).toContain('::error title=Offsite%3A exit code 1::the pass rate of 50 %25 is below');
   const document = JSON.parse(json.stdout);
   expect(document).toMatchObject({
     service: 'embedded',

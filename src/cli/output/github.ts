@@ -32,6 +32,8 @@ export function githubStep(env: NodeJS.ProcessEnv): GithubStep | undefined {
 interface ConcludedBatch {
   summary: BatchSummary;
   concluded: readonly Printable[];
+  /** The exit code that follows from it; absent if the command ends with an error of its own. */
+  code?: number | undefined;
   /** Whether a run's failed trials are no finding, because they are known, and only a regression is one. */
   isKnown?: ((run: RunSummary) => boolean) | undefined;
 }
@@ -44,13 +46,21 @@ export interface GithubMeans {
 }
 
 /**
- * Adds a batch to the step's summary, and prints an annotation for each run with trials that did not pass.
+ * Adds a batch to the step's summary, and prints an annotation that says why the command fails, and one for
+ * each run with trials that did not pass.
  */
 export function writeGithubResults(
   step: GithubStep,
-  { summary, concluded, isKnown }: ConcludedBatch,
+  { summary, concluded, code = exitCodes.done, isKnown }: ConcludedBatch,
   { output, warn, redact }: GithubMeans,
 ): void {
+  // It comes first: GitHub shows ten errors of a step.
+  if (code !== exitCodes.done) {
+    const { unreported } = summary;
+    const kept = unreported > 0 && text`the service does not show ${plural(unreported, 'result')} yet`;
+    const message = stack([...concluded, kept]);
+    output.annotation({ kind: 'error', title: text`Offsite: exit code ${code}`, message });
+  }
   for (const annotation of annotations(summary, isKnown)) output.annotation(annotation);
   if (step.summaryFile === undefined) return;
   try {

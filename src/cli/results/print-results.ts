@@ -96,6 +96,7 @@ export async function printResults(
     options,
     all.map((_, index) => ({
       concluded: concluded[index]?.lines ?? [],
+      code: concluded[index]?.code,
       isKnown: knownOf(compared[index], options),
     })),
   );
@@ -124,7 +125,7 @@ function conclusionOf(
   const rates = exitCodeOfRates(summary, failUnder);
   const gates = older ? exitCodeOfGates(compared, options) : exitCodes.done;
   // Also beside a threshold or a gate that fails: the code of these is another one.
-  if ((failUnder !== undefined || older) && summary.void > 0)
+  if (summary.void > 0)
     lines.push(
       ours(
         `${plural(summary.void, 'trial')} without a verdict: the exit code is ${exitCodes.infrastructure}`,

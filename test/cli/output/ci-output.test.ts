@@ -157,6 +157,26 @@ describe('in GitHub Actions', () => {
     expect(readFileSync(summaryFile, 'utf8')).toContain(said);
     rmSync(folder, { recursive: true });
   });
+  test('why the job fails comes before all others, since GitHub shows ten', () => {
+    const lines: string[] = [];
+    const means = {
+      output: new Output({ write: (line) => lines.push(line) }),
+      warn: () => undefined,
+      redact: (plain: string) => plain,
+    };
+    const step = { summaryFile: undefined };
+    const concluded = [ours('the pass rate of 50 % is below 80 % (--fail-under)')];
+    writeGithubResults(step, { summary: mixed, concluded, code: 1 }, means);
+    expect(lines[0]).toBe(
+      '::error title=Offsite%3A exit code 1::the pass rate of 50 %25 is below 80 %25 (--fail-under)\n',
+    );
+    expect(lines).toHaveLength(3);
+    writeGithubResults(step, { summary: { ...batch([]), unreported: 2 }, concluded: [], code: 3 }, means);
+    expect(lines[3]).toBe('::error title=Offsite%3A exit code 3::the service does not show 2 results yet\n');
+    writeGithubResults(step, { summary: batch([]), concluded, code: 0 }, means);
+    expect(lines).toHaveLength(4);
+  });
+
 
   test('the step summary is added to what is there, and one that cannot be written is only said', () => {
     const folder = mkdtempSync(join(tmpdir(), 'offsite-github-'));
