@@ -72,8 +72,10 @@ validate('the text', ({ judge }) => judge({ rubric: 'Is it fine?', material: rea
   const good = await offsite(place, ['check', file]);
   expect(good.exitCode, good.stderr).toBe(0);
   expect(good.stdout).toContain('a, judgment "the text": untouched 0.1 < 0.7, solved 0.9 ≥ 0.7');
+  expect(good.stderr).toMatch(/^models used \S+ tokens$/m);
   const kept = await offsite(place, ['check', file]);
   expect(kept.stderr).toContain('2 of 2 results are from earlier checks');
+  expect(kept.stderr).not.toContain('models used');
   script(0.5);
   const changed = await offsite(place, ['check', file]);
   expect(changed.exitCode, changed.stderr).toBe(1);

@@ -14,7 +14,7 @@ import {
   summedUp,
 } from '../../check/checked-state.ts';
 import { keptChecks } from '../../check/kept-checks.ts';
-import { openBudget } from '../../gateway/budget.ts';
+import { openBudget, spentFrom } from '../../gateway/budget.ts';
 import { failureLines } from '../../record/failures.ts';
 import type { SuitePlan } from '../../suite/plan.ts';
 import { isUnwritten } from '../../suite/variables.ts';
@@ -27,6 +27,7 @@ import { checkSandboxes } from '../../trial/prepare/start-image.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { duration, type OptionsOf, wholeNumber, withAllowOutside, withConfigAndData } from '../options.ts';
+import { spentParts } from '../output/activity-text.ts';
 import { mappedLines } from '../output/summary-table.ts';
 import { endedBy, saveIfPossible, whenInterrupted } from '../results/incomplete.ts';
 import { withTasks } from '../task-options.ts';
@@ -135,6 +136,8 @@ async function check(suite: string | undefined, options: CheckCommandOptions): P
     );
   if (options.json) out.json({ cases: checked, ...(leftOut.length > 0 && { leftOut }) });
   else out.print(text`\n${checkedText(checked, options.output === true)}\n`);
+  const spent = spentParts({ spent: spentFrom(batch) });
+  if (spent.length > 0) err.print(`models used ${spent.join(', ')}`);
   const unwritten = unwrittenText(plan);
   if (unwritten) err.print(unwritten);
   writeJunit(checked);

@@ -42,7 +42,7 @@ export function phasesOf({ running }: ActivityState): string | undefined {
 }
 
 /** `1.2M tokens`, `$3.21`; what is zero is left out. */
-export function spentParts({ spent: { tokens, usd } }: ActivityState): string[] {
+export function spentParts({ spent: { tokens, usd } }: Pick<ActivityState, 'spent'>): string[] {
   return [...(tokens > 0 ? [`${count(tokens)} tokens`] : []), ...(usd > 0 ? [cost(usd)] : [])];
 }
 
