@@ -80,7 +80,7 @@ export async function olderSide(
       name: batch.name,
       compare: (newer) => compareBatches(ledger, batch, newer),
       blind: blindVariants(plan, before),
-      changed: changedCases(plan, before),
+      changed: changedCases(plan, before, batch.name),
     };
   }
   const { client } = await context.service();
@@ -112,7 +112,7 @@ export function refuseChanged({ name, changed }: OlderSide): void {
 }
 
 /** The cases of which no variant asks and checks the same as there; none if others are left to compare. */
-function changedCases(plan: SuitePlan, before: readonly Side[]): Map<string, string[]> {
+function changedCases(plan: SuitePlan, before: readonly Side[], older: string): Map<string, string[]> {
   const changed = new Map<string, string[]>();
   for (const { variant: name, fingerprints } of before) {
     const variant = plan.variants.find((one) => one.name === name);
@@ -124,7 +124,7 @@ function changedCases(plan: SuitePlan, before: readonly Side[]): Map<string, str
     });
     // Which images an engine has is known only as it makes the environment.
     const then = fingerprints.map(({ parts: { images: _, ...parts }, ...one }) => ({ ...one, parts }));
-    const { cases } = fingerprintChanges(then, now) ?? {};
+    const { cases } = fingerprintChanges(then, now, [older, 'here']) ?? {};
     const common = new Set(then.map(({ caseId }) => caseId));
     for (const { caseId } of now) {
       if (!common.has(caseId)) continue;

@@ -83,11 +83,11 @@ export interface BriefComparison {
   onlyA: string[];
   onlyB: string[];
   /**
-   * Cases with the same id that ask or check different things on the two sides. They are not compared: a
+   * Cases with the same id of which not all trials ask and check the same. They are not compared: a
    * loosened check would count as an improvement. Undefined if that is unknown; all cases are then compared.
    */
   redefined: string[] | undefined;
-  /** What differs in these cases, by case, if that is known. */
+  /** What differs in these cases, by case, if that is known: `prompt`, or `prompt within A`. */
   changedParts?: Record<string, string[]> | undefined;
   /** What else differs, if both sides are of one variant: its model, harness, profile or sandbox. */
   variantChanges?: ChangedPart[] | undefined;
@@ -154,7 +154,7 @@ export function confidenceOf(comparisons: number): number {
 }
 
 /**
- * Compares two sides. Cases that ask or check something else on the two sides are left out.
+ * Compares two sides. Cases of which not all trials ask and check the same are left out.
  *
  * @param confidence of the difference of pass rates; other intervals have 95 %
  * @param otherwise the cases to leave out if the sides have no fingerprints that say it

@@ -38,8 +38,8 @@ export interface ChangedPart {
 
 export interface FingerprintChanges {
   /**
-   * The cases that ask or check something else on the two sides, by id, with the parts that differ. Verdicts
-   * of such a case are about different things, so they are not compared.
+   * The cases whose trials do not all ask and check the same, by id, with the parts that differ. Verdicts of
+   * such a case are about different things, so they are not compared.
    */
   cases: Record<string, string[]>;
   /** What differs between the variants. */
@@ -51,10 +51,13 @@ export interface FingerprintChanges {
 /**
  * What differs between the trials of two sides, each of one variant. Undefined if no case has trials with a
  * fingerprint on both sides: results of an older Offsite, or of a service, have none.
+ *
+ * @param names of the sides
  */
 export function fingerprintChanges(
   a: readonly KnownFingerprint[],
   b: readonly KnownFingerprint[],
+  names: readonly [a: string, b: string] = ['A', 'B'],
 ): FingerprintChanges | undefined {
   const [ofA, ofB] = [a, b].map((side) => Map.groupBy(side, ({ caseId }) => caseId));
   const common = [...(ofA ?? [])].flatMap(([id, before]) => {
@@ -63,7 +66,8 @@ export function fingerprintChanges(
   });
   if (common.length === 0) return undefined;
   const cases = common.flatMap(({ id, changed }): [string, string[]][] => {
-    const parts = changed.flatMap(({ part }) => (ofVariant.has(part) ? [] : [nameOf(part)]));
+    const ofCase = changed.filter(({ part }) => !ofVariant.has(part));
+    const parts = ofCase.map((one) => `${nameOf(one.part)}${withinOne(one, names)}`);
     return parts.length === 0 ? [] : [[id, parts]];
   });
   const changed = common.flatMap((one) => one.changed).filter(({ part }) => ofVariant.has(part));
@@ -73,6 +77,12 @@ export function fingerprintChanges(
   });
   const unknown = [...new Set(common.flatMap((one) => one.unknown))];
   return { cases: Object.fromEntries(cases), variant, unknown };
+}
+
+/** ` within A`, if the one value of the other side is among its values. */
+function withinOne({ a, b }: ChangedPart, [nameOfA, nameOfB]: readonly [string, string]): string {
+  if (a.length > 1 && b.length === 1 && b.every((value) => a.includes(value))) return ` within ${nameOfA}`;
+  return b.length > 1 && a.length === 1 && a.every((value) => b.includes(value)) ? ` within ${nameOfB}` : '';
 }
 
 /** The parts with other values on the two sides, or with several on one side; and those known of only one. */

@@ -27,6 +27,6 @@ test('a case that another judge of the same name graded is not compared', async 
   expect(await offsite(place, ['run', suite])).toMatchObject({ exitCode: 0 });
   const other = await offsite(place, ['compare']);
   expect(other.stdout, other.stderr).toContain(
-    'Not compared, since A and B ask or check something else: 1 case: judged (judge kind)',
+    'Not compared, since not all trials ask and check the same: 1 case: judged (judge kind)',
   );
 });

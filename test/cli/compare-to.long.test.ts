@@ -71,7 +71,7 @@ describe('offsite run --compare-to', () => {
     const { exitCode, stdout, stderr } = await withBaseline();
     expect(stdout).toMatch(/^A {2}baseline · worker, 8 runs: 100 %/m);
     expect(stdout).toMatch(/^B is worse by 100 points \(\d+ to 100\), over 8 cases\.$/m);
-    expect(stdout).not.toContain('ask or check something else');
+    expect(stdout).not.toContain('ask and check the same');
     expect(stderr).toMatch(/^regression: worker is worse than in the baseline by more than noise/m);
     expect(exitCode).toBe(1);
   });

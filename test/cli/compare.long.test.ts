@@ -237,7 +237,7 @@ describe('offsite compare', () => {
     expect(stdout).toContain('With a verdict only in A, not compared: case-01, case-02');
     expect(stdout).toContain('With a verdict only in B, not compared: new\\u{1b}[31m');
     expect(stdout).toMatch(
-      /^Not compared, since A and B ask or check something else: 1 case: case-00 \(verify\)$/m,
+      /^Not compared, since not all trials ask and check the same: 1 case: case-00 \(verify\)$/m,
     );
     expect(stdout).toContain('B: 3 void trials left out.');
     expect(stdout).toContain('B: 1 trial without a result yet.');

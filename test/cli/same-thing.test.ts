@@ -48,7 +48,7 @@ describe('two batches of one suite', () => {
     expect(stdout.split('\n').slice(2)).toEqual([
       expect.stringMatching(/^No difference can be told from noise: .*, over 1 case\.$/),
       expect.stringMatching(/^With 1 case and 1 trial of each, .*: at least .* are needed\.$/),
-      'Not compared, since A and B ask or check something else: 1 case: greet (verify)',
+      'Not compared, since not all trials ask and check the same: 1 case: greet (verify)',
       '',
     ]);
     expect(stderr).toContain(

@@ -17,6 +17,14 @@ test('another judge or model behind the same name is a difference', () => {
   });
 });
 
+test('a difference within one side is not said to be one between both', () => {
+  const by = (...judges: string[]) => judges.flatMap((judge) => trial({ 'judge strict': judge }));
+  const changed = (a: string[], b: string[]) => fingerprintChanges(by(...a), by(...b))?.cases;
+  expect(changed(['x', 'y'], ['y'])).toEqual({ a: ['judge strict within A'] });
+  expect(changed(['y'], ['x', 'y'])).toEqual({ a: ['judge strict within B'] });
+  expect(changed(['x', 'y'], ['z'])).toEqual({ a: ['judge strict'] });
+});
+
 test('what an older Offsite did not note is not known, which is no difference', () => {
   const changed = fingerprintChanges(trial({}), trial({ 'judge strict': 'y', modelId: 'large' }));
   expect(changed).toEqual({ cases: {}, variant: [], unknown: ['judge strict', 'modelId'] });

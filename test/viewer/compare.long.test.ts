@@ -169,7 +169,7 @@ describe('the page', () => {
       ),
     );
     const page = await opened.open(`/compare?left=${before}&right=${after}`);
-    await page.getByText('Not compared, since A and B ask or check something else').waitFor();
+    await page.getByText('Not compared, since not all trials ask and check the same').waitFor();
     const row = page.getByRole('region', { name: 'Means' }).getByRole('row', { name: 'Pass rate' });
     expect(await row.getByRole('cell').allTextContents()).toEqual(['–', '–', '–', '–']);
     opened.calm();

@@ -41,5 +41,5 @@ test('a case whose validator changed is neither fixed nor counted', () => {
   expect(odd?.cases).toEqual({ a: ['constructor'] });
   // Two definitions on one side are two things, even if the other side has one of them.
   const twice = [...before, of('b', { prompt: '2' })];
-  expect(fingerprintChanges(twice, after)?.cases).toMatchObject({ b: ['prompt'] });
+  expect(fingerprintChanges(twice, after)?.cases).toMatchObject({ b: ['prompt within A'] });
 });

@@ -34,7 +34,7 @@ test('the headline of a comparison says what else differs', async () => {
   const page = await opened.open(`/compare?left=${keys[0]}&right=${keys[1]}`);
   const finding = page.getByRole('region', { name: 'Finding' });
   await finding.waitFor();
-  expect(await finding.textContent()).toContain('ask or check something else: 1 case.');
+  expect(await finding.textContent()).toContain('ask and check the same: 1 case.');
   expect(await finding.textContent()).toContain('B also has another harness (codex 1 → codex 2), profile.');
   expect(await page.locator('.sides').textContent()).toContain('1 graded again: 50 % → 75 % in the batch');
   expect(await page.getByRole('row', { name: 'redefined' }).textContent()).toContain('greet verify');

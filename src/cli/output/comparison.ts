@@ -218,7 +218,7 @@ function redefinedLine({ redefined = [], changedParts = {} }: Comparison): Print
     return parts === undefined ? id : `${id} (${parts.join(', ')})`;
   });
   const cases = plural(redefined.length, 'case');
-  return namesLine(names, text`Not compared, since A and B ask or check something else: ${cases}: `);
+  return namesLine(names, text`Not compared, since not all trials ask and check the same: ${cases}: `);
 }
 
 function warnings({ a, b }: Comparison): Printable[] {

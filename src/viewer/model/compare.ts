@@ -15,7 +15,7 @@ import type { BatchPage, TrialRow } from './shapes.ts';
 /**
  * What happened to a case. `regressed` and `fixed`: most of its trials passed on one side, and most failed on
  * the other. `worse` and `better`: its pass rate changed less. `only-a`, `only-b`: the other side has no
- * verdict. `unscored`: no side has. `redefined`: it asks or checks something else on the two sides, so that
+ * verdict. `unscored`: no side has. `redefined`: not all its trials ask and check the same, so that
  * its verdicts are not compared.
  */
 export type Change =

@@ -21,7 +21,7 @@ export function Finding({ compared, inCommon }: FindingProps) {
       <p class="sentence">{findingText(difference)}</p>
       {redefined.length > 0 && (
         <p class="caution">
-          Not compared, since A and B ask or check something else: {plural(redefined.length, 'case')}.
+          Not compared, since not all trials ask and check the same: {plural(redefined.length, 'case')}.
         </p>
       )}
       {variantChanges.length > 0 && (
