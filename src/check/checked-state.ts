@@ -67,7 +67,7 @@ export interface CheckedCase {
   id: string;
   states: CheckedState[];
   /** The states without a result, if the check was stopped. */
-  unfinished?: { state: CheckedState['state']; why: string }[];
+  unfinished?: { state: CheckedState['state']; why: string; ended: 'interrupted' | 'failed' }[];
   /** The images that the configuration uses in place of those that the case names. */
   mappedImages?: TrialRecord['mappedImages'];
 }

@@ -186,9 +186,9 @@ export class CheckedSoFar {
     this.#found.set(keyOf(id, state.state), state);
   };
 
-  /** All planned cases. For each state without a result, `why` names what ended the command. */
+  /** All planned cases. For each state without a result, `why` and `ended` say what ended the command. */
   cases(thrown: unknown): CheckedCase[] {
-    const { why } = endedBy(thrown);
+    const { kind: ended, why } = endedBy(thrown);
     return this.#planned.map(({ id, names }) => ({
       id,
       states: names.flatMap((name) => this.#found.get(keyOf(id, name)) ?? []),
@@ -196,7 +196,7 @@ export class CheckedSoFar {
         .filter((name) => !this.#found.has(keyOf(id, name)))
         .map((state) => {
           const hasBegun = this.#begun.has(keyOf(id, state));
-          return { state, why: `${hasBegun ? 'has no result' : 'did not begin'}: ${why}` };
+          return { state, why: `${hasBegun ? 'has no result' : 'did not begin'}: ${why}`, ended };
         }),
     }));
   }

@@ -4,7 +4,7 @@ import { versionOf } from '../../base/version.ts';
 import type { CheckedCase, CheckedState } from '../../check/checked-state.ts';
 import { type Content, plainText } from '../../text/output.ts';
 import { lines, type Redact, stack, text } from '../../text/printable.ts';
-import type { BatchSummary, RunSummary, TrialSummary } from './summary.ts';
+import type { BatchSummary, Incomplete, RunSummary, TrialSummary } from './summary.ts';
 
 type ReportedTrial = Pick<
   TrialSummary,
@@ -13,7 +13,8 @@ type ReportedTrial = Pick<
 type ReportedRun = Pick<RunSummary, 'case' | 'variant' | 'unfinished'> & { trials: ReportedTrial[] };
 
 /** What JUnit XML and CTRF say of a batch. */
-export interface ReportedBatch extends Pick<BatchSummary, 'batchId' | 'startedAt' | 'finishedAt'> {
+export interface ReportedBatch
+  extends Pick<BatchSummary, 'batchId' | 'startedAt' | 'finishedAt' | 'incomplete'> {
   /** The id of the set whose batches these are. */
   set?: string | undefined;
   runs: ReportedRun[];
@@ -31,19 +32,19 @@ interface Test {
 
 /**
  * A batch as JUnit XML: a test suite for each run, a test case for each trial; a void trial is an error, not
- * a failure, and a trial without a result is skipped.
+ * a failure. For a trial without a result, see {@link unfinishedProblem}.
  */
-export function junitXml({ batchId, set, runs }: ReportedBatch, redact?: Redact): string {
+export function junitXml({ batchId, set, runs, incomplete }: ReportedBatch, redact?: Redact): string {
   const suites = runs.map((run) => ({
     name: text`${run.case} · ${run.variant}`,
     className: text`${run.case}.${run.variant}`,
-    tests: testsOf(run).map(({ ordinal, ...test }) => ({ name: `trial ${ordinal}`, ...test })),
+    tests: testsOf(run, incomplete).map(({ ordinal, ...test }) => ({ name: `trial ${ordinal}`, ...test })),
   }));
   return xmlText(set === undefined ? text`batch ${batchId}` : text`${set}`, suites, redact);
 }
 
 /** The trials of a run, with those that have no result. */
-function testsOf({ trials, unfinished = [] }: ReportedRun) {
+function testsOf({ trials, unfinished = [] }: ReportedRun, incomplete: ReportedBatch['incomplete']) {
   return [
     ...trials.map(({ ordinal, verdict, durationMs: ms, cause, failures = [], failedOutput }) => {
       const why = cause ? [`${cause.kind}, in ${cause.phase}: ${cause.message}`, ...failures] : failures;
@@ -54,20 +55,25 @@ function testsOf({ trials, unfinished = [] }: ReportedRun) {
       return { ordinal, ms, verdict, problem };
     }),
     ...unfinished.map(({ ordinal, why }) => {
-      return {
-        ordinal,
-        ms: 0,
-        verdict: undefined,
-        problem: { kind: 'skipped' as const, first: why, all: undefined },
-      };
+      const problem = { ...unfinishedProblem(why, incomplete?.kind), all: undefined };
+      return { ordinal, ms: 0, verdict: undefined, problem };
     }),
   ];
 }
 
 /**
+ * Somebody who interrupts a command skips the rest of it. But if the command failed, what is left is an
+ * error: CI systems show a report whose tests passed or were skipped as a good one.
+ */
+function unfinishedProblem(first: string, ended: Incomplete['kind'] | undefined) {
+  if (ended !== 'failed') return { kind: 'skipped' as const, first };
+  return { kind: 'error' as const, first, type: 'unfinished' };
+}
+
+/**
  * Checked cases as JUnit XML: a test suite for each case, a test case for each state of its workspace. A
- * state is an error if it has no verdict, although it should have one. It is skipped if the check was stopped
- * before it had a result.
+ * state is an error if it has no verdict, although it should have one. For one without a result, see
+ * {@link unfinishedProblem}.
  */
 export function checkJunitXml(
   checked: readonly CheckedCase[],
@@ -87,9 +93,7 @@ export function checkJunitXml(
     className: text`${id}`,
     tests: [
       ...states.map(testOf),
-      ...unfinished.map(
-        ({ state, why }): Test => ({ name: state, problem: { kind: 'skipped', first: why } }),
-      ),
+      ...unfinished.map(({ state, why, ended }) => ({ name: state, problem: unfinishedProblem(why, ended) })),
     ],
   }));
   return xmlText('offsite check', suites, redact);
@@ -146,18 +150,20 @@ function timeOf(tests: readonly Test[]) {
   return { '@time': (tests.reduce((sum, { ms = 0 }) => sum + ms, 0) / 1000).toFixed(3) };
 }
 
+const statusOf = { failure: 'failed', error: 'other', skipped: 'skipped' } as const;
+
 /**
  * A batch as a document of CTRF, the Common Test Report Format (https://ctrf.io), with a test for each trial.
- * A void trial is `other`, a trial without a result is `skipped`.
+ * What is an error in JUnit XML is `other`.
  */
 export function ctrfJson(batch: ReportedBatch, { redact, now }: { redact?: Redact; now: number }): string {
   const plain = (content: string) => plainText(text`${content}`, redact);
   const tests = batch.runs.flatMap((run) => {
     const suite = [plain(run.case), plain(run.variant)];
-    return testsOf(run).map(({ ordinal, ms, verdict, problem }) => ({
+    return testsOf(run, batch.incomplete).map(({ ordinal, ms, verdict, problem }) => ({
       name: `${suite.join(' · ')} #${ordinal}`,
       suite,
-      status: verdict === undefined ? 'skipped' : verdict === 'void' ? 'other' : verdict,
+      status: problem ? statusOf[problem.kind] : 'passed',
       duration: Math.round(ms),
       ...(verdict !== undefined && { rawStatus: verdict }),
       ...(problem && { message: plain(problem.first) }),

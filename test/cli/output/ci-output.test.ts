@@ -129,6 +129,19 @@ test('CTRF has a test for each trial: void ones are `other`, those without a res
   expect(JSON.stringify(results)).not.toMatch(/\\u001b|\\u0007/);
 });
 
+test('what was not run because the command failed is an error, since CI systems overlook what is skipped', () => {
+  const [run] = mixed.runs;
+  const why = 'did not begin: the engine is gone';
+  const ended = (kind: 'failed' | 'interrupted') => ({
+    ...mixed,
+    incomplete: { kind, why, unfinished: 1 },
+    runs: run ? [{ ...run, trials: [], unfinished: [{ ordinal: 0, why }] }] : [],
+  });
+  expect(junitXml(ended('failed'))).toContain(`<error message="${why}" type="unfinished"/>`);
+  expect(ctrfJson(ended('failed'), { now: 0 })).toContain('"status": "other"');
+  expect(junitXml(ended('interrupted'))).toContain(`<skipped message="${why}"/>`);
+});
+
 describe('in GitHub Actions', () => {
   test('each run with trials that did not pass gets one annotation, and no output of a sandbox becomes one', () => {
     const lines: string[] = [];
@@ -144,19 +157,6 @@ describe('in GitHub Actions', () => {
     expect(known.map(({ kind }) => kind)).toEqual(['notice', 'warning']);
   });
 
-  test.each([
-    ['embedded', '2 results kept in the data folder of the runner: `offsite resume` continues.'],
-    ['http://h', '2 results kept in the data folder of the runner wait to be reported to <code>http'],
-  ])('with the service %s the step summary says where results are that it does not show', (service, said) => {
-    const folder = mkdtempSync(join(tmpdir(), 'offsite-github-'));
-    const summaryFile = join(folder, 'summary.md');
-    const output = new Output({ write: () => undefined });
-    const means = { output, warn: () => undefined, redact: (plain: string) => plain };
-    const summary = { ...batch([trial(0, {})]), service, unreported: 2 };
-    writeGithubResults({ summaryFile }, { summary, concluded: [] }, means);
-    expect(readFileSync(summaryFile, 'utf8')).toContain(said);
-    rmSync(folder, { recursive: true });
-  });
   test('why the job fails comes before all others, since GitHub shows ten', () => {
     const lines: string[] = [];
     const means = {
@@ -177,6 +177,19 @@ describe('in GitHub Actions', () => {
     expect(lines).toHaveLength(4);
   });
 
+  test.each([
+    ['embedded', '2 results kept in the data folder of the runner: `offsite resume` continues.'],
+    ['http://h', '2 results kept in the data folder of the runner wait to be reported to <code>http'],
+  ])('with the service %s the step summary says where results are that it does not show', (service, said) => {
+    const folder = mkdtempSync(join(tmpdir(), 'offsite-github-'));
+    const summaryFile = join(folder, 'summary.md');
+    const output = new Output({ write: () => undefined });
+    const means = { output, warn: () => undefined, redact: (plain: string) => plain };
+    const summary = { ...batch([trial(0, {})]), service, unreported: 2 };
+    writeGithubResults({ summaryFile }, { summary, concluded: [] }, means);
+    expect(readFileSync(summaryFile, 'utf8')).toContain(said);
+    rmSync(folder, { recursive: true });
+  });
 
   test('the step summary is added to what is there, and one that cannot be written is only said', () => {
     const folder = mkdtempSync(join(tmpdir(), 'offsite-github-'));
@@ -199,6 +212,8 @@ describe('in GitHub Actions', () => {
         '| <code>hello</code> · <code>codex, fast&#58; &#34;mine&#34;</code> | 1 | 1 | 1 | 50 % | 4.5 s | $0.0300 |',
       );
       expect(text).toContain('| did not pass | why, in the first such trial |');
+      writeGithubResults(step, { summary: unpriced, concluded: [] }, printers);
+      expect(readFileSync(file, 'utf8')).toMatch(/^\| all \| .* \| ≥ \$0\.0200 \|$/m);
       expect(text).toMatch(/^\| <code>hello<\/code> · .* \| <code>verify&#58;.*<br><code>validation .*\|$/m);
       expect(text.match(/^<code>the pass rate of 50 &#37; is below 80 &#37; .*$/gm), text).toHaveLength(1);
       writeGithubResults(
@@ -213,5 +228,3 @@ describe('in GitHub Actions', () => {
     }
   });
 });
-      writeGithubResults(step, { summary: unpriced, concluded: [] }, printers);
-      expect(readFileSync(file, 'utf8')).toMatch(/^\| all \| .* \| ≥ \$0\.0200 \|$/m);
