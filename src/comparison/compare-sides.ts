@@ -188,28 +188,25 @@ export function compareBriefly(a: Side, b: Side, confidence: number): BriefCompa
   return compare(a, b, confidence).brief;
 }
 
+/** The difference alone, which takes the shortest for many trials. */
+export function differenceOf(a: Side, b: Side, confidence: number): RateDifference {
+  return compareVerdicts(a, b, confidence).difference;
+}
+
 function compare(a: Side, b: Side, confidence: number, otherwise?: string[]) {
-  const changed = fingerprintChanges(a.fingerprints, b.fingerprints);
-  const redefined = changed ? Object.keys(changed.cases) : otherwise;
-  const leftOut = new Set(redefined);
-  const same = ({ cases }: Side) => cases.filter(({ id }) => !leftOut.has(id));
-  const [sameA, sameB] = [same(a), same(b)];
-  const { mcnemar, tied, onlyA, onlyB, cases, ...rates } = compareRates(sameA, sameB, { confidence });
-  const direction = directionOf(rates.interval);
+  const { changed, redefined, sameA, sameB, rates, difference } = compareVerdicts(
+    a,
+    b,
+    confidence,
+    otherwise,
+  );
+  const { mcnemar, tied, onlyA, onlyB, cases } = rates;
   const compared = new Set(cases.map(({ id }) => id));
   const [countsOfA, countsOfB] = [countsOf(a), countsOf(b)];
-  const finding = { up: 'better', down: 'worse', none: 'noise' } as const;
   const brief: BriefComparison = {
     a: summaryOf(a, compared),
     b: summaryOf(b, compared),
-    difference: {
-      value: rates.difference,
-      low: rates.interval?.low,
-      high: rates.interval?.high,
-      confidence,
-      cases: cases.length,
-      finding: rates.difference === undefined ? 'nothing-in-common' : finding[direction],
-    },
+    difference,
     mcnemar: { ...mcnemar, tied },
     changes: cases
       .filter((one) => one.a !== one.b)
@@ -226,6 +223,25 @@ function compare(a: Side, b: Side, confidence: number, otherwise?: string[]) {
     ),
   };
   return { brief, sameA, sameB, compared };
+}
+
+function compareVerdicts(a: Side, b: Side, confidence: number, otherwise?: string[]) {
+  const changed = fingerprintChanges(a.fingerprints, b.fingerprints);
+  const redefined = changed ? Object.keys(changed.cases) : otherwise;
+  const leftOut = new Set(redefined);
+  const same = ({ cases }: Side) => cases.filter(({ id }) => !leftOut.has(id));
+  const [sameA, sameB] = [same(a), same(b)];
+  const rates = compareRates(sameA, sameB, { confidence });
+  const finding = { up: 'better', down: 'worse', none: 'noise' } as const;
+  const difference: RateDifference = {
+    value: rates.difference,
+    low: rates.interval?.low,
+    high: rates.interval?.high,
+    confidence,
+    cases: rates.cases.length,
+    finding: rates.difference === undefined ? 'nothing-in-common' : finding[directionOf(rates.interval)],
+  };
+  return { changed, redefined, sameA, sameB, rates, difference };
 }
 
 function summaryOf(whole: Side, compared: ReadonlySet<string>): BriefSummary {

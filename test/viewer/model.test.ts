@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
 
+import { findingOf } from '../../src/viewer/model/compare.ts';
 import { cutMiddle, cutRecord, valueAt } from '../../src/viewer/model/cut-record.ts';
 import { entryDetails } from '../../src/viewer/model/entry.ts';
 import { explain } from '../../src/viewer/model/explain.ts';
@@ -23,6 +24,27 @@ const trial: TrialRow = {
   costUsd: 0.06,
   tokens: 12_000,
 };
+
+test('a batch of two variants that has ended says which is better', () => {
+  const page = (unfinished: number, ...variants: string[]) =>
+    ({
+      batch: { id: 'b', marks: [], unfinished, passed: 10, failed: variants.length * 10 - 10, void: 0 },
+      fingerprints: [],
+      trials: [...Array(10).keys()].flatMap((index) =>
+        variants.map((variant) => ({
+          ...trial,
+          caseId: `case_${index}`,
+          variant,
+          verdict: variant === 'good' ? 'passed' : 'failed',
+        })),
+      ),
+    }) as never;
+  expect(findingOf(page(0, 'bad', 'good'))).toMatch(
+    /^good \(B\) compared with bad \(A\): B is better by 100 points \(\d+ to \d+\), over 10 cases\.$/,
+  );
+  expect(findingOf(page(1, 'bad', 'good'))).toBeUndefined();
+  expect(findingOf(page(0, 'bad'))).toBeUndefined();
+});
 
 describe('a filter', () => {
   test.each([

@@ -3,11 +3,13 @@ import {
   casesOf as casesOfSide,
   compareBriefly,
   confidenceOf,
+  differenceOf,
   type Measure,
   measures,
   type SideCase,
 } from '../../comparison/compare-sides.ts';
 import { mean, usualConfidence } from '../../stats/pass-rate.ts';
+import { findingText } from '../../text/finding.ts';
 import { changeWord } from '../../text/quantities.ts';
 import { passRate, variantsOf } from './grid.ts';
 import type { BatchPage, TrialRow } from './shapes.ts';
@@ -74,6 +76,21 @@ export function compareTrials(
   });
   cases.sort((one, other) => changes.indexOf(one.change) - changes.indexOf(other.change));
   return { ...compared, cases };
+}
+
+/** Which of the two variants of a batch that has ended is better, and whether that may be noise. */
+export function findingOf(page: BatchPage): string | undefined {
+  const [left, right, ...others] = variantsOf(page.trials);
+  if (left === undefined || right === undefined || others.length > 0) return undefined;
+  // While trials run, one variant may be ahead by its quickest cases.
+  if (page.batch.unfinished > 0 || lacksTrials(page)) return undefined;
+  const [a, b] = [sideOf({ ...page, variant: left }), sideOf({ ...page, variant: right })];
+  return `${right} (B) compared with ${left} (A): ${findingText(differenceOf(a, b, usualConfidence))}`;
+}
+
+/** Whether it is an exported page of the trials with some verdicts. */
+export function lacksTrials({ batch, trials }: BatchPage): boolean {
+  return trials.length < batch.passed + batch.failed + batch.void + batch.unfinished;
 }
 
 function sideOf({ batch, fingerprints, variant, trials }: TrialsOfSide) {

@@ -2,7 +2,7 @@ import { useMemo } from 'preact/hooks';
 import { mixedTexts } from '../../../record/fingerprint.ts';
 import { commitText } from '../../../record/suite-commit.ts';
 import { passRate } from '../../../stats/pass-rate.ts';
-import { casesOf } from '../../model/compare.ts';
+import { casesOf, findingOf, lacksTrials } from '../../model/compare.ts';
 import { fieldOf, parseFilter, withField } from '../../model/filter.ts';
 import { tallyOf, variantsOf } from '../../model/grid.ts';
 import { type BatchRow, type Exported, isPlatforms, partText, type TrialRow } from '../../model/shapes.ts';
@@ -24,6 +24,7 @@ export function BatchPage({ batch, query }: { batch: number; query: URLSearchPar
   const parsed = useMemo(() => parseFilter(filter), [filter]);
   const shown = useMemo(() => trials.filter(parsed.matches), [trials, parsed]);
   const variants = useMemo(() => variantsOf(trials), [trials]);
+  const finding = useMemo(() => value && findingOf(value), [value]);
   const view = query.get('view') === 'list' ? 'list' : 'grid';
   const at = query.get('at') === null ? undefined : Number(query.get('at'));
   const address = (trial: TrialRow) => addressOf(`/trial/${trial.key}`, { q: filter });
@@ -51,10 +52,11 @@ export function BatchPage({ batch, query }: { batch: number; query: URLSearchPar
         batch={value.batch}
         exported={value.exported}
         trials={shown}
-        isFiltered={filter.trim() !== ''}
+        isPart={filter.trim() !== '' || lacksTrials(value)}
         variants={variants}
       />
       {error && <Notice error={error} />}
+      {finding !== undefined && <p>{line(finding)}</p>}
       {mixedTexts(value.fingerprints).map((mixed) => (
         <p key={mixed} class="caution">
           {line(mixed)}
@@ -195,12 +197,13 @@ interface BatchHeadProps {
   batch: BatchRow;
   exported: Exported | undefined;
   trials: TrialRow[];
-  isFiltered: boolean;
+  /** Whether other trials of the batch are not shown. */
+  isPart: boolean;
   variants: string[];
 }
 
 /** Which batch it is, and its numbers. */
-function BatchHead({ batch, exported, trials, isFiltered, variants }: BatchHeadProps) {
+function BatchHead({ batch, exported, trials, isPart, variants }: BatchHeadProps) {
   const tally = tallyOf(trials);
   const rate = passRate(casesOf(trials));
   const finished = trials.filter(({ verdict }) => verdict !== undefined);
@@ -254,10 +257,10 @@ function BatchHead({ batch, exported, trials, isFiltered, variants }: BatchHeadP
       </div>
       <dl class="figures">
         <div>
-          <dt>Pass rate{isFiltered && ' of these'}, mean of cases</dt>
+          <dt>Pass rate{isPart && ' of these'}, mean of cases</dt>
           <dd>
             {percent(rate?.rate)}{' '}
-            {rate && !isFiltered && (
+            {rate && !isPart && (
               <span class="dim interval" title="For other cases of the same kind">
                 95 % interval {Math.round(rate.interval.low * 100)} to {Math.round(rate.interval.high * 100)}{' '}
                 %
