@@ -108,9 +108,9 @@ export function rate(text: string): number {
     throw new InvalidArgumentError('it is empty: if a variable should give it, that has no value here.');
   // What was probably meant: people also write `80 %`, `80` and `0,8`.
   const meant = Number(text.replace(/\s*%$/, '').replace(',', '.'));
-  const isPercent = meant > 1 || /%$/.test(text);
-  const hint =
-    meant >= 0 && meant <= 100 ? `: ${isPercent ? `${meant} % is ${meant / 100}` : `write ${meant}`}` : '';
+  const isPercent = meant >= 2 || /%$/.test(text);
+  const right = isPercent ? `${meant} % is ${meant / 100}` : `write ${meant}`;
+  const hint = meant >= 0 && meant <= (isPercent ? 100 : 1) ? `: ${right}` : ', such as 0.8';
   throw new InvalidArgumentError(`expected a number from 0 to 1${hint}.`);
 }
 

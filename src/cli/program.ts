@@ -188,8 +188,8 @@ function refuseEarlyOption(program: Command, argv: readonly string[]): void {
 }
 
 /**
- * Refuses an option in the place of another one's value, which commander would take: `--data-folder --json`
- * would make a folder of that name.
+ * Refuses an option without a value, and one in the place of another one's value, which commander would take:
+ * `--data-folder --json` would make a folder of that name.
  */
 function refuseOptionAsValue(program: Command, argv: readonly string[]): void {
   let command = program;
@@ -199,7 +199,14 @@ function refuseOptionAsValue(program: Command, argv: readonly string[]): void {
     if (below) command = below as Command;
     const option = command.options.find(({ long, short }) => word === long || word === short);
     const next = argv[index + 1];
-    if (!option?.required || next === undefined) continue;
+    if (!option?.required) continue;
+    if (next === undefined)
+      refuse(
+        command,
+        'optionMissingArgument',
+        `option '${option.flags}' argument missing`,
+        option.description,
+      );
     const [name = ''] = next.split('=');
     const isOption = command.options.some(({ long, short }) => name === long || name === short);
     if (!isOption && !/^--[a-z][\w-]*$/i.test(name) && !['-h', '-V'].includes(name)) continue;
@@ -228,6 +235,8 @@ const otherOptions: Readonly<Record<string, string>> = {
   ),
   'run --baseline': '--compare-to last, or --compare-to baseline',
   'resume --baseline': '--compare-to last, or --compare-to baseline',
+  'run --fail-below': '--fail-under',
+  'resume --fail-below': '--fail-under',
   'run --repeat': '--trials',
   'run --epochs': '--trials',
   'run -n': '--concurrency, or --trials',

@@ -21,6 +21,7 @@ const meant = [
   ['daemon start', "unknown command 'start'", 'offsite daemon, without a further word'],
   ['daemon stop', "unknown command 'stop'", 'offsite daemon drain'],
   ['eval suite.yaml', "unknown command 'eval'", 'run'],
+  ['run suite.yaml --fail-below 0.8', "unknown option '--fail-below'", '--fail-under'],
   ['run suite.yaml --repeat 3', "unknown option '--repeat'", '--trials'],
   ['run suite.yaml --n-concurrent 4', "unknown option '--n-concurrent'", '--concurrency'],
   ['run suite.yaml --max-samples=4', "unknown option '--max-samples'", '--concurrency'],
@@ -83,7 +84,11 @@ export const inTheCommandLine: readonly Mistake[] = [
   {
     mistake: 'an option without its value',
     args: ['run', 'suite.yaml', '--junit'],
-    printed: ["error: option '--junit <file>' argument missing", help],
+    printed: [
+      "error: option '--junit <file>' argument missing",
+      '(also write the results as JUnit XML)',
+      help,
+    ],
   },
   {
     mistake: 'a value that is no number',
@@ -101,6 +106,14 @@ export const inTheCommandLine: readonly Mistake[] = [
       help,
     ],
   },
+  ...['1.2', '80x', '120%'].map((value) => ({
+    mistake: `${value} in place of a rate`,
+    args: ['run', 'suite.yaml', '--fail-under', value],
+    printed: [
+      `error: option '--fail-under <rate>' argument '${value}' is invalid. expected a number from 0 to 1, such as 0.8.`,
+      help,
+    ],
+  })),
   {
     mistake: 'a choice that there is not',
     args: ['run', '--tasks', '.', '--format', 'harbour'],
