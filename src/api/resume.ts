@@ -10,7 +10,7 @@ import type { StartResponse } from '../contract/definition.ts';
 import type { RunRecord } from '../contract/record.ts';
 import type { Runner } from '../harness/runner.ts';
 import type { StoredBatch, StoredRun, TrialKey } from '../ledger/batches.ts';
-import { fittingBatches, fittingRuns, onlyId } from '../ledger/find.ts';
+import { fittingBatches, fittingRuns, folderName, onlyId } from '../ledger/find.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
 import { refuseForeign } from '../ledger/foreign-batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -131,7 +131,7 @@ function chosen(ledger: Ledger, service: string, reference: string | undefined):
   const run = only(meant.runs);
   if (run) throw nothing(`${run.id} is a run`, `Name its batch: ${ledger.batches.byKey(run.batch).id}`);
   throw nothing(
-    `the data folder has no ${id.startsWith('run_') ? 'run' : 'batch'} ${id}`,
+    `${folderName(ledger.records)} has no ${id.startsWith('run_') ? 'run' : 'batch'} ${id}`,
     /\.ya?ml$/.test(id)
       ? 'Name a batch, not a file of a suite. Without a name, all unfinished batches are resumed.'
       : '`offsite data batches` lists those that it has. --data-folder names another folder.',

@@ -3,6 +3,7 @@ import type { StoredBatch } from '../ledger/batches.ts';
 import {
   findBatch,
   fittingBatches,
+  folderName,
   lastBatch,
   lastEnded,
   lastWord,
@@ -55,7 +56,7 @@ function refuseBareVariant({ records, sets }: Ledger, name: string): void {
   const variants = listTrials(records, lastBatch(records).key).map(({ variant }) => variant);
   const meant = variants.find((each) => each === name) ?? variants.find((each) => each.startsWith(name));
   if (meant === undefined) return;
-  throw inputError('BATCH_UNKNOWN', `the data folder has no batch ${name}`, {
+  throw inputError('BATCH_UNKNOWN', `${folderName(records)} has no batch ${name}`, {
     hint: `For the variant ${meant} of the last batch, write :${meant}. For a variant of another batch, put the batch before it: BATCH:${meant}.`,
   });
 }

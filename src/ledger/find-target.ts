@@ -7,6 +7,7 @@ import {
   findBatch,
   fittingBatches,
   fittingRuns,
+  folderName,
   hintOfFile,
   isWholeId,
   lastBatch,
@@ -103,7 +104,7 @@ function findName(records: Records, name: string): Found {
   if (ofNewest) return withOlder(records, ofNewest);
   if (label.length > 0 || name.startsWith('batch_'))
     unknownBatch(records, before || name, 'Write BATCH:CASE/VARIANT, or CASE/VARIANT of the last batch.');
-  return unknown(`the data folder has no batch and no run ${name}`, records, last, name);
+  return unknown(`${folderName(records)} has no batch and no run ${name}`, records, last, name);
 }
 
 /** The batches and runs whose ids fit a name. A whole id wins over a beginning. */

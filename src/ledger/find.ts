@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { inputError, type OffsiteError } from '../base/offsite-error.ts';
 import type { BatchFacts, Regraded } from '../record/batch-marks.ts';
 import type { Elapsed } from '../record/listing.ts';
@@ -97,7 +98,7 @@ export const lastWord = 'last';
 export function lastBatch(records: Records): StoredBatch {
   const [last] = storedBatches(records, `${newestFirst} LIMIT 1`);
   if (last) return last;
-  throw inputError('BATCH_UNKNOWN', 'the data folder has no batch', {
+  throw inputError('BATCH_UNKNOWN', `${folderName(records)} has no batch`, {
     hint: 'Run a suite first, or name another folder with --data-folder or OFFSITE_HOME. `offsite service runs` lists the batches of the service.',
   });
 }
@@ -227,12 +228,17 @@ export function unknownBatch(records: Records, name: string, forms?: string): ne
     .map(({ id }) => bareId(String(id)).slice(0, length));
   const near = nearest(name.slice(prefix.length), ids);
   const meant = near === undefined ? '' : `; did you mean "${prefix}${near}"?`;
-  throw inputError('BATCH_UNKNOWN', `the data folder has no batch ${name}${meant}`, {
+  throw inputError('BATCH_UNKNOWN', `${folderName(records)} has no batch ${name}${meant}`, {
     hint:
       hintOfFile(name) ??
       '`offsite data batches` lists the ids. The beginning of one is enough, and `last` is the last batch. ' +
         'For a batch that ran elsewhere: `offsite service runs BATCH`',
   });
+}
+
+/** The data folder that was searched: there may be several. */
+export function folderName({ file }: Records): string {
+  return `the data folder ${dirname(file)}`;
 }
 
 /** Which command takes a file, by its name; undefined if the name is none of a file. */

@@ -83,7 +83,7 @@ describe('offsite run --compare-to', () => {
     expect(refused.stderr).toMatch(/^error: batch_\S+ has no case of this suite with a verdict/);
     const unknown = await offsite(place, ['run', suite('true'), '--compare-to', 'nix']);
     expect(unknown).toMatchObject({ exitCode: 2, stdout: '' });
-    expect(unknown.stderr).toMatch(/^error: the data folder has no batch nix/);
+    expect(unknown.stderr).toMatch(/^error: the data folder \S+ has no batch nix/);
     expect(unknown.stderr).toContain(`The data folder is ${place.dataFolder}.`);
   });
 

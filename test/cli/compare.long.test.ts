@@ -347,7 +347,7 @@ describe('offsite compare', () => {
   });
 
   test.each([
-    [['nix'], /the data folder has no batch nix/],
+    [['nix'], /the data folder \S+ has no batch nix/],
     [['weak', 'strong'], /no batch weak\n.*variant weak of the last batch, write :weak/],
     [['wea', 'strong'], /no batch wea\n.*For the variant weak of the last batch, write :weak/],
     [['weak:strong'], /no batch weak\n.*For the variant weak of the last batch, write :weak/],

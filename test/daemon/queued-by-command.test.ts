@@ -146,7 +146,7 @@ test('a batch that no daemon watches is ended by its id, without a daemon', { ti
   expect(ended.stdout, ended.stderr).toBe(`abandoned batch ${whole}: 2 open trials ended as void\n`);
   const nothing = await at.command('data', 'abandon', 'batch_nope');
   expect(nothing).toMatchObject({ exitCode: 2 });
-  expect(nothing.stderr).toContain('the data folder has no batch batch_nope');
+  expect(nothing.stderr).toContain(`the data folder ${at.place.dataFolder} has no batch batch_nope`);
 });
 
 test('a batch is found whole by its id, however many newer runs its cases have', async () => {

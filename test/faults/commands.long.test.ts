@@ -68,7 +68,7 @@ describe.concurrent('offsite resume', { timeout }, () => {
     const { exitCode, stderr } = await offsite(place, ['resume', 'batch_of_nobody']);
     expect([exitCode, stderr]).toEqual([
       2,
-      expect.stringContaining('the data folder has no batch batch_of_nobody'),
+      expect.stringContaining(`the data folder ${place.dataFolder} has no batch batch_of_nobody`),
     ]);
   });
 });

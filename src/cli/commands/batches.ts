@@ -32,7 +32,7 @@ export function batchesCommand() {
       if (listed.length === 0 && unstarted.length > 0) return out.print(stack(unstarted));
       if (listed.length === 0)
         return out.print(
-          'the data folder has no batch yet: offsite run SUITE; `offsite service runs` lists those of the service',
+          text`the data folder ${context.dataFolder} has no batch yet: offsite run SUITE; \`offsite service runs\` lists those of the service`,
         );
       const all = countBatches(ledger.records);
       const more = all - listed.length;
