@@ -92,6 +92,7 @@ test('from any folder a batch is resumed with the configuration beside its suite
   await started(place, []);
   const resumed = await offsite(place, ['resume']);
   expect(resumed.exitCode, resumed.stderr).toBe(0);
+  expect(resumed.stderr).toContain(`models, engine and limits from ${dirname(suite)}/offsite.yaml`);
 
   const id = await started(place, []);
   rmSync(dirname(suite), { recursive: true });

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { Command } from '@commander-js/extra-typings';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
 import { deliverLeftovers } from '../../agent/delivery.ts';
@@ -20,6 +21,7 @@ import { daemonLock } from '../../ledger/queue.ts';
 import { lockOfSet } from '../../ledger/sets.ts';
 import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import { commitText } from '../../record/suite-commit.ts';
+import type { Config } from '../../suite/config-file.ts';
 import { lines, ours, type Printable, text } from '../../text/printable.ts';
 import { duration, plural } from '../../text/quantities.ts';
 import { CommandContext } from '../context.ts';
@@ -99,7 +101,10 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
   const wanted = await passingCheck(others, check, progress.note);
   const older = await olderSidesOf(wanted, options, context, signal);
   const printing = { context, workshop, progress, options, signal };
-  if (wanted.length > 0) context.noteLimits();
+  if (wanted.length > 0) {
+    progress.note(takenFrom(context.config));
+    context.noteLimits();
+  }
   const results: BatchResults[] = [];
   const open = [...wanted];
   const unfinished = {
@@ -228,6 +233,13 @@ async function olderSidesOf(
     sides.set(what, side ?? { whyNot: 'the batch was started without a plan' });
   }
   return sides;
+}
+
+/** What a resumed batch takes from its stored plan, and what from which configuration. */
+function takenFrom({ file, searched = [] }: Config): Printable {
+  const others =
+    file === undefined ? `the defaults: no offsite.yaml is in ${searched.join(', ')}` : resolve(file);
+  return text`cases, profiles and sandboxes as when the batch began; models, engine and limits from ${others}`;
 }
 
 /** `, of evals/suite.yaml at commit 1f2e3d4, begun 3 h ago`: the job may be of another suite or commit. */
