@@ -178,7 +178,11 @@ const kinds: Readonly<Record<string, readonly [typeof ServiceRefusal, code: stri
     'SERVICE_UNAUTHORIZED',
     'Check the API key: is it complete, of this service, and still active?',
   ],
-  Forbidden: [Forbidden, 'SERVICE_FORBIDDEN', "See the key's permissions: offsite service whoami."],
+  Forbidden: [
+    Forbidden,
+    'SERVICE_FORBIDDEN',
+    "`offsite service whoami` shows the key's permissions. `offsite service keys create --for agent` makes another key, on the machine of `offsite serve`.",
+  ],
   NotFound: [NotFound, 'SERVICE_NOT_FOUND'],
   Conflict: [Conflict, 'SERVICE_CONFLICT'],
 };

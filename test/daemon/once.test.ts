@@ -37,7 +37,9 @@ test('--once exits with 3 if its key may not claim, also if nothing is queued', 
   at.service.forbidden.add('evals.claimTrial');
   const { exitCode, stderr } = await at.drained();
   expect(exitCode, stderr).toBe(3);
-  expect(stderr).toMatch(/the daemon has ended: .*lacks the permission evals:write/);
+  expect(stderr).toMatch(
+    /the daemon has ended: .*lacks the permission evals:write.: .*keys create --for daemon/,
+  );
 });
 
 test('systemd is told when it is ready, that it is alive, and that it ends', async () => {

@@ -125,18 +125,18 @@ export class HealthWatch {
     } catch (error) {
       signal.throwIfAborted();
       this.#parts.metrics.errors.inc({ of: what });
-      const isUnknown = error instanceof Unauthorized;
-      const isRefused = isUnknown || error instanceof Forbidden;
-      return { ok: false, reason: isUnknown ? keyRefused(error) : messageOf(error), isRefused };
+      if (error instanceof Unauthorized || error instanceof Forbidden)
+        return { ok: false, reason: keyRefused(error), isRefused: true };
+      return { ok: false, reason: messageOf(error) };
     }
   }
 }
 
 /** What the daemon's owner has to do, once; polls only say that the key is refused. */
-function keyRefused({ said }: Unauthorized): string {
-  const remedy =
-    'restart with another one; `offsite service keys create --for daemon` makes one for `offsite serve`';
-  return `it refuses the key (${said.replace(/\.$/, '')}): ${remedy}`;
+function keyRefused(error: Unauthorized | Forbidden): string {
+  const what = error instanceof Unauthorized ? 'it refuses the key' : `the key may not ${error.operation}`;
+  const remedy = '`offsite service keys create --for daemon` makes one, on the machine of `offsite serve`';
+  return `${what} (${error.said.replace(/\.$/, '')}): restart with another key; ${remedy}`;
 }
 
 /** Any other answer, such as that there is no such run, shows that the key may ask. */
