@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
 import { isUnclear, mayHaveWork, syncRun } from '../../src/agent/daemon/found-run.ts';
+import { leaveEnded, namedRuns } from '../../src/agent/daemon/named-runs.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { infrastructureError } from '../../src/base/offsite-error.ts';
+import type { Client } from '../../src/client/client.ts';
 import type { RunRecord } from '../../src/contract/record.ts';
 import { daemonLock } from '../../src/ledger/queue.ts';
 import { eachLedger, ledger } from '../ledger/each-ledger.ts';
@@ -68,6 +72,30 @@ test('a trial that was canceled here stays so, and a planned run is left to its 
   ledger.batches.add({ service, id: 'batch_2', suite: 'S', file: undefined, runs: [run] });
   expect(await sync({ ...listed('queued'), id: 'run_2', batchId: 'batch_2' })).toBe(false);
   expect(ordinals()).toEqual([]);
+});
+
+test('what another machine has just ended is left before a cancel, unless the service does not answer', async () => {
+  await sync(listed('queued', 'queued'));
+  const leave = async (runs: () => AsyncGenerator<RunRecord>) => {
+    const named = namedRuns(ledger, service, 'batch_1');
+    if (typeof named === 'string') throw new Error(named);
+    const client = { runs } as unknown as Client;
+    return await leaveEnded(named.runs, { ledger, service, client, clock: systemClock });
+  };
+  // biome-ignore lint/correctness/useYield: it fails before the first run
+  const down = async function* () {
+    throw infrastructureError('DOWN', 'the service is down');
+  };
+  expect(await leave(down)).toBe(0);
+  expect(ordinals()).toEqual([0, 1]);
+  const answer = (...statuses: string[]) =>
+    async function* () {
+      yield listed(...statuses);
+    };
+  expect(await leave(answer('reported', 'queued'))).toBe(1);
+  expect(ordinals()).toEqual([1]);
+  expect(await leave(answer('reported', 'voided'))).toBe(1);
+  expect(namedRuns(ledger, service, 'batch_1')).toContain('`offsite service runs batch_1` shows how');
 });
 
 test('a run has work for this agent as long as another one may give a trial back', () => {

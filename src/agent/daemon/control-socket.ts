@@ -5,6 +5,7 @@ import { Hono } from 'hono';
 import { listenTo } from '../../base/foreign-traffic.ts';
 import { inputError, messageOf, type OffsiteError } from '../../base/offsite-error.ts';
 import { controlRequests } from '../../bounds/callers.ts';
+import { plural } from '../../text/quantities.ts';
 import { controlSocketOf, type SocketOwner } from './control-socket-path.ts';
 import type { Daemon } from './daemon.ts';
 import { isReady } from './status.ts';
@@ -94,17 +95,24 @@ export function controlRoutes(daemon: Daemon): Hono {
   routes.post('/pause', (context) => context.json({ message: daemon.pause() }));
   routes.post('/unpause', (context) => context.json({ message: daemon.unpause() }));
   routes.post('/drain', (context) => context.json({ message: daemon.drain() }));
-  routes.post('/cancel/:name', (context) => {
-    const named = daemon.cancelNamed(context.req.param('name'));
+  routes.post('/cancel/:name', async (context) => {
+    const named = await daemon.cancelNamed(context.req.param('name'));
     if (typeof named === 'string') return context.json({ message: named }, 404);
-    const { kind, id, runs, canceled } = named;
-    const trials = canceled === 1 ? '1 trial' : `${canceled} trials`;
+    const { kind, id, runs, canceled, ended } = named;
+    const over = `${plural(ended, 'trial')} had ended elsewhere`;
+    if (canceled === 0) {
+      const batch = runs[0]?.batchId ?? id;
+      const message = `nothing to cancel of ${kind} ${id}: ${over}; \`offsite service runs ${batch}\` shows them`;
+      return context.json({ message });
+    }
     const isFound = runs.some(({ origin }) => origin === 'found');
-    const others = isFound ? '; until then, other daemons may run what is open at the service' : '';
+    const meanwhile = isFound ? '; until then, other daemons may run what is open at the service' : '';
     const after =
       `finished trials stay reported. \`offsite resume ${id}\` runs the canceled ones after all, ` +
-      `and \`offsite data abandon ${id}\` reports them as void${others}`;
-    return context.json({ message: `canceled ${trials} of ${kind} ${id} here; ${after}` });
+      `and \`offsite data abandon ${id}\` reports them as void${meanwhile}`;
+    const others = ended > 0 ? `, ${over}` : '';
+    const trials = plural(canceled, 'trial');
+    return context.json({ message: `canceled ${trials} of ${kind} ${id} here${others}; ${after}` });
   });
   routes.post('/let-go/:id', async (context) => {
     return context.json({ isFree: await daemon.letGo(context.req.param('id')) });

@@ -15,7 +15,7 @@ import type { WorkerParts } from '../worker/worker-parts.ts';
 import { BatchQueue } from './batch-queue.ts';
 import { HealthWatch } from './health.ts';
 import { Metrics } from './metrics.ts';
-import { type NamedRuns, namedRuns } from './named-runs.ts';
+import { leaveEnded, type NamedRuns, namedRuns } from './named-runs.ts';
 import { poll } from './poll.ts';
 import { PollTargets } from './poll-targets.ts';
 import { type DaemonStatus, type Mode, nothingListed } from './status.ts';
@@ -183,17 +183,18 @@ export class Daemon {
   }
 
   /**
-   * Removes the open trials of a batch, of a run, or of a suite's only open batch from the queue. Returns how
-   * many there were, or why nothing was canceled.
+   * Removes the open trials of a batch, of a run, or of a suite's only open batch from the queue. Resolves with
+   * how many there were, without those that had ended elsewhere, or with why nothing was canceled.
    */
-  cancelNamed(name: string): (NamedRuns & { canceled: number }) | string {
+  async cancelNamed(name: string): Promise<(NamedRuns & { canceled: number; ended: number }) | string> {
     const { ledger, service, log } = this.#parts;
     const named = namedRuns(ledger, service, name);
     if (typeof named === 'string') return named;
     const { kind, id, runs } = named;
+    const ended = await leaveEnded(runs, this.#parts);
     const canceled = runs.reduce((sum, { runId }) => sum + this.#worker.cancel(runId), 0);
-    log.warn({ [kind]: id, trials: canceled }, `canceled a ${kind}`);
-    return { ...named, canceled };
+    log.warn({ [kind]: id, trials: canceled, ended }, `canceled a ${kind}`);
+    return { ...named, canceled, ended };
   }
 
   /**
