@@ -12,7 +12,10 @@ test('the first SIGTERM drains: what runs ends and is reported, what waits stays
   const daemon = await at.daemon();
   const { running } = await at.once(({ running }) => running.some(({ phase }) => phase === 'harness'));
   daemon.kill('SIGTERM');
-  await daemon.printed(/the daemon is draining/);
+  await daemon.printed(
+    /the daemon is draining: it waits for 1 trial to end, .*about 60 s at most; then it ends/,
+  );
+  expect((await at.command('daemon', 'status')).stdout).toMatch(/^draining {2}it waits for 1 trial to end/m);
   const late = { suite: { id: 'late', prompt: 'Do it.' }, cases: [{ id: 'late', verify: 'true' }] };
   const worker = { name: 'worker', model: 'none', harness: 'command', profile: 'worker' };
   const file = at.place.write('late.json', JSON.stringify({ ...late, variants: [worker] }));

@@ -18,7 +18,7 @@ import { Metrics } from './metrics.ts';
 import { leaveEnded, type NamedRuns, namedRuns } from './named-runs.ts';
 import { poll } from './poll.ts';
 import { PollTargets } from './poll-targets.ts';
-import { type DaemonStatus, type Mode, nothingListed } from './status.ts';
+import { type DaemonStatus, drainText, type Mode, nothingListed } from './status.ts';
 import { queuedFiles, refusedTickets, watchQueue } from './ticket.ts';
 
 /** How long the daemon waits for the last reports: milliseconds, and failed deliveries in a row. */
@@ -158,15 +158,7 @@ export class Daemon {
       this.#worker.hold();
       this.#intake.abort(new Error('the daemon drains'));
     }
-    const { ledger, service } = this.#parts;
-    const running = this.#worker.running().length;
-    const { queued, sent } = ledger.outbox.standing(service);
-    const { ok, troubles } = this.#health.health;
-    const waits =
-      ok || queued + sent === 0
-        ? ''
-        : `; ${queued + sent} results wait (${troubles.join('; ')}): it tries a few times more, then ends, and the next start reports them`;
-    return `${this.#mode}: ${running} trials run; when they have ended, the daemon reports them if the service answers, and ends${waits}`;
+    return `${this.#mode}: ${drainText(this.status(), grace.ms)}`;
   }
 
   /**
@@ -233,7 +225,7 @@ export class Daemon {
     const worker = this.#worker;
     const targets = this.#pollTargets;
     const comparedAt = this.#delivery?.comparedAt;
-    return {
+    const status: DaemonStatus = {
       pid: process.pid,
       mode: this.#mode,
       blocked: worker.blocked,
@@ -261,6 +253,7 @@ export class Daemon {
       health: this.#health.health,
       residentBytes: process.memoryUsage.rss(),
     };
+    return this.#mode === 'draining' ? { ...status, waitsFor: drainText(status, grace.ms) } : status;
   }
 
   #healthChanged({ ok, troubles }: DaemonStatus['health']): void {
@@ -285,6 +278,7 @@ export class Daemon {
   }
 
   async #deliverRemaining(delivery: Delivery): Promise<void> {
+    if (this.#mode === 'draining') this.#logMode();
     try {
       await delivery.drain(grace, this.#stopNow.signal);
     } catch (error) {
@@ -303,7 +297,14 @@ export class Daemon {
 
   #setMode(mode: Mode): void {
     this.#mode = mode;
-    this.#parts.log.info({ mode }, `the daemon is ${mode}`);
+    this.#logMode();
+  }
+
+  #logMode(): void {
+    const { mode, waitsFor, running } = this.status();
+    const trials = waitsFor && running.map(({ case: id, run, ordinal }) => `${id} · ${run} #${ordinal}`);
+    const waits = waitsFor === undefined ? '' : `: ${waitsFor}`;
+    this.#parts.log.info({ mode, trials }, `the daemon is ${mode}${waits}`);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { QueuedRun } from '../../ledger/queue.ts';
 import type { PhaseName } from '../../record/cause.ts';
+import { plural } from '../../text/quantities.ts';
 import type { OpenBuildState } from '../../trial/prepare/obtain-image.ts';
 import type { EngineStatus } from '../engines/engines.ts';
 import type { TrialElsewhere, WaitingRun } from '../worker/waiting-runs.ts';
@@ -50,6 +51,8 @@ export interface WorkStatus {
 export interface DaemonStatus extends WorkStatus {
   pid: number;
   mode: Mode;
+  /** While it drains: what it waits for, and until when. */
+  waitsFor?: string;
   /** Why no trial starts although some are queued: a full disk. */
   blocked: string | undefined;
   /** Milliseconds since the daemon started. */
@@ -84,6 +87,29 @@ export interface DaemonStatus extends WorkStatus {
   polls: { place: string; trouble: string }[];
   health: Health;
   residentBytes: number;
+}
+
+/** What a daemon that drains waits for, and until when, for people. */
+export function drainText(
+  { running, queued, outbox, health }: Pick<DaemonStatus, 'running' | 'queued' | 'outbox' | 'health'>,
+  graceMs: number,
+): string {
+  const trials = running.length;
+  const results = outbox.queued + outbox.sent;
+  const shown = trials === 0 ? plural(results, 'result') : results === 0 ? 'their results' : 'all results';
+  const why = health.ok ? '' : ` (${health.troubles.join('; ')})`;
+  const waits = [
+    ...(trials > 0 ? [`for ${plural(trials, 'trial')} to end, each within its own time limits`] : []),
+    ...(trials + results > 0
+      ? [`for the service to show ${shown}, about ${graceMs / 1_000} s at most${why}`]
+      : []),
+  ];
+  const left = [
+    ...(queued > 0 ? [plural(queued, 'queued trial')] : []),
+    ...(trials + results > 0 ? ['what the service does not show'] : []),
+  ];
+  const ends = `it ends${left.length > 0 ? `, and leaves ${left.join(' and ')} to the next start` : ''}`;
+  return waits.length > 0 ? `it waits ${waits.join(', then ')}; then ${ends}` : ends;
 }
 
 /** Whether the daemon starts trials. */

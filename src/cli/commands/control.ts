@@ -87,6 +87,7 @@ function statusText(status: DaemonStatus): Printable {
   const atATime = `${running.length} of ${status.concurrency}`;
   return stack([
     text`${status.mode}, process ${status.pid}, up ${duration(status.upMs)}, ${memory} MiB`,
+    ...(status.waitsFor === undefined ? [] : [text`draining  ${lines(status.waitsFor)}`]),
     text`service   ${status.service}`,
     ...(status.engines?.map(
       ({ name, address, works, running: here }) =>
@@ -120,7 +121,7 @@ function statusText(status: DaemonStatus): Printable {
       (file) => text`${file}`,
     ),
     ...section(
-      `${plural(status.refused.length, 'file')} of the queue refused; offsite daemon enqueue queues a suite again`,
+      `${plural(status.refused.length, 'file')} of the queue refused: enqueue the mended suite again and delete the file, or move it back into queue/`,
       status.refused,
       ({ file, reason }) => text`${file}: ${lines(reason)}`,
     ),
