@@ -10,6 +10,9 @@ export const platformLock = 'platform';
 /** The lock that `offsite serve` also holds, so that other commands know that it runs their batches. */
 export const servingLock = 'serving';
 
+/** The lock of the first `offsite serve` of a data folder, so that a further one says that it is not alone. */
+export const listeningLock = 'listening';
+
 /**
  * The name in the ledger of the service that runs inside the commands of this data folder, and ends with
  * them.

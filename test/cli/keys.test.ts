@@ -49,11 +49,16 @@ test('who makes a key where another service is configured is told which service 
   }
 });
 
-test('a key of the folder of the server that commands use here is made without a warning', async () => {
+test('a server says that it is new, or not alone, and a key of its folder is made without a warning', async () => {
   using place = openPlace();
   using other = openPlace();
   const serving = start(place, ['serve', '--port', '0', '--no-executor', '--quiet']);
   const [, url = ''] = await serving.printed(/Eval Service at (http:\S+);/);
+  await serving.printed(/it is a new service, without batches and keys/);
+  const further = start(place, ['serve', '--port', '0', '--no-executor', '--quiet']);
+  await further.printed(/another `offsite serve` of this data folder runs too/);
+  further.kill('SIGTERM');
+  expect((await further.ended).stdout).not.toContain('new service');
   const create = (at: typeof place) =>
     offsite(at, ['service', 'keys', 'create', '--for', 'daemon'], { env: { OFFSITE_URL: url } });
   expect((await create(place)).stderr).not.toContain('warning');

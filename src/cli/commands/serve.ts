@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { Command } from '@commander-js/extra-typings';
 import type { Logger } from 'pino';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
@@ -9,7 +11,9 @@ import type { WorkEvent } from '../../agent/worker/worker-parts.ts';
 import { integrationsOf, localOrganization } from '../../api/service-access.ts';
 import { isLoopback } from '../../base/foreign-traffic.ts';
 import { permissions } from '../../contract/definition.ts';
-import { openService } from '../../service/service.ts';
+import { takeLock } from '../../ledger/lock.ts';
+import { listeningLock } from '../../ledger/platform.ts';
+import { openService, serviceDatabase } from '../../service/service.ts';
 import type { KeyEntry } from '../../service/store/keys.ts';
 import { logDestination } from '../../text/output.ts';
 import { lines, ours, type Printable, text } from '../../text/printable.ts';
@@ -65,6 +69,7 @@ async function serve(options: ServeOptions): Promise<void> {
   const executor = options.executor
     ? executorHere(context, { concurrency, log, observe: work.observe })
     : undefined;
+  const isNew = !existsSync(join(dataFolder, serviceDatabase));
   await using service = openService({
     dataFolder,
     clock,
@@ -79,7 +84,16 @@ async function serve(options: ServeOptions): Promise<void> {
   const crashes = executor && context.ledger().crashes;
   interrupted.noteCrashesIn({ dataFolder, redact, ...(crashes && { crashes }) });
   const { url } = await service.listen({ host: options.host, port: options.port });
+  using alone = takeLock(dataFolder, listeningLock);
   out.print(text`Eval Service at ${url}; its data is in ${dataFolder}`);
+  if (isNew)
+    out.print(
+      text`it is a new service, without batches and keys: if the one that you mean has its data elsewhere, stop this one and name that folder with --data-folder`,
+    );
+  if (!alone)
+    out.print(
+      text`another \`offsite serve\` of this data folder runs too: both have the same batches and keys`,
+    );
   if (key) out.print(text`the key in OFFSITE_API_KEY ${ours(rightsOf(key))}`);
   if (!isLoopback(options.host))
     err.print(
