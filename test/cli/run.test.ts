@@ -48,7 +48,7 @@ describe('offsite run', () => {
         { id: 'unprepared', prepare: 'echo out; echo why >&2; exit 4', verify: 'true' },
       ],
     });
-    ended = await offsite(place, ['run', suite]);
+    ended = await offsite(place, ['run', suite, '--fail-under', '0.9']);
     runs = await runsOf(place, 'good', 'bad', 'quiet', 'unprepared');
   });
   afterAll(() => place?.[Symbol.dispose]());
@@ -92,8 +92,11 @@ describe('offsite run', () => {
     expect(stderr.search(failure)).toBeLessThan(stderr.indexOf(trials?.[0] ?? ''));
   });
 
-  test('exits 3 where a trial is void', () => {
+  test('exits 3 where a trial is void, also below --fail-under, and says which of both it is', () => {
     expect(ended.exitCode).toBe(3);
+    expect(ended.stderr).toMatch(
+      /^the pass rate of 33 % is below 90 % \(--fail-under\)\n2 trials without a verdict: the exit code is 3$/m,
+    );
   });
 
   test('leaves local, completed runs at the service, with every trial reported and the distribution right', () => {
