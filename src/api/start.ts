@@ -122,7 +122,7 @@ export async function startThere(
     throw inputError(code, message, { hint, cause });
   });
   const runner = forDaemons
-    ? `daemons with ${plan.suite.id} in daemon.suites run it; until one does, it stays queued`
+    ? `daemons with ${plan.suite.id} in daemon.suites run it; until one does, it stays queued at ${client.origin}`
     : `${client.origin} runs it`;
   return { kind: 'queued', batch, next: `${runner}; \`offsite service runs ${batch.id}\` shows its results` };
 }

@@ -81,12 +81,18 @@ export async function listen(
   };
 }
 
+const listenHints: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'Choose another port, or stop what uses this one.',
+  EACCES: 'Choose another port: those below 1024 may need root.',
+};
+
 function startListening(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error) => {
       reject(
         inputError('ADDRESS_UNUSABLE', `cannot listen on ${host}:${port}: ${messageOf(error)}`, {
-          hint: 'Choose another port, or stop what uses this one.',
+          hint:
+            listenHints[(error as NodeJS.ErrnoException).code ?? ''] ?? 'Name an address of this machine.',
           cause: error,
         }),
       );

@@ -32,6 +32,7 @@ test('a revoked key is refused from then on', async () => {
   service.clock.advance(1000);
   expect(service.service.revokeKey(id).revokedAt).toBe(service.clock.now() - 1000);
   expect(() => service.service.revokeKey('key_none')).toThrow('there is no API key key_none');
+  expect(() => service.service.revokeKey('ofs_a-secret')).toThrow(/^there is no API key with .* a secret$/);
 });
 
 test('a seeded key is there once, and stays revoked when it is seeded again', async () => {

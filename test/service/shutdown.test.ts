@@ -55,12 +55,17 @@ test('closing twice is closing once', async () => {
   await Promise.all([service.service.close(), service.service.close()]);
 });
 
-test('a port that is taken is an error that says what to do', async () => {
+test('a port that is taken, or an address of another machine, is an error that says what to do', async () => {
   await using service = openTestService();
   const { port } = await service.service.listen();
   await expect(service.service.listen({ port })).rejects.toMatchObject({
     code: 'ADDRESS_UNUSABLE',
     kind: 'input',
     hint: expect.stringContaining('another port'),
+  });
+  // An address of the documentation's network, which no machine has.
+  await expect(service.service.listen({ host: '192.0.2.1' })).rejects.toMatchObject({
+    code: 'ADDRESS_UNUSABLE',
+    hint: 'Name an address of this machine.',
   });
 });

@@ -58,7 +58,9 @@ function retryCommand() {
         for (const { key } of known(ledger, chosen))
           ledger.outbox.become(key, 'queued', { answer: 'queued again by hand' });
         openTerminal().err.print(
-          `queued ${plural(chosen.length, 'result')} again for the next run or \`offsite data outbox send\``,
+          chosen.length === 0
+            ? 'no result is parked: nothing to queue again'
+            : `queued ${plural(chosen.length, 'result')} again: \`offsite data outbox send\`, the next run or the daemon sends them`,
         );
       }),
     );

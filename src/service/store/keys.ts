@@ -114,8 +114,10 @@ export function createKeyStore(records: Records) {
       records.run('UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL', now, id);
       const found = records.get(`${entries} WHERE keys.id = ?`, id);
       if (found) return entryOf(found);
-      throw inputError('KEY_UNKNOWN', `there is no API key ${id}`, {
-        hint: 'See `offsite service keys list`.',
+      // Who gives the secret is not shown it again.
+      const name = id.startsWith('ofs_') ? 'with the id that was given, which looks like a secret' : id;
+      throw inputError('KEY_UNKNOWN', `there is no API key ${name}`, {
+        hint: '`offsite service keys list` shows the ids, each with the beginning of its secret.',
       });
     },
   };
