@@ -293,6 +293,31 @@ export function trialIn(
   return { shown: own === undefined ? 'other' : compared(listed, own), listed };
 }
 
+/**
+ * Removes trials for good that a person canceled, where the service shows that they ended elsewhere. Resolves
+ * with these. Rejects if the service cannot be asked.
+ */
+export async function leaveEnded(
+  canceled: readonly StoredTrial[],
+  { ledger: { queue, records }, client }: Pick<ReconcileParts, 'ledger' | 'client'>,
+  signal: AbortSignal,
+): Promise<StoredTrial[]> {
+  const runs = new Map(canceled.map(({ run: key, runId: id, caseId }) => [key, { key, id, caseId }]));
+  const ended: StoredTrial[] = [];
+  for await (const [{ key: run }, record] of recordsOf([...runs.values()], 'results', client, signal)) {
+    const isEnded = ({ ordinal }: StoredTrial) => trialIn(record, ordinal, () => undefined).shown === 'other';
+    ended.push(...canceled.filter((trial) => trial.run === run && isEnded(trial)));
+  }
+  records.transaction(() => {
+    queue.takeBack(ended, 'it ended elsewhere');
+    queue.withdraw(
+      ended.map(({ key }) => key),
+      'elsewhere',
+    );
+  });
+  return ended;
+}
+
 const openStatuses: ReadonlySet<string> = new Set(['queued', 'running']);
 const recordedStatuses: ReadonlySet<string> = new Set(['reported', 'completed', 'voided']);
 

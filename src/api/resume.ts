@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import type { ConfigRevision } from '../agent/config-revision.ts';
-import { recordsOf, trialIn } from '../agent/reconcile.ts';
+import { leaveEnded } from '../agent/reconcile.ts';
 import { type Resumable, resumable } from '../agent/run-set.ts';
 import { type BackoffLimits, backoff, type Clock } from '../base/clock.ts';
 import { inputError, OffsiteError } from '../base/offsite-error.ts';
@@ -9,7 +9,7 @@ import type { Client } from '../client/client.ts';
 import type { StartResponse } from '../contract/definition.ts';
 import type { RunRecord } from '../contract/record.ts';
 import type { Runner } from '../harness/runner.ts';
-import type { StoredBatch, StoredRun, TrialKey } from '../ledger/batches.ts';
+import type { StoredBatch, StoredRun } from '../ledger/batches.ts';
 import { fittingBatches, fittingRuns, folderName, onlyId } from '../ledger/find.ts';
 import { fleetLock } from '../ledger/fleet-tasks.ts';
 import { refuseForeign } from '../ledger/foreign-batches.ts';
@@ -176,18 +176,9 @@ export async function takeBackOpen(
   { ledger, client }: { ledger: Ledger; client: Client },
   signal: AbortSignal,
 ): Promise<StoredTrial[]> {
-  const { queue, records } = ledger;
-  const runs = new Map(trials.map(({ run: key, runId: id, caseId }) => [key, { key, id, caseId }]));
-  const ended = new Set<TrialKey>();
-  for await (const [{ key: run }, record] of recordsOf([...runs.values()], 'results', client, signal)) {
-    const isEnded = ({ ordinal }: StoredTrial) => trialIn(record, ordinal, () => undefined).shown === 'other';
-    for (const trial of trials) if (trial.run === run && isEnded(trial)) ended.add(trial.key);
-  }
-  records.transaction(() => {
-    queue.takeBack(trials, 'a person took it back');
-    queue.withdraw([...ended], 'elsewhere');
-  });
-  const open = trials.filter(({ key }) => !ended.has(key));
+  const ended = new Set(await leaveEnded(trials, { ledger, client }, signal));
+  const open = trials.filter((trial) => !ended.has(trial));
+  ledger.queue.takeBack(open, 'a person took it back');
   if (open.length > 0) return open;
   const hint = `The service shows how its trials ended: offsite service runs ${trials[0]?.batchId}`;
   throw nothing(`${name} is finished: nothing is left to run`, hint);

@@ -37,9 +37,6 @@ export interface QueuedRun {
   trials: number;
 }
 
-/** A run with trials that are queued or running. */
-export type OpenRun = Pick<StoredTrial, 'batchId' | 'suite' | 'run' | 'runId' | 'caseId' | 'origin'>;
-
 /** What a worker leaves out when it asks for trials. */
 export interface ExcludedTrials {
   trials?: Iterable<TrialKey>;
@@ -134,9 +131,9 @@ export class Queue extends Table {
   }
 
   /** The runs with trials that are queued or running, oldest first. */
-  openRuns(scope: QueueScope): OpenRun[] {
+  openRuns(scope: QueueScope): Pick<StoredTrial, 'batchId' | 'runId' | 'origin' | 'suite'>[] {
     return this.records.select(
-      `SELECT batches.id AS batch_id, batches.suite, runs.key AS run, runs.id AS run_id, runs.case_id, runs.origin ${fromRuns} ${isInScope}
+      `SELECT batches.id AS batch_id, batches.suite, runs.id AS run_id, runs.origin ${fromRuns} ${isInScope}
          AND trials.state <> 'finished' AND trials.withdrawn IS NULL GROUP BY runs.key ORDER BY runs.key`,
       ...valuesOf(scope),
     );

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { isUnclear, mayHaveWork, syncRun } from '../../src/agent/daemon/found-run.ts';
-import { leaveEnded, namedRuns } from '../../src/agent/daemon/named-runs.ts';
-import { systemClock } from '../../src/base/clock.ts';
-import { infrastructureError } from '../../src/base/offsite-error.ts';
+import { namedRuns } from '../../src/agent/daemon/named-runs.ts';
+import { leaveEnded } from '../../src/agent/reconcile.ts';
 import type { Client } from '../../src/client/client.ts';
 import type { RunRecord } from '../../src/contract/record.ts';
 import { daemonLock } from '../../src/ledger/queue.ts';
@@ -74,27 +73,24 @@ test('a trial that was canceled here stays so, and a planned run is left to its 
   expect(ordinals()).toEqual([]);
 });
 
-test('what another machine has just ended is left before a cancel, unless the service does not answer', async () => {
+test('what was canceled here and had ended elsewhere is left, and cannot be taken back', async () => {
   await sync(listed('queued', 'queued'));
-  const leave = async (runs: () => AsyncGenerator<RunRecord>) => {
-    const named = namedRuns(ledger, service, 'batch_1');
-    if (typeof named === 'string') throw new Error(named);
-    const client = { runs } as unknown as Client;
-    return await leaveEnded(named.runs, { ledger, service, client, clock: systemClock });
+  const trials = ledger.queue.openTrials({ service, lock: daemonLock }, 'run_1');
+  const [{ batch = 0 } = {}] = trials;
+  ledger.queue.withdraw(
+    trials.map(({ key }) => key),
+    'canceled',
+  );
+  const runs = async function* () {
+    yield listed('reported', 'queued');
   };
-  // biome-ignore lint/correctness/useYield: it fails before the first run
-  const down = async function* () {
-    throw infrastructureError('DOWN', 'the service is down');
-  };
-  expect(await leave(down)).toBe(0);
-  expect(ordinals()).toEqual([0, 1]);
-  const answer = (...statuses: string[]) =>
-    async function* () {
-      yield listed(...statuses);
-    };
-  expect(await leave(answer('reported', 'queued'))).toBe(1);
-  expect(ordinals()).toEqual([1]);
-  expect(await leave(answer('reported', 'voided'))).toBe(1);
+  const ended = await leaveEnded(
+    trials,
+    { ledger, client: { runs } as unknown as Client },
+    new AbortController().signal,
+  );
+  expect(ended.map(({ ordinal }) => ordinal)).toEqual([0]);
+  expect(ledger.queue.canceled(batch, undefined, 'found').map(({ ordinal }) => ordinal)).toEqual([1]);
   expect(namedRuns(ledger, service, 'batch_1')).toContain('`offsite service runs batch_1` shows how');
 });
 

@@ -1,13 +1,15 @@
 import type { Logger } from 'pino';
 import { startDeadline } from '../../base/deadline.ts';
-import { infrastructureError } from '../../base/offsite-error.ts';
+import { infrastructureError, isExpected } from '../../base/offsite-error.ts';
 import type { Client } from '../../client/client.ts';
 import { daemonLock } from '../../ledger/queue.ts';
+import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import type { Claims } from '../claims.ts';
 import type { ConfigRevision } from '../config-revision.ts';
 import type { Delivery } from '../delivery.ts';
 import { addressesOf, areSeveral } from '../engines/check.ts';
 import { Loop, Watchdog } from '../loop.ts';
+import { leaveEnded } from '../reconcile.ts';
 import type { Sender } from '../sender.ts';
 import { beginWork, openDelivery, openWork, watchedLoop } from '../work-loop.ts';
 import type { Worker } from '../worker/worker.ts';
@@ -15,7 +17,7 @@ import type { WorkerParts } from '../worker/worker-parts.ts';
 import { BatchQueue } from './batch-queue.ts';
 import { HealthWatch } from './health.ts';
 import { Metrics } from './metrics.ts';
-import { leaveEnded, type NamedRuns, namedRuns } from './named-runs.ts';
+import { type NamedRuns, namedRuns } from './named-runs.ts';
 import { poll } from './poll.ts';
 import { PollTargets } from './poll-targets.ts';
 import { type DaemonStatus, drainText, type Mode, nothingListed } from './status.ts';
@@ -26,6 +28,9 @@ const grace = { ms: 60_000, failures: 3 };
 
 /** Milliseconds that canceled trials may take to end while a command waits for them. */
 const letGoMs = 30_000;
+
+/** Milliseconds for the service to say what of canceled trials had ended elsewhere. */
+const endedMs = 5_000;
 
 /** Milliseconds between two checks whether a daemon with `once` is done. */
 const overMs = 200;
@@ -183,10 +188,23 @@ export class Daemon {
     const named = namedRuns(ledger, service, name);
     if (typeof named === 'string') return named;
     const { kind, id, runs } = named;
-    const ended = await leaveEnded(runs, this.#parts);
-    const canceled = runs.reduce((sum, { runId }) => sum + this.#worker.cancel(runId), 0);
+    const open = runs.flatMap(({ runId }) => ledger.queue.openTrials({ service, lock: daemonLock }, runId));
+    for (const { runId } of runs) this.#worker.cancel(runId);
+    const ended = await this.#leaveEnded(open.filter(({ state }) => state === 'queued'));
+    const canceled = open.length - ended;
     log.warn({ [kind]: id, trials: canceled, ended }, `canceled a ${kind}`);
     return { ...named, canceled, ended };
+  }
+
+  /** Leaves what had ended elsewhere, unless the service does not say it soon. Resolves with how many. */
+  async #leaveEnded(canceled: readonly StoredTrial[]): Promise<number> {
+    using deadline = startDeadline(this.#parts.clock, endedMs);
+    try {
+      return (await leaveEnded(canceled, this.#parts, deadline.signal)).length;
+    } catch (error) {
+      if (deadline.expired() || isExpected(error)) return 0;
+      throw error;
+    }
   }
 
   /**
@@ -278,7 +296,8 @@ export class Daemon {
   }
 
   async #deliverRemaining(delivery: Delivery): Promise<void> {
-    if (this.#mode === 'draining') this.#logMode();
+    const { queued, sent } = this.status().outbox;
+    if (this.#mode === 'draining' && queued + sent > 0) this.#logMode();
     try {
       await delivery.drain(grace, this.#stopNow.signal);
     } catch (error) {

@@ -73,7 +73,9 @@ export async function syncRun(
   const known = ledger.foundRuns.find(service, batchId, record.id);
   const ordinals = queuedOrdinals(record);
   if (known !== undefined) {
-    withdrawEnded(ledger, { service, lock: daemonLock }, record.id, endedOrdinals(record));
+    const over = record.trials?.filter(({ status }) => status !== 'queued' && status !== 'running') ?? [];
+    const ended = new Set(over.map(({ ordinal }) => ordinal));
+    withdrawEnded(ledger, { service, lock: daemonLock }, record.id, ended);
     // The result that took the place of ours never came, or is lost: ours counts then.
     sendAgain(ledger, known, 'superseded', ordinals);
     const isLost = ({ report, ordinal }: StoredTrial) =>
@@ -117,24 +119,17 @@ export function sendAgain(
     if (report === state && open.includes(ordinal)) outbox.become(key, 'queued');
 }
 
-/** The ordinals of a listed run's trials that are over. */
-export function endedOrdinals({ trials = [] }: Pick<ListedRun, 'trials'>): Set<number> {
-  const over = trials.filter(({ status }) => status !== 'queued' && status !== 'running');
-  return new Set(over.map(({ ordinal }) => ordinal));
-}
-
-/** Removes the trials of a run from the queue that ended elsewhere. Returns how many there were. */
+/** Removes the trials of a run from the queue that ended elsewhere. */
 export function withdrawEnded(
   { queue }: Ledger,
   scope: QueueScope,
   run: string,
   ended: ReadonlySet<number>,
-): number {
-  if (ended.size === 0) return 0;
+): void {
+  if (ended.size === 0) return;
   const elsewhere = queue.openTrials(scope, run).filter(({ ordinal }) => ended.has(ordinal));
   const keys = elsewhere.map(({ key }) => key);
   if (keys.length > 0) queue.withdraw(keys, 'elsewhere');
-  return keys.length;
 }
 
 /** The ids of the cases that the service lists for a suite. */

@@ -1,19 +1,14 @@
-import type { Clock } from '../../base/clock.ts';
-import { startDeadline } from '../../base/deadline.ts';
-import { isExpected } from '../../base/offsite-error.ts';
-import type { Client } from '../../client/client.ts';
 import { fittingBatches, fittingRuns } from '../../ledger/find.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { daemonLock, type OpenRun } from '../../ledger/queue.ts';
-import { recordsOf } from '../reconcile.ts';
-import { endedOrdinals, withdrawEnded } from './found-run.ts';
+import { daemonLock } from '../../ledger/queue.ts';
+import type { StoredTrial } from '../../ledger/trial-rows.ts';
 
 /** The open runs of a daemon that a person means by the id of a batch or of a run, or by a suite. */
 export interface NamedRuns {
   kind: 'batch' | 'run';
   /** The service's id of the batch, or of the run. */
   id: string;
-  runs: OpenRun[];
+  runs: Pick<StoredTrial, 'batchId' | 'runId' | 'origin'>[];
 }
 
 /** What a name means: the open runs of one batch, or one open run. Otherwise why it means neither. */
@@ -42,30 +37,6 @@ export function namedRuns(ledger: Ledger, service: string, name: string): NamedR
     ? `\`offsite service runs ${batch.id}\` shows how its trials ended`
     : '`offsite daemon status` lists them';
   return `this daemon has no open trial of a batch or run ${name}, or of a suite with this name: ${shown}`;
-}
-
-/** Milliseconds for a service to say what has ended. */
-const answersMs = 5_000;
-
-/**
- * Removes the trials of runs from the queue that have ended elsewhere, as far as the service answers. Resolves
- * with how many there were.
- */
-export async function leaveEnded(
-  runs: readonly OpenRun[],
-  { ledger, service, client, clock }: { ledger: Ledger; service: string; client: Client; clock: Clock },
-): Promise<number> {
-  const known = runs.map(({ run: key, runId: id, caseId }) => ({ key, id, caseId }));
-  const scope = { service, lock: daemonLock };
-  using deadline = startDeadline(clock, answersMs);
-  let left = 0;
-  try {
-    for await (const [{ id }, record] of recordsOf(known, 'results', client, deadline.signal))
-      left += withdrawEnded(ledger, scope, id, endedOrdinals(record ?? {}));
-  } catch (error) {
-    if (!deadline.expired() && !isExpected(error)) throw error;
-  }
-  return left;
 }
 
 function bare(id: string): string {
