@@ -55,14 +55,16 @@ test('a server says that it is new, or not alone, and a key of its folder is mad
   const serving = start(place, ['serve', '--port', '0', '--no-executor', '--quiet']);
   const [, url = ''] = await serving.printed(/Eval Service at (http:\S+);/);
   await serving.printed(/it is a new service, without batches and keys/);
+  const create = (at: typeof place) =>
+    offsite(at, ['service', 'keys', 'create', '--for', 'daemon'], { env: { OFFSITE_URL: url } });
+  expect((await create(place)).stderr).not.toContain('warning');
+  const away = (await create(other)).stderr;
+  expect(away).toContain(`which knows this key only if ${other.dataFolder}`);
+  expect(away).toContain(`no service has its keys in ${other.dataFolder} yet`);
   const further = start(place, ['serve', '--port', '0', '--no-executor', '--quiet']);
   await further.printed(/another `offsite serve` of this data folder runs too/);
   further.kill('SIGTERM');
   expect((await further.ended).stdout).not.toContain('new service');
-  const create = (at: typeof place) =>
-    offsite(at, ['service', 'keys', 'create', '--for', 'daemon'], { env: { OFFSITE_URL: url } });
-  expect((await create(place)).stderr).not.toContain('warning');
-  expect((await create(other)).stderr).toContain(`which knows this key only if ${other.dataFolder}`);
   serving.kill('SIGTERM');
   await serving.ended;
 });

@@ -147,7 +147,12 @@ async function withEmbedded(
   await using context = CommandContext.open(options);
   const { dataFolder, clock } = context;
   if (!options.creates) requireDataFolder(dataFolder);
-  if (!options.creates && !existsSync(join(dataFolder, serviceDatabase)))
+  const exists = existsSync(join(dataFolder, serviceDatabase));
+  if (!exists && options.creates)
+    context.note(
+      `no service has its keys in ${dataFolder} yet: \`offsite serve\` with this folder uses them`,
+    );
+  if (!exists && !options.creates)
     throw inputError('NO_SERVICE', `no service keeps its keys in ${dataFolder}`, {
       hint: "Name the service's own data folder with --data-folder.",
     });

@@ -1,6 +1,4 @@
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { Command } from '@commander-js/extra-typings';
 import type { Logger } from 'pino';
 import { ConfigRevisions } from '../../agent/config-revision.ts';
@@ -13,7 +11,7 @@ import { isLoopback } from '../../base/foreign-traffic.ts';
 import { permissions } from '../../contract/definition.ts';
 import { takeLock } from '../../ledger/lock.ts';
 import { listeningLock } from '../../ledger/platform.ts';
-import { openService, serviceDatabase } from '../../service/service.ts';
+import { openService } from '../../service/service.ts';
 import type { KeyEntry } from '../../service/store/keys.ts';
 import { logDestination } from '../../text/output.ts';
 import { lines, ours, type Printable, text } from '../../text/printable.ts';
@@ -69,7 +67,6 @@ async function serve(options: ServeOptions): Promise<void> {
   const executor = options.executor
     ? executorHere(context, { concurrency, log, observe: work.observe })
     : undefined;
-  const isNew = !existsSync(join(dataFolder, serviceDatabase));
   await using service = openService({
     dataFolder,
     clock,
@@ -80,6 +77,8 @@ async function serve(options: ServeOptions): Promise<void> {
     ...(executor && { platform: executor }),
   });
   const own = { organization: localOrganization, permissions, name: 'OFFSITE_API_KEY' };
+  // A start that failed has made the database, so its keys tell.
+  const isNew = service.listKeys().length === 0;
   const key = env.OFFSITE_API_KEY ? service.seedKey(env.OFFSITE_API_KEY, own) : undefined;
   const crashes = executor && context.ledger().crashes;
   interrupted.noteCrashesIn({ dataFolder, redact, ...(crashes && { crashes }) });
