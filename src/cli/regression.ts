@@ -2,7 +2,7 @@ import type { OlderSide } from '../api/compare-to.ts';
 import type { Comparison } from '../comparison/compare-sides.ts';
 import type { ComparedBatches } from '../comparison/comparison.ts';
 import { variantChangesText } from '../record/fingerprint.ts';
-import { joined, ours, type Printable, stack, text } from '../text/printable.ts';
+import { joined, ours, type Printable, present, stack, text } from '../text/printable.ts';
 import { firstNames, percent, plural } from '../text/quantities.ts';
 import { exitCodes } from './exit-codes.ts';
 import { casesNeeded, trialsOfEach } from './output/comparison.ts';
@@ -24,6 +24,21 @@ export function exitCodeOfGates(compared: ComparedBatches | undefined, gates: Re
   const isWorse = gates.failOnRegression === true && worseIn(compared).length > 0;
   const isLost = gates.failOnCaseRegression === true && lostIn(compared).length > 0;
   return isWorse || isLost ? exitCodes.belowThreshold : exitCodes.done;
+}
+
+/** Why the gates fail a command. Empty if they do not. */
+export function failedGates(
+  compared: ComparedBatches,
+  before: string,
+  { failOnRegression, failOnCaseRegression }: RegressionGates,
+): Printable[] {
+  if (judgesNothing(compared)) return [nothingToJudge(compared, before)];
+  return present([
+    failOnRegression &&
+      worseIn(compared).length > 0 &&
+      regressionLine(compared, before, failOnCaseRegression === true),
+    failOnCaseRegression && lostIn(compared).length > 0 && caseRegressionLine(compared, before),
+  ]);
 }
 
 /** Whether a regression alone fails the command. */

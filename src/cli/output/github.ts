@@ -32,8 +32,9 @@ export function githubStep(env: NodeJS.ProcessEnv): GithubStep | undefined {
 interface ConcludedBatch {
   summary: BatchSummary;
   concluded: readonly Printable[];
-  /** The exit code that follows from it; absent if the command ends with an error of its own. */
+  /** The exit code that follows, and why it is not 0; absent if the command ends with an error of its own. */
   code?: number | undefined;
+  why?: readonly Printable[] | undefined;
   /** Whether a run's failed trials are no finding, because they are known, and only a regression is one. */
   isKnown?: ((run: RunSummary) => boolean) | undefined;
 }
@@ -51,14 +52,14 @@ export interface GithubMeans {
  */
 export function writeGithubResults(
   step: GithubStep,
-  { summary, concluded, code = exitCodes.done, isKnown }: ConcludedBatch,
+  { summary, concluded, code = exitCodes.done, why = [], isKnown }: ConcludedBatch,
   { output, warn, redact }: GithubMeans,
 ): void {
   // It comes first: GitHub shows ten errors of a step.
   if (code !== exitCodes.done) {
     const { unreported } = summary;
     const kept = unreported > 0 && text`the service does not show ${plural(unreported, 'result')} yet`;
-    const message = stack([...concluded, kept]);
+    const message = stack([...why, kept]);
     output.annotation({ kind: 'error', title: text`Offsite: exit code ${code}`, message });
   }
   for (const annotation of annotations(summary, isKnown)) output.annotation(annotation);
@@ -133,7 +134,7 @@ function markdown({ summary, concluded }: ConcludedBatch, redact: Redact): strin
     '',
     ...notes.flatMap((note) => [note, '']),
     ...whyRows(summary, cell),
-    ...said.flatMap((line) => [cell(plainText(line)), '']),
+    ...said.flatMap((line) => [plainText(line).split('\n').map(cell).join('<br>'), '']),
     '',
   ].join('\n');
 }

@@ -17,7 +17,14 @@ import { ctrfJson, junitXml, type ReportedBatch } from '../output/junit.ts';
 import type { Progress } from '../output/progress.ts';
 import type { BatchSummary, RunSummary } from '../output/summary.ts';
 import { seeWhy, summaryTable } from '../output/summary-table.ts';
-import { exitCodeOfGates, hasGate, isNoWorse, notComparedLine, regressionLines } from '../regression.ts';
+import {
+  exitCodeOfGates,
+  failedGates,
+  hasGate,
+  isNoWorse,
+  notComparedLine,
+  regressionLines,
+} from '../regression.ts';
 import { writeText } from '../write-text.ts';
 import type { ResultOptions } from './options.ts';
 
@@ -87,8 +94,8 @@ export async function printResults(
       mixedTexts(fingerprintsOf(workshop.ledger.records, key)).map((line) => text`${line}`),
     );
   const concluded = all.map((results, index) => {
-    const { code, lines } = conclusionOf(results, compared[index], options);
-    return { code, lines: [...lines, ...mixedIn(results)] };
+    const { lines, ...conclusion } = conclusionOf(results, compared[index], options);
+    return { ...conclusion, lines: [...lines, ...mixedIn(results)] };
   });
   writeGithubStep(
     summaries,
@@ -97,6 +104,7 @@ export async function printResults(
     all.map((_, index) => ({
       concluded: concluded[index]?.lines ?? [],
       code: concluded[index]?.code,
+      why: concluded[index]?.why,
       isKnown: knownOf(compared[index], options),
     })),
   );
@@ -112,26 +120,28 @@ export async function printResults(
   return Math.max(exitCodes.done, ...codes);
 }
 
-/** The exit code of a result, and what to say of thresholds and gates. */
+/** The exit code of a result, why it is not 0, and what to say of thresholds and gates. */
 function conclusionOf(
   { summary, older }: BatchResults,
   compared: ComparedBatches | undefined,
   options: ResultOptions,
-): { code: number; lines: Printable[] } {
-  const lines = gateLines(older, compared, options);
+): { code: number; why: Printable[]; lines: Printable[] } {
+  const ofGates = gateLines(older, compared, options);
   // No model did any work in a dry run, so it has no pass rate to judge.
   const failUnder = options.dryRun ? undefined : options.failUnder;
-  if (failUnder !== undefined) lines.push(ours(thresholdText(summary, failUnder)));
+  const ofThreshold = failUnder === undefined ? [] : [ours(thresholdText(summary, failUnder))];
+  const isBelow = belowText(summary, failUnder) !== undefined;
   const rates = exitCodeOfRates(summary, failUnder);
   const gates = older ? exitCodeOfGates(compared, options) : exitCodes.done;
   // Also beside a threshold or a gate that fails: the code of these is another one.
-  if (summary.void > 0)
-    lines.push(
-      ours(
-        `${plural(summary.void, 'trial')} without a verdict: the exit code is ${exitCodes.infrastructure}`,
-      ),
-    );
-  return { code: Math.max(rates, gates), lines };
+  const without = `${plural(summary.void, 'trial')} without a verdict: the exit code is ${exitCodes.infrastructure}`;
+  const ofVoid = summary.void > 0 ? [ours(without)] : [];
+  const failed = compared && older && 'name' in older ? failedGates(compared, older.name, options) : ofGates;
+  return {
+    code: Math.max(rates, gates),
+    why: [...(gates === exitCodes.done ? [] : failed), ...(isBelow ? ofThreshold : []), ...ofVoid],
+    lines: [...ofGates, ...ofThreshold, ...ofVoid],
+  };
 }
 
 /** Which failed trials are no finding, since only a regression fails the command. */

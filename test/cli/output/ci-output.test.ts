@@ -8,7 +8,7 @@ import { ctrfJson, junitXml } from '../../../src/cli/output/junit.ts';
 import type { BatchSummary, TrialSummary } from '../../../src/cli/output/summary.ts';
 import { summaryTable } from '../../../src/cli/output/summary-table.ts';
 import { type Content, Output, plainText } from '../../../src/text/output.ts';
-import { ours } from '../../../src/text/printable.ts';
+import { ours, stack } from '../../../src/text/printable.ts';
 
 const trial = (ordinal: number, change: Partial<TrialSummary>): TrialSummary => ({
   ordinal,
@@ -165,8 +165,9 @@ describe('in GitHub Actions', () => {
       redact: (plain: string) => plain,
     };
     const step = { summaryFile: undefined };
-    const concluded = [ours('the pass rate of 50 % is below 80 % (--fail-under)')];
-    writeGithubResults(step, { summary: mixed, concluded, code: 1 }, means);
+    const concluded = [ours('no regression of a variant')];
+    const why = [ours('the pass rate of 50 % is below 80 % (--fail-under)')];
+    writeGithubResults(step, { summary: mixed, concluded, code: 1, why }, means);
     expect(lines[0]).toBe(
       '::error title=Offsite%3A exit code 1::the pass rate of 50 %25 is below 80 %25 (--fail-under)\n',
     );
@@ -203,7 +204,8 @@ describe('in GitHub Actions', () => {
       };
       const step = githubStep({ GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: file });
       if (!step) throw new Error('not taken for a step');
-      const concluded = [ours('the pass rate of 50 % is below 80 % (--fail-under)')];
+      const two = stack([ours('one of them'), ours('the other')]);
+      const concluded = [ours('the pass rate of 50 % is below 80 % (--fail-under)'), two];
       writeGithubResults(step, { summary: mixed, concluded }, printers);
       writeGithubResults(step, { summary: mixed, concluded: [] }, printers);
       const text = readFileSync(file, 'utf8');
@@ -216,6 +218,7 @@ describe('in GitHub Actions', () => {
       expect(readFileSync(file, 'utf8')).toMatch(/^\| all \| .* \| ≥ \$0\.0200 \|$/m);
       expect(text).toMatch(/^\| <code>hello<\/code> · .* \| <code>verify&#58;.*<br><code>validation .*\|$/m);
       expect(text.match(/^<code>the pass rate of 50 &#37; is below 80 &#37; .*$/gm), text).toHaveLength(1);
+      expect(text).toContain('<code>one of them</code><br><code>the other</code>\n');
       writeGithubResults(
         { summaryFile: join(folder, 'none', 'x') },
         { summary: mixed, concluded: [] },
