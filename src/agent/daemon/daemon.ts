@@ -55,6 +55,8 @@ export class Daemon {
   readonly #stopNow = new AbortController();
   #delivery: Delivery | undefined;
   #mode: Mode = 'working';
+  /** What the log says of the mode. */
+  #said = '';
 
   constructor(parts: DaemonParts) {
     const { clock, random, service, revisions } = parts;
@@ -296,8 +298,7 @@ export class Daemon {
   }
 
   async #deliverRemaining(delivery: Delivery): Promise<void> {
-    const { queued, sent } = this.status().outbox;
-    if (this.#mode === 'draining' && queued + sent > 0) this.#logMode();
+    this.#logMode();
     try {
       await delivery.drain(grace, this.#stopNow.signal);
     } catch (error) {
@@ -323,7 +324,9 @@ export class Daemon {
     const { mode, waitsFor, running } = this.status();
     const trials = waitsFor && running.map(({ case: id, run, ordinal }) => `${id} · ${run} #${ordinal}`);
     const waits = waitsFor === undefined ? '' : `: ${waitsFor}`;
-    this.#parts.log.info({ mode, trials }, `the daemon is ${mode}${waits}`);
+    const message = `the daemon is ${mode}${waits}`;
+    if (message !== this.#said) this.#parts.log.info({ mode, trials }, message);
+    this.#said = message;
   }
 }
 

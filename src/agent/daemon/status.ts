@@ -109,7 +109,9 @@ export function drainText(
     ...(trials + results > 0 ? ['what the service does not show'] : []),
   ];
   const ends = `it ends${left.length > 0 ? `, and leaves ${left.join(' and ')} to the next start` : ''}`;
-  return waits.length > 0 ? `it waits ${waits.join(', then ')}; then ${ends}` : ends;
+  return waits.length > 0
+    ? `it waits ${waits.join(', then ')}; then ${ends}`
+    : `nothing runs and no result waits: ${ends}`;
 }
 
 /** Whether the daemon starts trials. */
