@@ -1,11 +1,11 @@
 import type { OlderSide } from '../api/compare-to.ts';
-import type { Comparison } from '../comparison/compare-sides.ts';
+import { type Comparison, trialsOfSides } from '../comparison/compare-sides.ts';
 import type { ComparedBatches } from '../comparison/comparison.ts';
 import { variantChangesText } from '../record/fingerprint.ts';
+import { casesNeeded } from '../text/finding.ts';
 import { joined, ours, type Printable, present, stack, text } from '../text/printable.ts';
 import { firstNames, percent, plural } from '../text/quantities.ts';
 import { exitCodes } from './exit-codes.ts';
-import { casesNeeded, trialsOfEach } from './output/comparison.ts';
 import type { RunSummary } from './output/summary.ts';
 
 /** The gates that a comparison may have. */
@@ -129,7 +129,7 @@ function cannotShow(comparison: Comparison, before: string, hasCaseGate: boolean
   const { cases, confidence } = difference;
   if (cases === 0)
     return text`cannot show a regression of ${b.variant}: no case that asks and checks the same has a verdict both in ${before} and here`;
-  const trials = trialsOfEach(comparison);
+  const trials = Math.min(...trialsOfSides(comparison));
   const needs = [
     casesNeeded(cases, trials, confidence),
     ...(hasCaseGate ? [] : ['use --fail-on-case-regression as well']),

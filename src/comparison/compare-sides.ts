@@ -188,9 +188,26 @@ export function compareBriefly(a: Side, b: Side, confidence: number): BriefCompa
   return compare(a, b, confidence).brief;
 }
 
-/** The difference alone, which takes the shortest for many trials. */
-export function differenceOf(a: Side, b: Side, confidence: number): RateDifference {
-  return compareVerdicts(a, b, confidence).difference;
+/** As {@link compareSides}, without all that takes long for many trials. */
+export function compareRatesOnly(a: Side, b: Side, confidence: number): ComparedRates {
+  const { difference, rates } = compareVerdicts(a, b, confidence);
+  const compared = new Set(rates.cases.map(({ id }) => id));
+  const rateOf = ({ cases }: Side) => ({ passRate: passRate(shownCases(cases, compared)) });
+  return { a: rateOf(a), b: rateOf(b), difference };
+}
+
+interface ComparedRates {
+  a: Pick<BriefSummary, 'passRate'>;
+  b: Pick<BriefSummary, 'passRate'>;
+  difference: RateDifference;
+}
+
+/** The scored trials of a case on each side, rounded up. At least one. */
+export function trialsOfSides({ a, b, difference }: ComparedRates): [number, number] {
+  const cases = Math.max(1, difference.cases);
+  const ofCase = ({ passRate }: ComparedRates['a']) =>
+    Math.max(1, Math.ceil(passRate ? (passRate.passed + passRate.failed) / cases : 0));
+  return [ofCase(a), ofCase(b)];
 }
 
 function compare(a: Side, b: Side, confidence: number, otherwise?: string[]) {

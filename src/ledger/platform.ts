@@ -10,7 +10,7 @@ export const platformLock = 'platform';
 /** The lock that `offsite serve` also holds, so that other commands know that it runs their batches. */
 export const servingLock = 'serving';
 
-/** The lock of the first `offsite serve` of a data folder, so that a further one says that it is not alone. */
+/** The lock of the first `offsite serve` of a data folder, so that a further one says it is not alone. */
 export const listeningLock = 'listening';
 
 /**

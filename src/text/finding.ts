@@ -1,4 +1,5 @@
 import { isOnlyByMcnemar, type RateComparison } from '../stats/compare.ts';
+import { casesToShowWorse, trialsToShowWorse } from '../stats/further-trials.ts';
 import { plural } from './quantities.ts';
 
 /** What a comparison of pass rates found: B against A. */
@@ -25,6 +26,39 @@ export function findingText({ value, low, high, finding, cases }: FoundDifferenc
   }
   const [near, far] = finding === 'worse' ? [-high, -low] : [low, high];
   return `B is ${finding} by ${points(Math.abs(value))} points (${points(near)} to ${points(far)}), ${over}.`;
+}
+
+/**
+ * Says so if the comparison could not find any difference, whatever the trials gave.
+ *
+ * @param trials the scored ones of a case, on each side
+ */
+export function tooFewTexts(
+  { cases, finding, confidence }: FoundDifference & { confidence: number },
+  trials: readonly [number, number],
+): string[] {
+  const [ofA, ofB] = trials;
+  const fewer = Math.min(ofA, ofB);
+  if (finding !== 'noise' || (casesToShowWorse(fewer, confidence) ?? Number.POSITIVE_INFINITY) <= cases)
+    return [];
+  const of = ofA === ofB ? `${plural(ofA, 'trial')} of each` : `${plural(ofA, 'trial')} of A and ${ofB} of B`;
+  return [
+    `With ${plural(cases, 'case')} and ${of}, not even 0 % and 100 % can be told apart: ${casesNeeded(cases, fewer, confidence)}.`,
+  ];
+}
+
+/** What a comparison needs to find a difference. */
+export function casesNeeded(cases: number, trials: number, confidence: number): string {
+  const moreCases = casesToShowWorse(trials, confidence);
+  // The cases are enough, but too few of them passed before.
+  if (moreCases !== undefined && moreCases <= cases)
+    return `at least ${plural(moreCases, 'case')} that passed before are needed`;
+  const moreTrials = trialsToShowWorse(cases, confidence);
+  const ways = [
+    ...(moreCases === undefined ? [] : [plural(moreCases, 'case')]),
+    ...(moreTrials === undefined ? [] : [`${plural(moreTrials, 'trial')} of each`]),
+  ];
+  return ways.length === 0 ? 'more cases are needed' : `at least ${ways.join(' or ')} are needed`;
 }
 
 /** What {@link findingText} does not show, if it finds no difference. */

@@ -76,7 +76,7 @@ export function count(number: number | undefined): string {
   return number < 1_000_000 ? `${(number / 1000).toFixed(1)}k` : `${(number / 1_000_000).toFixed(1)}M`;
 }
 
-/** The sum as `shown` writes it; `≥ $0.12` if some numbers are not known, and a dash if the others say nothing. */
+/** The sum as `shown` writes it: `≥ $0.12` if not all are known, and a dash if the known ones are 0. */
 export function sumText(
   numbers: readonly (number | undefined)[],
   shown: (sum: number | undefined) => string,

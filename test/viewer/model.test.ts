@@ -26,11 +26,11 @@ const trial: TrialRow = {
 };
 
 test('a batch of two variants that has ended says which is better', () => {
-  const page = (unfinished: number, ...variants: string[]) =>
+  const page = (unfinished: number, cases: number, ...variants: string[]) =>
     ({
-      batch: { id: 'b', marks: [], unfinished, passed: 10, failed: variants.length * 10 - 10, void: 0 },
+      batch: { id: 'b', marks: [], unfinished, passed: cases, failed: 0, void: 0 },
       fingerprints: [],
-      trials: [...Array(10).keys()].flatMap((index) =>
+      trials: [...Array(cases).keys()].flatMap((index) =>
         variants.map((variant) => ({
           ...trial,
           caseId: `case_${index}`,
@@ -39,11 +39,14 @@ test('a batch of two variants that has ended says which is better', () => {
         })),
       ),
     }) as never;
-  expect(findingOf(page(0, 'bad', 'good'))).toMatch(
+  expect(findingOf(page(0, 10, 'bad', 'good'))).toMatch(
     /^good \(B\) compared with bad \(A\): B is better by 100 points \(\d+ to \d+\), over 10 cases\.$/,
   );
-  expect(findingOf(page(1, 'bad', 'good'))).toBeUndefined();
-  expect(findingOf(page(0, 'bad'))).toBeUndefined();
+  expect(findingOf(page(1, 10, 'bad', 'good'))).toBeUndefined();
+  expect(findingOf(page(0, 10, 'bad'))).toBeUndefined();
+  expect(findingOf(page(0, 3, 'bad', 'good'))).toContain(
+    'over 3 cases. With 3 cases and 1 trial of each, not even 0 % and 100 % can be told apart: at least',
+  );
 });
 
 describe('a filter', () => {

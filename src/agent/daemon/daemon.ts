@@ -182,8 +182,8 @@ export class Daemon {
   }
 
   /**
-   * Removes the open trials of a batch, of a run, or of a suite's only open batch from the queue. Resolves with
-   * how many there were, without those that had ended elsewhere, or with why nothing was canceled.
+   * Removes the open trials of a batch, of a run, or of a suite's only open batch from the queue. Resolves
+   * with how many there were, without those that had ended elsewhere, or with why nothing was canceled.
    */
   async cancelNamed(name: string): Promise<(NamedRuns & { canceled: number; ended: number }) | string> {
     const { ledger, service, log } = this.#parts;

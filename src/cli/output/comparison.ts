@@ -1,9 +1,14 @@
-import { type Comparison, type Measure, measures, type SideSummary } from '../../comparison/compare-sides.ts';
+import {
+  type Comparison,
+  type Measure,
+  measures,
+  type SideSummary,
+  trialsOfSides,
+} from '../../comparison/compare-sides.ts';
 import type { ComparedBatches } from '../../comparison/comparison.ts';
 import { unknownPartsText, variantChangesText } from '../../record/fingerprint.ts';
-import { casesToShowWorse, trialsToShowWorse } from '../../stats/further-trials.ts';
 import type { Interval } from '../../stats/pass-rate.ts';
-import { explainedTexts, fewCasesTexts, findingText, shownP } from '../../text/finding.ts';
+import { explainedTexts, fewCasesTexts, findingText, shownP, tooFewTexts } from '../../text/finding.ts';
 import { table } from '../../text/fit.ts';
 import {
   type Optional,
@@ -71,7 +76,7 @@ function headline(comparison: Comparison): Optional<Printable>[] {
     text`A  ${sideName(a)}: ${rateOf(a)}`,
     text`B  ${sideName(b)}: ${rateOf(b)}`,
     isFound ? styled('bold', found) : found,
-    ...tooFewOf(comparison),
+    ...tooFewTexts(difference, trialsOfSides(comparison)).map(ours),
     ...redefinedLine(comparison),
     ...namesLine(comparison.onlyA, ours('With a verdict only in A, not compared: ')),
     ...namesLine(comparison.onlyB, ours('With a verdict only in B, not compared: ')),
@@ -306,45 +311,6 @@ function differenceCell(measure: Measure, value: number | undefined, interval: I
     return `${one < 0 ? '-' : '+'}${size}`;
   };
   return interval ? `${shown(value)} (${rangeOf(interval, shown)})` : shown(value);
-}
-
-/** Says so if the comparison could not find any difference, whatever the trials gave. */
-export function tooFewOf(comparison: Comparison): Printable[] {
-  const { cases, finding, confidence } = comparison.difference;
-  const trials = trialsOfEach(comparison);
-  if (finding !== 'noise' || (casesToShowWorse(trials, confidence) ?? Number.POSITIVE_INFINITY) <= cases)
-    return [];
-  const [ofA, ofB] = trialsOfSides(comparison);
-  const of = ofA === ofB ? `${plural(ofA, 'trial')} of each` : `${plural(ofA, 'trial')} of A and ${ofB} of B`;
-  return [
-    text`With ${plural(cases, 'case')} and ${ours(of)}, not even 0 % and 100 % can be told apart: ${casesNeeded(cases, trials, confidence)}.`,
-  ];
-}
-
-/** What a comparison needs to find a difference. */
-export function casesNeeded(cases: number, trials: number, confidence: number): string {
-  const moreCases = casesToShowWorse(trials, confidence);
-  // The cases are enough, but too few of them passed before.
-  if (moreCases !== undefined && moreCases <= cases)
-    return `at least ${plural(moreCases, 'case')} that passed before are needed`;
-  const moreTrials = trialsToShowWorse(cases, confidence);
-  const ways = present([
-    moreCases !== undefined && plural(moreCases, 'case'),
-    moreTrials !== undefined && `${plural(moreTrials, 'trial')} of each`,
-  ]);
-  return ways.length === 0 ? 'more cases are needed' : `at least ${ways.join(' or ')} are needed`;
-}
-
-/** The scored trials of a case on the side that has fewer, rounded up. At least one. */
-export function trialsOfEach(comparison: Comparison): number {
-  return Math.min(...trialsOfSides(comparison));
-}
-
-function trialsOfSides({ a, b, difference }: Comparison): [number, number] {
-  const cases = Math.max(1, difference.cases);
-  const ofCase = ({ passRate }: Comparison['a']) =>
-    Math.max(1, Math.ceil(passRate ? (passRate.passed + passRate.failed) / cases : 0));
-  return [ofCase(a), ofCase(b)];
 }
 
 /** `12 to 34`. */

@@ -2,14 +2,15 @@ import {
   type BriefComparison,
   casesOf as casesOfSide,
   compareBriefly,
+  compareRatesOnly,
   confidenceOf,
-  differenceOf,
   type Measure,
   measures,
   type SideCase,
+  trialsOfSides,
 } from '../../comparison/compare-sides.ts';
 import { mean, usualConfidence } from '../../stats/pass-rate.ts';
-import { findingText } from '../../text/finding.ts';
+import { findingText, tooFewTexts } from '../../text/finding.ts';
 import { changeWord } from '../../text/quantities.ts';
 import { passRate, variantsOf } from './grid.ts';
 import type { BatchPage, TrialRow } from './shapes.ts';
@@ -85,7 +86,9 @@ export function findingOf(page: BatchPage): string | undefined {
   // While trials run, one variant may be ahead by its quickest cases.
   if (page.batch.unfinished > 0 || lacksTrials(page)) return undefined;
   const [a, b] = [sideOf({ ...page, variant: left }), sideOf({ ...page, variant: right })];
-  return `${right} (B) compared with ${left} (A): ${findingText(differenceOf(a, b, usualConfidence))}`;
+  const rates = compareRatesOnly(a, b, usualConfidence);
+  const found = [findingText(rates.difference), ...tooFewTexts(rates.difference, trialsOfSides(rates))];
+  return `${right} (B) compared with ${left} (A): ${found.join(' ')}`;
 }
 
 /** Whether it is an exported page of the trials with some verdicts. */

@@ -1,7 +1,7 @@
-import type { BriefComparison } from '../../../comparison/compare-sides.ts';
+import { type BriefComparison, trialsOfSides } from '../../../comparison/compare-sides.ts';
 import { unknownPartsText, variantChangesText } from '../../../record/fingerprint.ts';
 import type { Noise } from '../../../stats/repeats.ts';
-import { explainedTexts, fewCasesTexts, findingText, shownP } from '../../../text/finding.ts';
+import { explainedTexts, fewCasesTexts, findingText, shownP, tooFewTexts } from '../../../text/finding.ts';
 import { line } from '../parts/foreign.ts';
 import { plural } from '../parts/quantities.ts';
 
@@ -19,6 +19,9 @@ export function Finding({ compared, inCommon }: FindingProps) {
   return (
     <section class={`finding ${finding}`} aria-label="Finding">
       <p class="sentence">{findingText(difference)}</p>
+      {tooFewTexts(difference, trialsOfSides(compared)).map((text) => (
+        <p key={text}>{text}</p>
+      ))}
       {redefined.length > 0 && (
         <p class="caution">
           Not compared, since not all trials ask and check the same: {plural(redefined.length, 'case')}.
