@@ -10,6 +10,7 @@ import { type ArchiveCopy, kindOfPath, readArchive } from './archive/read.ts';
 import type { FindTar } from './archive/tar-program.ts';
 import { putEntries } from './archive/write-archive.ts';
 import { type LayerRequest, layerPaths } from './changes/layer-paths.ts';
+import { userOfInit } from './container/container-request.ts';
 import type { ContainerSpec } from './container/container-spec.ts';
 import { diskReserveReached, isReserveReached } from './container/disk-space.ts';
 import { diskUse, imageBytes, isDiskVisible, spaceOf } from './container/disk-use.ts';
@@ -42,7 +43,7 @@ export interface ContainerParts {
 
 /**
  * The container `id`, which was created from `spec`: an isolated environment for commands. It runs only
- * Offsite's idle init; `exec` and `runScript` start commands in it. Disposal removes it, even if something
+ * Offsite's init; `exec` and `runScript` start commands in it. Disposal removes it, even if something
  * runs in it. All methods throw infrastructure errors if the engine fails.
  */
 export function containerOf(
@@ -57,6 +58,7 @@ export function containerOf(
     env: spec.env ?? {},
     user: spec.user,
     own,
+    initUser: own && { name: userOfInit(spec) },
     listsProcesses: runtime?.listsProcesses ?? true,
     pids: spec.pids,
     memoryBytes: spec.memoryBytes,

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { MarkReader, type ScriptPiece } from '../../src/engine/script/step-recorder.ts';
+import { type MarkedPiece, MarkReader } from '../../src/engine/exec/mark-reader.ts';
 
 const secretMark = 'aab';
 
 function read(chunks: Buffer[]): (string | string[])[] {
   const reader = new MarkReader(secretMark);
-  const pieces: ScriptPiece[] = [...chunks.flatMap((chunk) => [...reader.read(chunk)]), ...reader.end()];
+  const pieces: MarkedPiece[] = [...chunks.flatMap((chunk) => [...reader.read(chunk)]), ...reader.end()];
   const merged: (string | string[])[] = [];
   for (const piece of pieces) {
     const last = merged.at(-1);

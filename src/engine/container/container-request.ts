@@ -21,7 +21,8 @@ export function requestOf(
   return {
     imageId: spec.imageId,
     command: program ?? service?.command ?? init,
-    stdin: program !== undefined,
+    // Init reads from it what to start.
+    stdin: program !== undefined || init.length > 0,
     workingDir: spec.workingDir,
     user: userOfInit(spec),
     network,
@@ -55,7 +56,7 @@ function capabilitiesOf({ security, networkAdmin }: ContainerSpec): readonly str
  * In a container whose init is not root, no command gets capabilities, not even a command of root. So if
  * commands may have capabilities, init is root, and each command names its user.
  */
-function userOfInit({ user, security, program, service }: ContainerSpec): string | undefined {
+export function userOfInit({ user, security, program, service }: ContainerSpec): string | undefined {
   const isIdle = program === undefined && service === undefined;
   return security === 'compatible' && isIdle && user !== undefined ? '0:0' : user;
 }

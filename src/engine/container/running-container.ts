@@ -23,6 +23,11 @@ export interface RunningContainer {
    * its first process; as any other process, that program prints the count of memory kills.
    */
   readonly own: { shield: string; init: string } | undefined;
+  /**
+   * The user that its init runs as (undefined: the image's), while init can still start a command: it starts
+   * one.
+   */
+  initUser: { name: string | undefined } | undefined;
   /** Whether the engine's list of its processes is true. */
   readonly listsProcesses: boolean;
   /** Its limit on processes and threads. */

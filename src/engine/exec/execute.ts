@@ -3,7 +3,8 @@ import { startDeadline } from '../../base/deadline.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
 import { watchDisk } from '../container/disk-watch.ts';
 import { type RunningContainer, withContainer } from '../container/running-container.ts';
-import type { ExecCommand, ExecState, OpenExec } from '../port/containers.ts';
+import type { ExecCommand, ExecState, OpenExec, OpenedExec } from '../port/containers.ts';
+import { type InitCommand, startByInit } from './by-init.ts';
 import { endExec, execTag, type TaggedExec, tagExec } from './end-exec.ts';
 import type { ExecRequest, ExecResult } from './exec-request.ts';
 import { finalState, killedExitCode, knownExitCode, oomKilledSinceLastAsked } from './exit-code.ts';
@@ -60,7 +61,8 @@ type CommandLimits = Pick<ExecRequest, 'timeoutMs' | 'signal' | 'diskBytes' | 'm
 
 /** A command that Offsite ends when its time is over, or when it takes too much of the disk. */
 interface WatchedCommand<Result, Over extends object> extends CommandLimits {
-  command: ExecCommand;
+  /** `mayBeByInit`: its end is not that of its stream, so init may start it; see by-init.ts. */
+  command: ExecCommand & ({ mayBeByInit?: undefined } | (Pick<InitCommand, 'stdin'> & { mayBeByInit: true }));
   /** Tells that it is over before the engine does. */
   over?: Promise<Over>;
   /** What it printed first: the reason, if the engine could not start it. */
@@ -90,14 +92,18 @@ export async function watchedCommand<Result, Over extends object = never>(
     using tagged = tagExec(container, command.user);
     using deadline = startDeadline(clock, timeoutMs, signal);
     using watch = watchLoss(container);
-    const opening = containers.exec(container.id, {
+    const started = {
       ...command,
       env: { ...container.env, ...command.env, [execTag]: tagged.tag },
       user: tagged.user,
       // No signal: once the start is sent, wait for it, so that the command can be ended.
       signal: undefined,
-    });
-    const opened = await watch.opened(opening);
+    };
+    const open = async (): Promise<OpenedExec> => {
+      const exec = started.mayBeByInit && (await startByInit(container, started));
+      return exec ? { started: true, exec } : containers.exec(container.id, started);
+    };
+    const opened = await watch.opened(open());
     if (!opened.started) {
       await assertContainerRuns(container, opened.message);
       return watched.notStarted(opened.message);

@@ -84,11 +84,14 @@ const unusableContainerCodes = ['ENGINE_CONTAINER_DAMAGED', 'ENGINE_CONTAINER_ST
 
 /**
  * Whether the kernel killed a process of this container for memory since the last call; `execId` is the exec
- * in question. Uses one exec where the kernel's counter cannot be read from outside, and the engine's events
- * if that fails: memory may still be full (files in /dev/shm count), so that the kernel kills the process
- * that reads the counter.
+ * in question, undefined for a command that init started. Uses one exec where the kernel's counter cannot be
+ * read from outside, and the engine's events if that fails: memory may still be full (files in /dev/shm
+ * count), so that the kernel kills the process that reads the counter.
  */
-export async function oomKilledSinceLastAsked(container: RunningContainer, execId: string): Promise<boolean> {
+export async function oomKilledSinceLastAsked(
+  container: RunningContainer,
+  execId: string | undefined,
+): Promise<boolean> {
   return noteOomKills(container, await readCounter(container), execId);
 }
 
@@ -96,7 +99,7 @@ export async function oomKilledSinceLastAsked(container: RunningContainer, execI
 export async function noteOomKills(
   container: RunningContainer,
   counter: number,
-  execId: string,
+  execId: string | undefined,
 ): Promise<boolean> {
   const before = container.oomKills;
   // If it cannot be read now, the next reading cannot tell which kills are old.
@@ -122,7 +125,7 @@ async function readCounter(container: RunningContainer): Promise<number> {
  * `execId` began. The engine's events need no process inside the container and nothing from its image. But
  * they are slower than the counter, and "no" takes a wait. One round trip.
  */
-async function oomEventSince({ port, id }: RunningContainer, execId: string): Promise<boolean> {
+async function oomEventSince({ port, id }: RunningContainer, execId: string | undefined): Promise<boolean> {
   if (port.containers.events === undefined) return false;
   using deadline = startDeadline(port.clock, processEnds.time.memoryEvent);
   // Uses the order of the events, so the clocks of the two machines need not agree.
@@ -132,7 +135,9 @@ async function oomEventSince({ port, id }: RunningContainer, execId: string): Pr
     if (event.kind === 'oom') {
       killed = true;
       if (began) break;
-    } else if (event.kind === 'exec-started' && event.execId === execId) {
+    } else if (
+      event.kind === 'exec-started' ? event.execId === execId : event.kind === 'started' && !execId
+    ) {
       began = true;
       // Ignore kills from before the exec began. The engine keeps only the last few hundred events: if the
       // exec's start event is lost, so are all events before it.

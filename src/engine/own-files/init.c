@@ -3,6 +3,9 @@
  * the image, so neither an image nor an agent that is root can replace it: not even in a sandbox that is
  * started again because of processes that cannot be ended otherwise. `kill -9 -1` spares only this process.
  *
+ * It starts one command, which `by-init.ts` asks for on its standard input: the engine takes longer to start a
+ * command than a sandbox. What asks for others gets them from the engine.
+ *
  * As any other process, it prints how many processes of the sandbox the kernel killed for memory, and ends.
  * This also works, and tells the truth, after a command replaced or removed the shell.
  */
@@ -11,6 +14,7 @@
 #include <linux/fs.h>
 #include <linux/prctl.h>
 #include <linux/signal.h>
+#include <linux/wait.h>
 
 #include "kernel.h"
 
@@ -41,14 +45,151 @@ static void write_hosts(void)
   call(__NR_close, file, 0, 0, 0, 0);
 }
 
-static void keep_sandbox(void)
+/* Ignored, the kernel reaps the orphans. A command must not inherit that. */
+static void set_child_signal(__sighandler_t handler)
+{
+  const struct sigaction action = {.sa_handler = handler};
+  call(__NR_rt_sigaction, SIGCHLD, (long)&action, 0, sizeof action.sa_mask, 0);
+}
+
+/* The same limits as in by-init.ts. */
+#define MAX_BYTES 262144
+#define MAX_TEXTS 4096
+
+/* The numbers at the beginning of a request; each text after them ends with a zero. */
+struct request {
+  unsigned bytes, arguments, variables;
+};
+
+static char texts[MAX_BYTES];
+static char *arguments[MAX_TEXTS + 1];
+static char *variables[MAX_TEXTS + 1];
+
+static _Bool read_all(void *into, long size)
+{
+  for (char *next = into; size > 0;) {
+    long count = call(__NR_read, 0, (long)next, size, 0, 0);
+    if (count <= 0)
+      return 0;
+    next += count;
+    size -= count;
+  }
+  return 1;
+}
+
+static char *text_after(char *text)
+{
+  while (*text != 0)
+    text++;
+  return text + 1;
+}
+
+static _Bool have_one_name(const char *first, const char *second)
+{
+  while (*first != 0 && *first != '=' && *first == *second) {
+    first++;
+    second++;
+  }
+  return *first == '=' && *second == '=';
+}
+
+/* Adds those of init's own variables, which are the image's, that the request does not set. */
+static void add_own_variables(char **own, unsigned count)
+{
+  for (unsigned total = count; *own != 0 && total < MAX_TEXTS; own++) {
+    unsigned at = 0;
+    while (at < count && !have_one_name(variables[at], *own))
+      at++;
+    if (at == count)
+      variables[total++] = *own;
+  }
+}
+
+/* Writes "secret letter number", a line, in one call: no output of another process comes between. */
+static void report(const char *secret, char letter, unsigned number)
+{
+  char line[128];
+  long size = 0;
+  while (*secret != 0 && size < 64)
+    line[size++] = *secret++;
+  line[size++] = ' ';
+  line[size++] = letter;
+  line[size++] = ' ';
+  unsigned unit = 1;
+  while (number / unit >= 10)
+    unit *= 10;
+  for (; unit > 0; unit /= 10)
+    line[size++] = '0' + number / unit % 10;
+  line[size++] = '\n';
+  write(1, line, size);
+}
+
+/* Starts the command in a session of its own. The result is its process, or an error of the kernel. */
+static long start_command(const char *folder)
+{
+  /* Closes without a word if the kernel starts the program. */
+  int failure[2];
+  int error = 0;
+  long result = call(__NR_pipe2, (long)failure, O_CLOEXEC, 0, 0, 0);
+  if (result < 0)
+    return result;
+  long child = call(__NR_clone, SIGCHLD, 0, 0, 0, 0);
+  if (child == 0) {
+    call(__NR_setsid, 0, 0, 0, 0, 0);
+    error = call(__NR_chdir, (long)folder, 0, 0, 0, 0);
+    if (error == 0)
+      error = call(__NR_execve, (long)arguments[0], (long)arguments, (long)variables, 0, 0);
+    write(failure[1], (const char *)&error, sizeof error);
+    call(__NR_exit_group, 127, 0, 0, 0, 0);
+  }
+  call(__NR_close, failure[1], 0, 0, 0, 0);
+  call(__NR_read, failure[0], (long)&error, sizeof error, 0, 0);
+  call(__NR_close, failure[0], 0, 0, 0, 0);
+  return error < 0 ? error : child;
+}
+
+/*
+ * Reads a request: numbers, then a secret word, a folder, arguments and variables. Reports the start ("S 0") or
+ * why there is none ("N error"), and then the end ("X code", 128 and the signal if one ended it), each behind
+ * the word. Only this process knows the word, and no other of the sandbox can read its memory.
+ */
+static void run_command(char **own_variables)
+{
+  struct request request;
+  if (!read_all(&request, sizeof request) || request.bytes > MAX_BYTES || request.arguments > MAX_TEXTS ||
+      request.variables > MAX_TEXTS || !read_all(texts, request.bytes))
+    return;
+  char *secret = texts;
+  char *folder = text_after(secret);
+  char *next = text_after(folder);
+  for (unsigned at = 0; at < request.arguments; at++, next = text_after(next))
+    arguments[at] = next;
+  for (unsigned at = 0; at < request.variables; at++, next = text_after(next))
+    variables[at] = next;
+  add_own_variables(own_variables, request.variables);
+  set_child_signal(SIG_DFL);
+  long child = start_command(folder);
+  report(secret, child < 0 ? 'N' : 'S', child < 0 ? -child : 0);
+  /* The command alone has its input now. */
+  call(__NR_close, 0, 0, 0, 0, 0);
+  int status = 0;
+  long ended = 0;
+  while (child > 0 && ended != child && ended >= 0)
+    ended = call(__NR_wait4, -1, (long)&status, 0, 0, 0);
+  if (child > 0 && ended == child)
+    report(secret, 'X', (status & 0x7f) != 0 ? 128 + (status & 0x7f) : status >> 8 & 0xff);
+}
+
+static void keep_sandbox(char **own_variables)
 {
   /* Only a process with CAP_SYS_PTRACE can trace this one now, and none of a sandbox has that. */
   call(__NR_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
-  /* So the kernel reaps the orphans. */
-  static const struct sigaction ignore = {.sa_handler = SIG_IGN};
-  call(__NR_rt_sigaction, SIGCHLD, (long)&ignore, 0, sizeof ignore.sa_mask, 0);
+  set_child_signal(SIG_IGN);
   write_hosts();
+  run_command(own_variables);
+  set_child_signal(SIG_IGN);
+  while (call(__NR_wait4, -1, 0, WNOHANG, 0, 0) > 0)
+    ;
   for (;;)
     call(__NR_ppoll, 0, 0, 0, 0, 0);
 }
@@ -65,14 +206,18 @@ static void print_memory_kills(void)
     write(1, text, size);
 }
 
-/* On x86-64, compilers expect another alignment of the stack than the kernel starts a program with. */
+/* The kernel starts a program with the numbers and pointers of its arguments and variables on the stack. */
 #if defined(__x86_64__)
-__attribute__((force_align_arg_pointer))
+__asm__(".globl _start\n_start: mov %rsp, %rdi\nand $-16, %rsp\ncall begin\n");
+#elif defined(__aarch64__)
+__asm__(".globl _start\n_start: mov x0, sp\nbl begin\n");
 #endif
-void _start(void)
+
+__attribute__((used)) void begin(char **stack)
 {
+  long count = *(long *)stack;
   if (call(__NR_getpid, 0, 0, 0, 0, 0) == 1)
-    keep_sandbox();
+    keep_sandbox(stack + count + 2);
   print_memory_kills();
   call(__NR_exit_group, 0, 0, 0, 0, 0);
 }

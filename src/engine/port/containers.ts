@@ -262,9 +262,12 @@ export interface ExecState {
  * A command running in a container, and the attached stream of what it prints. Disposing closes the stream.
  */
 export interface OpenExec extends Disposable {
-  /** As the engine knows it. */
-  readonly id: string;
-  /** Resolves when the engine ended the stream; rejects when it broke. Says nothing about success. */
+  /** As the engine knows it. Undefined if the container's init started it. */
+  readonly id: string | undefined;
+  /**
+   * Resolves when the engine ended the stream, or when init said that the command ended; rejects when the
+   * stream broke. Says nothing about success.
+   */
   readonly streamEnded: Promise<void>;
   inspect(): Promise<ExecState>;
 }

@@ -6,15 +6,10 @@ import { commandOutput } from '../../bounds/sandbox.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { watchedCommand } from '../exec/execute.ts';
 import { killedExitCode, knownExitCode, noteOomKills, oomKilledSinceLastAsked } from '../exec/exit-code.ts';
+import { MarkReader } from '../exec/mark-reader.ts';
 import { assertContainerOutlived, assertContainerRuns } from '../exec/stopped-container.ts';
 import { execLost } from '../port/failure.ts';
-import {
-  MarkReader,
-  type ScriptOver,
-  type ScriptRequest,
-  type ScriptResult,
-  StepRecorder,
-} from './step-recorder.ts';
+import { type ScriptOver, type ScriptRequest, type ScriptResult, StepRecorder } from './step-recorder.ts';
 
 /** On a small heap, the outputs of a script's steps may take this fraction of it. */
 const heapPartOfOutput = 1 / 32;
@@ -28,9 +23,9 @@ const loopScript = readFileSync(new URL('./loop.sh', import.meta.url), 'utf8')
 
 /**
  * Runs a bash script step by step in one process: two round trips, since marks in the output carry the exit
- * codes. All steps run, whatever their exit codes, unless the script itself leaves (`exit`, `exec`, `set
- * -e`). Throws an infrastructure error if the engine fails, and an input error for a script that contains a
- * NUL character.
+ * codes; one if the container's init starts it. All steps run, whatever their exit codes, unless the script
+ * itself leaves (`exit`, `exec`, `set -e`). Throws an infrastructure error if the engine fails, and an input
+ * error for a script that contains a NUL character.
  */
 export async function runScript(container: RunningContainer, request: ScriptRequest): Promise<ScriptResult> {
   const lines = scriptLines(request.script);
@@ -70,6 +65,7 @@ export async function runScript(container: RunningContainer, request: ScriptRequ
       stdin: `${[secret, lines.length, ...lines].join('\n')}\n`,
       // So no other program gets the secret.
       readsInput: true,
+      mayBeByInit: true,
       onPiece: ({ bytes }) => {
         if (firstOutput.length < 4096) firstOutput += bytes.toString('utf8', 0, 4096);
         for (const piece of marks.read(bytes)) {

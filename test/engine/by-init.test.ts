@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
+import type { Container } from '../../src/engine/container.ts';
+import { shell, startedContainer, until } from './engine-fixture.ts';
+import { engine, sharedEngine } from './shared-engine.ts';
+
+sharedEngine();
+
+const outputs = async (container: Container, script: string, user?: string) => {
+  const result = await container.runScript({ script, timeoutMs: 60_000, ...(user && { user }) });
+  return {
+    ...result,
+    steps: result.steps.map(({ command, exitCode, output }) => [command, exitCode, output]),
+  };
+};
+
+/** All that the kernel and the image give a command, but for what is of one command. */
+const surroundings = `env | grep -v -e ^OFFSITE_EXEC= -e ^_= | sort
+id; pwd; umask; ulimit -a; trap
+grep -e ^Cap -e ^NoNew -e ^Seccomp -e ^Groups -e ^Uid -e ^Gid -e ^Sig[IBPC] /proc/self/status
+cat /proc/self/cgroup /proc/self/oom_score_adj
+ls /proc/self/fd | wc -l
+cat | wc -c
+[ "$(ps -o sid= -p $PPID)" = "$(ps -o sid= -p $$)" ] && echo 'one session'`;
+
+const sandboxes: Record<string, Partial<ContainerSpec>> = {
+  'root, "compatible"': { env: { PATH: '/own:/usr/bin:/bin', EMPTY: '', LINES: 'a\nb=c' } },
+  'another user, "strict"': { security: 'strict', user: '65534:65534' },
+};
+
+describe('a first script, which init starts', () => {
+  test.for(Object.entries(sandboxes))(
+    'has what a later one has, which the engine starts: %s',
+    async ([, spec]) => {
+      await using container = await startedContainer(engine, spec);
+      const first = await outputs(container, surroundings);
+      const second = await outputs(container, surroundings);
+      expect(first.steps).toEqual(second.steps);
+      expect(first.steps.flat().join('\n')).toContain('NoNewPrivs:\t1');
+    },
+  );
+
+  test('is started by the engine as another user, and init waits for the next one', async () => {
+    await using container = await startedContainer(engine);
+    const parent = 'id -u; ps -o ppid= -p $PPID';
+    const from = async (user?: string) => (await outputs(container, parent, user)).steps[0]?.[2];
+    expect(await from('65534')).toMatch(/^65534\n +0\n$/);
+    expect(await from()).toMatch(/^0\n +1\n$/);
+    expect(await from()).toMatch(/^0\n +0\n$/);
+  });
+
+  test.for([
+    ['a folder that is missing', { cwd: '/missing' }],
+    ['a variable that no program can have', { env: { LONG: 'x'.repeat(200_000) } }],
+    ['more than init has room for', { env: { LONG: 'x'.repeat(300_000) } }],
+  ] as const)('that the kernel does not start is told as the engine tells it: %s', async ([, wrong]) => {
+    await using container = await startedContainer(engine);
+    const run = () => container.runScript({ script: 'true', timeoutMs: 60_000, ...wrong });
+    const first = await run();
+    expect(first).toMatchObject({ ended: 'not-started', message: expect.stringMatching(/missing|too long/) });
+    expect(await run()).toEqual(first);
+  });
+
+  test('may be ended: in time, by a signal, by itself', async () => {
+    const ends = {
+      'timed-out': { script: 'trap "" TERM; setsid sleep 600 & sleep 600', timeoutMs: 1500 },
+      finished: { script: 'echo a; kill -9 $PPID; sleep 600', timeoutMs: 60_000 },
+    };
+    for (const [ended, request] of Object.entries(ends)) {
+      await using container = await startedContainer(engine);
+      const result = await container.runScript(request);
+      expect(result.ended).toBe(ended);
+      expect(await container.processes()).toEqual([]);
+      expect((await outputs(container, 'echo again')).steps).toEqual([['echo again', 0, 'again\n']]);
+    }
+    await using container = await startedContainer(engine);
+    expect((await outputs(container, 'echo a\nexit 3\necho b')).steps).toEqual([
+      ['echo a', 0, 'a\n'],
+      ['exit 3', 3, ''],
+    ]);
+  });
+
+  test('leaves no zombie, while it runs or after, and nothing else can talk to init', async () => {
+    await using container = await startedContainer(engine);
+    const orphans = 'for i in 1 2 3 4 5; do (sh -c "sleep 0.1" &); done';
+    const zombies = 'ps -e -o stat= | grep -c Z';
+    const { steps } = await outputs(
+      container,
+      `${orphans}\nsleep 0.5\n${zombies}\ncat /proc/1/environ\ncat /proc/1/fd/1\necho x > /proc/1/fd/1\nhead -c 1 /proc/1/mem\n${orphans}`,
+    );
+    expect(steps[2]).toEqual([zombies, 1, '0\n']);
+    for (const [command, exitCode] of steps.slice(3, 7)) expect([command, exitCode]).not.toContain(0);
+    await until(async () => (await shell(container, `sleep 0.2; ${zombies}`)).stdout.text === '0\n');
+  });
+
+  test('prints megabytes, and reads an empty input', async () => {
+    await using container = await startedContainer(engine);
+    const { steps } = await outputs(
+      container,
+      'yes | head -c 30000000 | tr -d "\\n" | wc -c; cat\nyes | head -c 3000000',
+    );
+    expect(steps[0]?.slice(1)).toEqual([0, '15000000\n']);
+    expect(String(steps[1]?.[2]).length).toBeGreaterThan(2 ** 20);
+  });
+});
