@@ -54,7 +54,9 @@ test('the results of a batch that several machines share are seen as a whole', a
 
   const typo = await at.command('service', 'runs', 'smal');
   expect(typo.exitCode).toBe(2);
-  expect(typo.stderr).toContain('no case, suite or recent batch smal; did you mean "small"?');
+  expect(typo.stderr).toMatch(
+    /the service http:\S+ has no case, suite or recent batch smal; did you mean "small"\?/,
+  );
   expect(typo.stderr).toContain('It has the suites small.');
 });
 

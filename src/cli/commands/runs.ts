@@ -84,7 +84,7 @@ async function printBatches(what: string | undefined, at: At): Promise<void> {
     const fitting = batchesNamed(all, what);
     const [[, ofBatch] = [], ...others] = fitting;
     const ids = fitting.map(([id]) => id);
-    if (!ofBatch || others.length > 0) throw unknown(what, cases, ids);
+    if (!ofBatch || others.length > 0) throw unknown(what, at, cases, ids);
     if (json) return context.out.json({ runs: withNames(ofBatch, at) });
     return context.out.print(runsTable(ofBatch, at, true));
   }
@@ -99,19 +99,24 @@ async function printBatches(what: string | undefined, at: At): Promise<void> {
 }
 
 /** Which service was asked: without a configuration, it is another one than a person may mean. */
-function serviceText({ context, service }: At): Printable {
-  if (service !== embeddedService) return text`the service ${service}`;
-  return text`no service is configured here, and the embedded one of ${context.dataFolder}`;
+function serviceText({ context, service }: At): string {
+  if (service !== embeddedService) return `the service ${service}`;
+  return `no service is configured here, and the embedded one of ${context.dataFolder}`;
 }
 
-function unknown(what: string, cases: readonly CaseEntry[], fitting: readonly string[]): OffsiteError {
+function unknown(
+  what: string,
+  at: At,
+  cases: readonly CaseEntry[],
+  fitting: readonly string[],
+): OffsiteError {
   const suites = [...new Set(cases.flatMap(({ suite }) => suite?.id ?? []))];
   const near = nearest(what, [...suites, ...cases.map(({ id }) => id)]);
   const meant = near === undefined ? '' : `; did you mean "${near}"?`;
   const message =
     fitting.length > 1
       ? `${fitting.length} batches of the service begin with ${what}: ${fitting.slice(0, 10).join(', ')}`
-      : `the service has no case, suite or recent batch ${what}${meant}`;
+      : `${serviceText(at)} has no case, suite or recent batch ${what}${meant}`;
   return inputError('RUNS_UNKNOWN', message, {
     hint:
       hintOfFile(what) ??
