@@ -68,8 +68,11 @@ describe('two batches of one suite', () => {
     expect(run.exitCode).toBe(2);
     const strictly = await ran(chosen[0] ?? '', '--include', 'greet');
     for (const each of [gate, '--fail-on-regression']) {
-      const later = await offsite(place, ['compare', loosened, strictly, each]);
+      const later = await offsite(place, ['compare', loosened, strictly, each], {
+        env: { GITHUB_ACTIONS: 'true' },
+      });
       expect(later.stderr).toMatch(why);
+      expect(later.stderr).toContain('\n::error title=Offsite%3A exit code 3::no case can be compared with');
       expect(later.exitCode).toBe(3);
     }
   });

@@ -5,12 +5,13 @@ import { type ComparedBatches, compareBatches } from '../../comparison/compariso
 import { readReference } from '../../comparison/side.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import { lastBatch, lastEnded, lastWord } from '../../ledger/find.ts';
-import { ours, text } from '../../text/printable.ts';
+import { ours, stack, text } from '../../text/printable.ts';
 import { CommandContext } from '../context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { type OptionsOf, withService } from '../options.ts';
 import { comparisonText, unreadIn } from '../output/comparison.ts';
-import { exitCodeOfGates, regressionLines } from '../regression.ts';
+import { githubStep } from '../output/github.ts';
+import { exitCodeOfGates, failedGates, regressionLines } from '../regression.ts';
 import { unreadText } from '../show/layout.ts';
 import { announceLast } from '../show/open-trial.ts';
 
@@ -62,6 +63,10 @@ async function compare(
   const before = options.baseline ? 'the baseline' : a;
   for (const line of regressionLines(compared, { name: before, blind: [] }, options)) context.err.print(line);
   const gates = exitCodeOfGates(compared, options);
+  if (gates !== exitCodes.done && githubStep(context.env)) {
+    const message = stack(failedGates(compared, before, options));
+    context.err.annotation({ kind: 'error', title: text`Offsite: exit code ${gates}`, message });
+  }
   return gates === exitCodes.done && unread ? exitCodes.infrastructure : gates;
 }
 
