@@ -1,8 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { storedPlan } from '../../src/agent/batch-run.ts';
+import { type Signing, unsigned } from '../../src/evidence/envelope.ts';
+import { writeEvidence } from '../../src/evidence/write-evidence.ts';
+import { writeExport } from '../../src/export/write-export.ts';
 import type { BatchKey } from '../../src/ledger/batches.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
+import { Redactor } from '../../src/redaction/redactor.ts';
 import { noExtras, profileOf, type SuitePlan } from '../../src/suite/plan.ts';
 import { reportOf } from '../../src/trial/report.ts';
 
@@ -128,6 +132,24 @@ export async function fillBatch(ledger: Ledger, { kilobytes = 1 } = {}): Promise
       });
   }
   return key;
+}
+
+/** Writes the evidence of a batch to a file. */
+export async function exportEvidence(
+  ledger: Ledger,
+  key: BatchKey,
+  file: string,
+  { signing = unsigned, secrets = [] }: { signing?: Signing; secrets?: string[] } = {},
+) {
+  const { signal } = new AbortController();
+  const source = { ledger, redactor: new Redactor(secrets), signing, now: 5, env: process.env, signal };
+  const batch = ledger.batches.byKey(key);
+  let written: Awaited<ReturnType<typeof writeEvidence>> | undefined;
+  await writeExport(file, async (write) => {
+    written = await writeEvidence(batch, source, write);
+  });
+  if (!written) throw new Error('it was written');
+  return { file, ...written };
 }
 
 const base = { startedAt: 1_000_000, finishedAt: 1_060_000, phases: [], modelUnmeasured: false };

@@ -1,54 +1,45 @@
 import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync, hash } from 'node:crypto';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { readPlan } from '../../src/agent/batch-run.ts';
 import { auditBatch } from '../../src/audit/audit-batch.ts';
 import { openAuditedFile, readPublicKeys } from '../../src/audit/audited-file.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { keySigning, type Signing, unsigned } from '../../src/evidence/envelope.ts';
+import { keySigning } from '../../src/evidence/envelope.ts';
 import { openEvidence } from '../../src/evidence/open-evidence.ts';
 import { readEvidence } from '../../src/evidence/read-evidence.ts';
-import { writeEvidence } from '../../src/evidence/write-evidence.ts';
-import { writeExport } from '../../src/export/write-export.ts';
 import { carriedBatch } from '../../src/ledger/carried-batch.ts';
 import { checkLedger } from '../../src/ledger/check.ts';
 import { listTrials } from '../../src/ledger/find.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
 import type { Config } from '../../src/suite/config-file.ts';
-import { folder } from '../each-folder.ts';
-import { eachLedger, ledger } from '../ledger/each-ledger.ts';
-import { fillBatch } from './batch.ts';
+import { eachFolder, folder } from '../each-folder.ts';
+import { exportEvidence, fillBatch } from './batch.ts';
 
+let ledger: Ledger;
 let batch: number;
-eachLedger({ at: 'data' });
-beforeEach(async () => {
+eachFolder();
+beforeAll(async () => {
+  const data = mkdtempSync(join(tmpdir(), 'offsite-evidence-'));
+  ledger = new Ledger(data, systemClock);
   batch = await fillBatch(ledger);
+  return () => {
+    ledger[Symbol.dispose]();
+    rmSync(data, { recursive: true });
+  };
 });
 
 const { signal } = new AbortController();
 
-async function exported({
-  signing = unsigned,
-  secrets = [],
-}: {
-  signing?: Signing;
-  secrets?: string[];
-} = {}) {
-  const file = join(folder, 'evidence.tar.zst');
-  const stored = ledger.batches.byKey(batch);
-  const source = { ledger, redactor: new Redactor(secrets), signing, now: 5, env: process.env, signal };
-  let written: Awaited<ReturnType<typeof writeEvidence>> | undefined;
-  await writeExport(file, async (write) => {
-    written = await writeEvidence(stored, source, write);
-  });
-  if (!written) throw new Error('it was written');
-  return { file, ...written };
-}
+const file = () => join(folder, 'evidence.tar.zst');
+const exported = (options: Parameters<typeof exportEvidence>[3] = {}) =>
+  exportEvidence(ledger, batch, file(), options);
 
-test('evidence of a batch opens in another folder with every row and every content of it', async () => {
+test('evidence of a batch opens in another folder with every row and content, and nothing to do', async () => {
   const { file, digest, leftOut } = await exported();
   expect(leftOut).toEqual([]);
   const opened = await openEvidence(file, join(folder, 'opened'), { signal, clock: systemClock });
@@ -67,34 +58,25 @@ test('evidence of a batch opens in another folder with every row and every conte
     expect(await other.workspaces.verify(kept?.name ?? '')).toBe('whole');
   }
   expect(await checkLedger(other, signal)).toMatchObject({ damaged: [], missing: [], otherVerdicts: [] });
-});
-
-test('evidence of a batch whose results were sent, and not seen at the service yet, opens', async () => {
-  const [trial] = listTrials(ledger.records, batch);
-  ledger.outbox.become(trial?.key ?? 0, 'sent');
-  const { file } = await exported();
-  const opened = await openEvidence(file, join(folder, 'opened'), { signal, clock: systemClock });
-  expect(opened.signature).toBeUndefined();
-});
-
-test('the plan of opened evidence names nothing of this machine', async () => {
-  const { file } = await exported();
-  const opened = await openEvidence(file, join(folder, 'opened'), { signal, clock: systemClock });
-  using other = new Ledger(join(folder, 'opened'), systemClock);
-  const plan = readPlan(other.blobs.readJson(other.batches.byKey(opened.batch).plan ?? ''));
-  expect(plan.variants.map(({ modelConfig, sandbox }) => [modelConfig, sandbox.passEnv])).toEqual([
+  expect(other.batches.open()).toEqual([]);
+  expect(other.outbox.due({ service: 'foreign', now: Number.MAX_SAFE_INTEGER, limit: 10 })).toEqual([]);
+  // Nothing of this machine.
+  const { variants, cases } = readPlan(other.blobs.readJson(defused ?? ''));
+  expect(variants.map(({ modelConfig, sandbox }) => [modelConfig, sandbox.passEnv])).toEqual([
     [undefined, []],
     [undefined, []],
   ]);
-  expect(JSON.stringify(plan.cases)).not.toContain('"folder":"/home');
+  expect(JSON.stringify(cases)).not.toContain('"folder":"/home');
 });
 
-test('nothing of opened evidence is open, due or resumed', async () => {
-  const { file } = await exported();
-  await openEvidence(file, join(folder, 'opened'), { signal, clock: systemClock });
-  using other = new Ledger(join(folder, 'opened'), systemClock);
-  expect(other.batches.open()).toEqual([]);
-  expect(other.outbox.due({ service: 'foreign', now: Number.MAX_SAFE_INTEGER, limit: 10 })).toEqual([]);
+test('evidence of a batch whose results were sent, and not seen at the service yet, opens', async () => {
+  using own = new Ledger(join(folder, 'data'), systemClock);
+  const key = await fillBatch(own);
+  const [trial] = listTrials(own.records, key);
+  own.outbox.become(trial?.key ?? 0, 'sent');
+  await exportEvidence(own, key, file());
+  const opened = await openEvidence(file(), join(folder, 'opened'), { signal, clock: systemClock });
+  expect(opened.signature).toBeUndefined();
 });
 
 test('a bundle is a tar archive that other programs list, with the statement first', async () => {
@@ -144,7 +126,7 @@ test('a signature holds for its own key, and openssl accepts it', async () => {
 });
 
 test.each([
-  ['rsa', ['genpkey', '-algorithm', 'RSA'], 'one for ed25519 is needed'],
+  ['ec', ['genpkey', '-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256'], 'one for ed25519 is needed'],
   ['a passphrase', ['genpkey', '-algorithm', 'ed25519', '-aes256', '-pass', 'pass:x'], 'passphrase'],
 ])('a key of another kind is refused: %s', (_, args, why) => {
   const key = join(folder, 'key.pem');
@@ -180,7 +162,7 @@ test('the public half of a key is refused as such, and not as a damaged key', ()
 
 test.each([
   ['with a passphrase', () => sshKey('one', 'ed25519', 'secret'), 'passphrase'],
-  ['for RSA', () => sshKey('one', 'rsa'), 'one for ed25519 is needed'],
+  ['for ECDSA', () => sshKey('one', 'ecdsa'), 'one for ed25519 is needed'],
   [
     'that is cut',
     () => {
@@ -237,11 +219,13 @@ async function audited(file: string) {
 }
 
 test('a batch whose plan is lost is exported without it, and that is said', async () => {
-  const { plan = '' } = ledger.batches.byKey(batch);
-  rmSync(ledger.blobs.pathOf(plan));
-  const { file, leftOut } = await exported();
+  using own = new Ledger(join(folder, 'data'), systemClock);
+  const key = await fillBatch(own);
+  const { plan = '' } = own.batches.byKey(key);
+  rmSync(own.blobs.pathOf(plan));
+  const { leftOut } = await exportEvidence(own, key, file());
   expect(leftOut).toEqual([`blobs/${plan} (the plan): it is missing or damaged`]);
-  const { whole } = await audited(file);
+  const { whole } = await audited(file());
   expect(whole.level('consistent')).toMatchObject({
     state: 'held',
     unchecked: expect.arrayContaining([expect.stringMatching(/^whether trials are missing/)]),

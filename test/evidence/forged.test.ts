@@ -7,11 +7,8 @@ import { systemClock } from '../../src/base/clock.ts';
 import { keySigning, type Signing } from '../../src/evidence/envelope.ts';
 import { readEvidence } from '../../src/evidence/read-evidence.ts';
 import type { Statement } from '../../src/evidence/statement.ts';
-import { writeEvidence } from '../../src/evidence/write-evidence.ts';
-import { writeExport } from '../../src/export/write-export.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
-import { Redactor } from '../../src/redaction/redactor.ts';
-import { fillBatch } from './batch.ts';
+import { exportEvidence, fillBatch } from './batch.ts';
 import { type Entry, entriesOf, statementIn, withStatement, writeBundle } from './bundle-file.ts';
 
 /** What a dishonest owner, or somebody on the way, does to evidence, and how a reader sees it. */
@@ -31,17 +28,8 @@ beforeAll(async () => {
     signings.push(keySigning(file));
   }
   using ledger = new Ledger(join(folder, 'data'), systemClock);
-  const batch = ledger.batches.byKey(await fillBatch(ledger));
-  const source = {
-    ledger,
-    redactor: new Redactor([]),
-    signing: signings[0] as Signing,
-    now: 5,
-    env: process.env,
-    signal,
-  };
   const file = join(folder, 'whole.tar.zst');
-  await writeExport(file, (write) => writeEvidence(batch, source, write));
+  await exportEvidence(ledger, await fillBatch(ledger), file, { signing: signings[0] as Signing });
   entries = await entriesOf(file);
   statement = statementIn(entries);
 });

@@ -1,18 +1,15 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gzipSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { evidenceBundles } from '../../src/bounds/anyone.ts';
-import { unsigned } from '../../src/evidence/envelope.ts';
 import { openEvidence } from '../../src/evidence/open-evidence.ts';
+import { readEvidence } from '../../src/evidence/read-evidence.ts';
 import { subjectsOf } from '../../src/evidence/statement.ts';
-import { writeEvidence } from '../../src/evidence/write-evidence.ts';
-import { writeExport } from '../../src/export/write-export.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
-import { Redactor } from '../../src/redaction/redactor.ts';
-import { fillBatch } from './batch.ts';
+import { exportEvidence, fillBatch } from './batch.ts';
 import {
   type Entry,
   entriesOf,
@@ -32,9 +29,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'offsite-hostile-'));
   whole = join(folder, 'whole.tar.zst');
   using ledger = new Ledger(join(folder, 'data'), systemClock);
-  const batch = ledger.batches.byKey(await fillBatch(ledger));
-  const source = { ledger, redactor: new Redactor([]), signing: unsigned, now: 5, env: process.env, signal };
-  await writeExport(whole, (write) => writeEvidence(batch, source, write));
+  await exportEvidence(ledger, await fillBatch(ledger), whole);
   entries = await entriesOf(whole);
 });
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -70,36 +65,16 @@ test.each<[string, () => Entry[], RegExp]>([
     () => put({ name: '../../escaped', content }),
     /"..\/..\/escaped": .*not list it/,
   ],
-  [
-    'a path out of it after a good beginning',
-    () => put({ name: 'blobs/../../escaped', content }),
-    /not list it/,
-  ],
-  ['an absolute path', () => put({ name: '/tmp/escaped', content }), /"\/tmp\/escaped": .*not list it/],
   ['a name that ends with NUL', () => put({ name: `${entries[1]?.name}\0`, content }), /not list it/],
   [
     'a link',
     () => put({ name: 'blobs/link', content: Buffer.alloc(0), header: { flag: '2', ...links } }),
     /a link/,
   ],
-  [
-    'a hard link',
-    () => put({ name: 'l', content: Buffer.alloc(0), header: { flag: '1', ...links } }),
-    /a hard link/,
-  ],
-  ['a folder', () => put({ name: 'blobs', content: Buffer.alloc(0), header: { flag: '5' } }), /a folder/],
-  ['a device', () => put({ name: 'null', content: Buffer.alloc(0), header: { flag: '3' } }), /a device/],
-  ['a pipe', () => put({ name: 'pipe', content: Buffer.alloc(0), header: { flag: '6' } }), /a pipe/],
   ['an unknown kind', () => put({ name: 'x', content, header: { flag: 'Q' } }), /of the kind "Q"/],
   ['an entry that comes twice', () => put(entries[2] as Entry), /comes twice/],
-  [
-    'entries in another order',
-    () => [...entries.slice(0, 1), ...entries.slice(1).toReversed()],
-    /another order/,
-  ],
   ['a content with one byte more', () => longer(1), /and the statement says/],
   ['no statement', () => entries.slice(1), /not the first entry/],
-  ['nothing in it', () => [], /not the first entry/],
   [
     'a file with holes',
     () => put({ ...(entries[3] as Entry), header: { sparseSize: 2 ** 40 } }),
@@ -125,10 +100,7 @@ test('an archive that was filled up to a whole record is read as it is', async (
 test.each<[string, () => Buffer]>([
   ['bytes after the end of the archive', () => zstdCompressSync(Buffer.concat([tarOf(entries), content]))],
   ['zeros without end', () => zstdCompressSync(Buffer.concat([tarOf(entries), Buffer.alloc(2 ** 24)]))],
-  ['a second archive', () => zstdCompressSync(Buffer.concat([tarOf(entries), tarOf(entries)]))],
   ['a byte after the compressed archive', () => Buffer.concat([readFileSync(whole), content])],
-  ['a second one, compressed', () => Buffer.concat([readFileSync(whole), readFileSync(whole)])],
-  ['what zstd skips', () => Buffer.concat([readFileSync(whole), skipped])],
   ['what zstd skips after a full buffer', () => Buffer.concat([fillingBuffer(), skipped])],
   [
     'zeros, compressed, after a full buffer',
@@ -163,30 +135,27 @@ test('a bundle after something that zstd skips is refused', async () => {
   await refused(/does not begin with the compressed archive$/);
 });
 
-test.each(['-1', 'NaN', '1e300', '99999999999999999999', '0.5', '9007199254740991'])(
-  'a header that says its content has %s bytes is refused',
-  async (size) => {
-    const tar = tarOf(entries);
-    const [first] = entries;
-    const start = tarOf([first as Entry]).length - 1024;
-    // The record before the header, which is what counts.
-    const own = /(\d+) size=(\d+)\n/.exec(tar.toString('latin1', start, start + 1024));
-    if (!own?.[0]) throw new Error('there is a record of the size');
-    const record = ` size=${size}\n`;
-    let length = record.length;
-    while (length !== record.length + String(length).length) length = record.length + String(length).length;
-    const header = tar.subarray(start, start + 1536).toString('latin1');
-    const records = header.slice(512, 1024).replace(/\0+$/, '').replace(own[0], `${length}${record}`);
-    const changed = Buffer.concat([
-      tar.subarray(0, start),
-      withSize(tar.subarray(start, start + 512), records.length),
-      Buffer.from(records.padEnd(512, '\0'), 'latin1'),
-      tar.subarray(start + 1024),
-    ]);
-    writeFileSync(file(), zstdCompressSync(changed));
-    await refused(/its size is|the statement says|damaged|ended in the middle/);
-  },
-);
+test.each(['-1', 'NaN'])('a header that says its content has %s bytes is refused', async (size) => {
+  const tar = tarOf(entries);
+  const [first] = entries;
+  const start = tarOf([first as Entry]).length - 1024;
+  // The record before the header, which is what counts.
+  const own = /(\d+) size=(\d+)\n/.exec(tar.toString('latin1', start, start + 1024));
+  if (!own?.[0]) throw new Error('there is a record of the size');
+  const record = ` size=${size}\n`;
+  let length = record.length;
+  while (length !== record.length + String(length).length) length = record.length + String(length).length;
+  const header = tar.subarray(start, start + 1536).toString('latin1');
+  const records = header.slice(512, 1024).replace(/\0+$/, '').replace(own[0], `${length}${record}`);
+  const changed = Buffer.concat([
+    tar.subarray(0, start),
+    withSize(tar.subarray(start, start + 512), records.length),
+    Buffer.from(records.padEnd(512, '\0'), 'latin1'),
+    tar.subarray(start + 1024),
+  ]);
+  writeFileSync(file(), zstdCompressSync(changed));
+  await refused(/its size is|the statement says|damaged|ended in the middle/);
+});
 
 /** A header with another size, and its checksum. */
 function withSize(block: Buffer, size: number): Buffer {
@@ -200,20 +169,14 @@ function withSize(block: Buffer, size: number): Buffer {
 
 test.each<[string, () => Buffer, RegExp]>([
   ['an empty file', () => Buffer.alloc(0), /./],
-  ['a text', () => Buffer.from('no bundle at all'), /./],
-  ['a tar archive that is not compressed', () => tarOf(entries), /./],
-  ['a tar archive in gzip', () => gzipSync(tarOf(entries)), /./],
+  ['a tar archive that is not compressed', () => tarOf(entries), /not compressed with zstd/],
   ['half of a bundle', () => readFileSync(whole).subarray(0, 2000), /./],
   [
     'a bundle without its end',
     () => zstdCompressSync(tarOf(entries).subarray(0, -1024)),
     /ended in the middle/,
   ],
-  [
-    'zeros without end, in some kilobytes',
-    () => zstdCompressSync(Buffer.alloc(2 ** 28)),
-    /not the first entry/,
-  ],
+  ['zeros without end, in some bytes', () => zstdCompressSync(Buffer.alloc(2 ** 24)), /not the first entry/],
 ])('%s is refused', async (_, bytes, why) => {
   writeFileSync(file(), bytes());
   await refused(why);
@@ -228,64 +191,23 @@ type Changed = ReturnType<typeof statementIn>;
 const hash = 'a'.repeat(64);
 const listed = (sha256: string, byteSize: number) => ({ kind: 'blob' as const, sha256, byteSize });
 
+/** The statement, with these contents in its list. */
+const listing =
+  (...more: unknown[]) =>
+  (one: Changed) => {
+    one.predicate.contents.push(...(more as Changed['predicate']['contents']));
+    return one;
+  };
+
 test.each<[string, (statement: Changed) => unknown, RegExp]>([
-  [
-    'more contents than are read',
-    (one) => {
-      const many = Array.from({ length: evidenceBundles.count.contents + 1 }, (_, n) =>
-        listed(n.toString(16).padStart(64, '0'), 0),
-      );
-      one.predicate.contents = many;
-      return one;
-    },
-    /lists more than 500000 contents/,
-  ],
-  [
-    'a terabyte',
-    (one) => {
-      one.predicate.contents.push(listed(hash, 2 ** 40));
-      return one;
-    },
-    /at most \d+ are read/,
-  ],
-  [
-    'a thousand times the file',
-    (one) => {
-      one.predicate.contents.push(listed(hash, 2 ** 32));
-      return one;
-    },
-    /more than 1000 times/,
-  ],
-  [
-    'a content twice',
-    (one) => {
-      one.predicate.contents.push(one.predicate.contents[0] as never);
-      return one;
-    },
-    /a content twice/,
-  ],
-  [
-    'a path for a hash',
-    (one) => {
-      one.predicate.contents.push(listed('../../escaped', 1));
-      return one;
-    },
-    /predicate.contents.\d+.sha256/,
-  ],
-  [
-    'a negative size',
-    (one) => {
-      one.predicate.contents.push(listed(hash, -1));
-      return one;
-    },
-    /predicate.contents.\d+.byteSize/,
-  ],
+  ['a terabyte', listing(listed(hash, 2 ** 40)), /at most \d+ are read/],
+  ['a thousand times the file', listing(listed(hash, 2 ** 32)), /more than 1000 times/],
+  ['a content twice', (one) => listing(one.predicate.contents[0])(one), /a content twice/],
+  ['a path for a hash', listing(listed('../../escaped', 1)), /predicate.contents.\d+.sha256/],
+  ['a negative size', listing(listed(hash, -1)), /predicate.contents.\d+.byteSize/],
   [
     'a kind that leads elsewhere',
-    (one) => {
-      one.predicate.contents.push({ ...listed(hash, 1), kind: '../x' as never });
-      return one;
-    },
+    listing({ ...listed(hash, 1), kind: '../x' }),
     /predicate.contents.\d+.kind/,
   ],
   [
@@ -375,7 +297,23 @@ function planWith(trials: unknown, ...ids: string[]): string {
   return JSON.stringify({ version: 1, prompt: '', plan: { trials, cases, variants: [] } });
 }
 
-test('a record that names a million contents is refused for as many trials as it is given to', async () => {
+/** Lowers a bound until the result is disposed of, so that what breaks it need not be large. */
+function lowered<Name extends string>(bounds: Readonly<Record<Name, number>>, name: Name, most: number) {
+  const before = bounds[name];
+  const set = (to: number) => Object.assign(bounds, { [name]: to });
+  set(most);
+  return { [Symbol.dispose]: () => void set(before) };
+}
+
+test('a statement with more contents than are read is refused before anything is written', async () => {
+  const { contents } = statementIn(entries).predicate;
+  using _lowered = lowered(evidenceBundles.count, 'contents', contents.length - 1);
+  writeBundle(file(), entries);
+  await refused(`lists more than ${contents.length - 1} contents`);
+});
+
+test('a record that names many contents is refused for as many trials as it is given to', async () => {
+  using _lowered = lowered(evidenceBundles.count, 'names', 1_000);
   const { subject } = statementIn(entries);
   const sha256 = subject[0]?.digest.sha256 ?? '';
   const artifact = { path: '', sha256: hash, byteSize: 0 };
@@ -434,18 +372,20 @@ test('a folder with files in it is left as it is', async () => {
 });
 
 test('a flipped bit is found, or makes no difference', async () => {
-  writeFileSync(file(), readFileSync(whole));
-  const { digest } = await open();
+  const read = (content: Buffer) => {
+    writeFileSync(file(), content);
+    return readEvidence(file(), { signal });
+  };
   const bytes = readFileSync(whole);
+  const { digest } = await read(bytes);
   const tar = zstdDecompressSync(bytes);
   const found = { refused: 0, found: 0, same: 0 };
   for (let flip = 0; flip < 60; flip++) {
-    rmSync(place(), { recursive: true, force: true });
     // Half of the flips are in what is stored, half in what is read of it.
     const changed = Buffer.from(flip % 2 === 0 ? bytes : tar);
     const place_ = (flip * 7919 * 104_729) % changed.length;
     changed[place_] = (changed[place_] ?? 0) ^ (1 << (flip % 8));
-    const opened = await open(flip % 2 === 0 ? changed : zstdCompressSync(changed)).catch((error) => {
+    const opened = await read(flip % 2 === 0 ? changed : zstdCompressSync(changed)).catch((error) => {
       expect(error.code).toBe('EVIDENCE_REFUSED');
       return undefined;
     });
