@@ -138,6 +138,11 @@ export const processEnds = channel({
     memoryEvent: milliseconds(2_000, "until the engine's event of an out-of-memory kill has arrived"),
     containerNoted: milliseconds(2_000, "until the engine notes a container's end"),
     lossLook: milliseconds(2_000, 'between two looks whether a container that can end itself still runs'),
+    // As long as any request to an engine: on a busy machine, it takes that long to start a process.
+    firstStart: milliseconds(
+      120_000,
+      'until the first process of a container says that it started a command',
+    ),
   },
   count: { aloneLooks: times(6, 'checks of the process count in a row') },
 });

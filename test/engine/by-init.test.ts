@@ -1,7 +1,10 @@
+import { finished } from 'node:stream/promises';
 import { describe, expect, test } from 'vitest';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
+import { processEnds } from '../../src/bounds/sandbox.ts';
 import type { ContainerSpec } from '../../src/engine/container/container-spec.ts';
 import type { Container } from '../../src/engine/container.ts';
-import { shell, startedContainer, until } from './engine-fixture.ts';
+import { shell, startedContainer, testEngine, until } from './engine-fixture.ts';
 import { engine, sharedEngine } from './shared-engine.ts';
 
 sharedEngine();
@@ -43,13 +46,41 @@ describe('a first script, which init starts', () => {
     },
   );
 
-  test('is started by the engine as another user, and init waits for the next one', async () => {
+  test('is started by the engine as another user, and after another command, which may have changed what init began with', async () => {
+    const parent = 'id -u; pwd; echo "$HOME"; ps -o ppid= -p $PPID';
+    const from = async (container: Container, user?: string) =>
+      (await outputs(container, parent, user)).steps[0]?.[2];
     await using container = await startedContainer(engine);
-    const parent = 'id -u; ps -o ppid= -p $PPID';
-    const from = async (user?: string) => (await outputs(container, parent, user)).steps[0]?.[2];
-    expect(await from('65534')).toMatch(/^65534\n +0\n$/);
-    expect(await from()).toMatch(/^0\n +1\n$/);
-    expect(await from()).toMatch(/^0\n +0\n$/);
+    expect(await from(container)).toMatch(/^0\n\/workspace\n\/root\n +1\n$/);
+    expect(await from(container)).toMatch(/^0\n\/workspace\n\/root\n +0\n$/);
+    await using other = await startedContainer(engine);
+    expect(await from(other, '65534')).toMatch(/^65534\n.* +0\n$/s);
+    await using changed = await startedContainer(engine);
+    await shell(changed, 'sed -i "s#:/root:#:/tmp:#" /etc/passwd; cd /; rmdir /workspace; mkdir /workspace');
+    expect(await from(changed)).toMatch(/^0\n\/workspace\n\/tmp\n +0\n$/);
+  });
+
+  test('fails, and does not wait for ever, if the container has ended', async () => {
+    await using container = await startedContainer(engine);
+    await engine.port.containers.kill(container.id);
+    const run = container.runScript({ script: 'true', timeoutMs: 60_000 });
+    await expect(run).rejects.toMatchObject({ code: 'ENGINE_CONTAINER_STOPPED' });
+  });
+
+  test('fails if somebody who was attached before has closed the input of init', async () => {
+    const { lossLook } = processEnds.time;
+    let passed = 0;
+    const sleep: Clock['sleep'] = (ms, signal) => {
+      if (ms === lossLook) passed += 10 * ms;
+      return systemClock.sleep(ms === lossLook ? 10 : ms, signal);
+    };
+    const clock = { ...systemClock, sleep, now: () => systemClock.now() + passed };
+    await using own = await testEngine({ clock });
+    await using container = await startedContainer(own);
+    const stream = await own.port.containers.attach(container.id, { onStderr: () => undefined });
+    await finished(stream.resume().end(), { readable: false });
+    const run = container.runScript({ script: 'true', timeoutMs: 60_000 });
+    await expect(run).rejects.toMatchObject({ code: 'ENGINE_EXEC_LOST' });
   });
 
   test.for([

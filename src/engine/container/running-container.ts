@@ -25,7 +25,7 @@ export interface RunningContainer {
   readonly own: { shield: string; init: string } | undefined;
   /**
    * The user that its init runs as (undefined: the image's), while init can still start a command: it starts
-   * one.
+   * one, the first.
    */
   initUser: { name: string | undefined } | undefined;
   /** Whether the engine's list of its processes is true. */
