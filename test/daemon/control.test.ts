@@ -1,9 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { removeSnapshotsOf } from '../cli/containers.ts';
-import { offsite, type Running } from '../cli/offsite.ts';
+import type { Running } from '../cli/offsite.ts';
 import { type DaemonPlace, openDaemonPlace } from './daemon-place.ts';
 
 let at: DaemonPlace;
@@ -19,10 +17,7 @@ beforeAll(async () => {
   daemon = await at.daemon(['--listen', '0']);
   [, url = ''] = await daemon.printed(/"http":"(http:[^"]+)"/);
 });
-afterAll(async () => {
-  await at[Symbol.asyncDispose]();
-  await removeSnapshotsOf('status-prepared');
-});
+afterAll(() => at[Symbol.asyncDispose]());
 
 const variant = { name: 'stuck', model: 'none', harness: 'command', profile: 'stuck' };
 
@@ -76,9 +71,7 @@ test('while it is paused no trial is begun; after unpause those run that nobody 
   const { stdout } = await at.command('daemon', 'status');
   expect(stdout).toMatch(new RegExp(`2 queued runs:\n(.*\n)?  paused of small · ${run}  1 trial  batch_`));
   // Another agent was quicker with this one.
-  const outcome = { passed: false, exitCode: 1 };
-  const trial = { caseName: 'elsewhere', ordinal: 0, taskIndex: 0, sandboxId: 'x', events: [], outcome };
-  await at.service.ask('evals.reportTrial', { id: elsewhere, trial });
+  await at.endElsewhere(elsewhere, 'elsewhere');
   await at.once(({ queued }) => queued === 1);
   expect((await at.command('daemon', 'resume')).stdout).toContain('working again');
   await at.once(({ finished, outbox }) => finished.passed === 1 && outbox.queued === 0);
@@ -217,15 +210,12 @@ test('its metrics say what it did', async () => {
 });
 
 test('its status says what is prepared', async () => {
-  const cases = [{ id: 'status-prepared', prepare: `: ${randomUUID()}; sleep 5`, verify: 'cat done.txt' }];
-  expect(await at.command('daemon', 'enqueue', suite('status-prepared', { cases }))).toMatchObject({
-    exitCode: 0,
-  });
+  const cases = [{ id: 'slow', prepare: 'sleep 100000', verify: 'cat done.txt' }];
+  expect(await at.command('daemon', 'enqueue', suite('slow', { cases }))).toMatchObject({ exitCode: 0 });
   const { building } = await at.once(({ building }) => building.some(({ state }) => state === 'running'));
-  expect(building).toMatchObject([{ what: 'prepare of status-prepared' }]);
-  expect((await at.command('daemon', 'status')).stdout).toMatch(
-    /1 build:\n {2}prepare of status-prepared {2}\d/,
-  );
+  expect(building).toMatchObject([{ what: 'prepare of slow' }]);
+  expect((await at.command('daemon', 'status')).stdout).toMatch(/1 build:\n {2}prepare of slow {2}\d/);
+  await at.command('daemon', 'cancel', 'slow');
   await at.once((status) => status.building.length + status.queued + status.running.length === 0);
 });
 
@@ -252,9 +242,7 @@ describe('a run that was found at the service and canceled', () => {
 
   test('is not taken again by `resume` once somebody has ended it at the service', async () => {
     const run = await canceled('over');
-    const outcome = { passed: false, exitCode: 1 };
-    const trial = { caseName: 'over', ordinal: 0, taskIndex: 0, sandboxId: 'x', events: [], outcome };
-    await at.service.ask('evals.reportTrial', { id: run, trial });
+    await at.endElsewhere(run, 'over');
     const resumed = await at.command('resume', run);
     expect(resumed, resumed.stderr).toMatchObject({ exitCode: 2 });
     expect(resumed.stderr).toContain(`run ${run} is finished: nothing is left to run`);
@@ -302,9 +290,7 @@ describe('a run that was found at the service and canceled', () => {
     expect((await at.command('daemon', 'status')).stdout).toMatch(
       new RegExp(`over-elsewhere · ${over}  asked for again in \\S+ s  it cannot be claimed now: `),
     );
-    const outcome = { passed: false, exitCode: 1 };
-    const trial = { caseName: 'over', ordinal: 0, taskIndex: 0, sandboxId: 'x', events: [], outcome };
-    await at.service.ask('evals.reportTrial', { id: over, trial });
+    await at.endElsewhere(over, 'over-elsewhere');
     await at.once((status) => status.waiting.every(({ run }) => run !== over));
     at.service.down.clear();
     const since = performance.now();
@@ -314,12 +300,7 @@ describe('a run that was found at the service and canceled', () => {
 
   test('is not said to run elsewhere once another machine has ended it', async () => {
     const run = await canceled('ended-elsewhere');
-    const there = await offsite(
-      at.place,
-      ['data', 'abandon', run, '--config', join(at.place.folder, 'project', 'offsite.yaml')],
-      { env: at.service.env, dataFolder: join(at.place.folder, 'other') },
-    );
-    expect(there.stdout, there.stderr).toContain('1 open trial ended as void');
+    await at.endElsewhere(run, 'ended-elsewhere');
     const here = await at.command('data', 'abandon', run);
     expect(here).toMatchObject({
       exitCode: 0,

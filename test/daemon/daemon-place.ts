@@ -5,7 +5,7 @@ import type { DaemonStatus } from '../../src/agent/daemon/status.ts';
 import { askDaemon } from '../../src/cli/daemon/ask-daemon.ts';
 import type { RunRecord } from '../../src/contract/record.ts';
 import { type FlakyService, openFlakyService } from '../cli/flaky-service.ts';
-import { type Ended, offsite, type Running, start } from '../cli/offsite.ts';
+import { type Ended, offsiteHere, type Running, start } from '../cli/offsite.ts';
 import { openPlace, type Place } from '../cli/place.ts';
 
 /** A machine with a daemon's configuration, and a service that others queue runs at. */
@@ -30,6 +30,8 @@ export interface DaemonPlace extends AsyncDisposable {
   command(...args: string[]): Promise<Ended>;
   /** Pauses the daemon, or ends the pause, by its socket. */
   tell(what: 'pause' | 'unpause'): Promise<unknown>;
+  /** Reports a trial of a run as failed, as another agent would. */
+  endElsewhere(run: string, caseName: string, ordinal?: number): Promise<void>;
   /** The service's records of a case's runs, newest first. */
   runs(caseId: string): Promise<RunRecord[]>;
   /** Resolves once the service was asked to take so many reports in all. */
@@ -43,7 +45,8 @@ export async function openDaemonPlace(): Promise<DaemonPlace> {
   const service = await openFlakyService(place);
   const config = join(place.folder, 'project', 'offsite.yaml');
   const daemons: Running[] = [];
-  const command = (...args: string[]) => offsite(place, [...args, '--config', config], { env: service.env });
+  const command = (...args: string[]) =>
+    offsiteHere(place, [...args, '--config', config], { env: service.env });
   const status = async () => (await askDaemon(place.dataFolder, 'GET', '/status')) as DaemonStatus;
   const begin = (args: string[], env: Record<string, string> = {}, dataFolder?: string) => {
     const running = start(place, ['daemon', '--config', config, ...args], {
@@ -90,6 +93,11 @@ export async function openDaemonPlace(): Promise<DaemonPlace> {
     drained: () => begin(['--once']).ended,
     command,
     tell: (what) => askDaemon(place.dataFolder, 'POST', `/${what}`),
+    async endElsewhere(run, caseName, ordinal = 0) {
+      const outcome = { passed: false, exitCode: 1 };
+      const trial = { caseName, ordinal, taskIndex: 0, sandboxId: 'x', events: [], outcome };
+      expect(await service.ask('evals.reportTrial', { id: run, trial })).not.toHaveProperty('_tag');
+    },
     async runs(caseId) {
       return ((await service.ask('evals.runs.list', { caseId })) as { runs: RunRecord[] }).runs;
     },

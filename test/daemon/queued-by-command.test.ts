@@ -26,18 +26,17 @@ test('a suite that is queued at the service for daemons is run by one that watch
   expect(await at.runs('a')).toMatchObject([{ trials: [{ status: 'reported' }, { status: 'reported' }] }]);
 });
 
-test('the results of a batch that several machines share are seen as a whole', async () => {
+test('the results of a batch that several machines share are seen as a whole, and a prune says what it keeps', async () => {
   await using at = await openDaemonPlace();
   at.configure();
   await at.queue(['a', 'b'], { trials: 2 });
   const [{ id = '', batchId = '' } = {}] = await at.runs('a');
   // Another machine has run one of the four.
-  const outcome = { passed: false, exitCode: 1 };
-  const trial = { caseName: 'a', ordinal: 0, taskIndex: 0, sandboxId: 'x', events: [], outcome };
-  await at.service.ask('evals.reportTrial', { id, trial });
+  await at.endElsewhere(id, 'a');
   const waiting = (await at.command('service', 'runs')).stdout;
   expect(waiting).toMatch(new RegExp(`small +2 +1 of 4 +0 +1 +0 % +${batchId}`));
   expect((await at.drained()).exitCode).toBe(0);
+  expect(at.service.asked.filter((operation) => operation === 'evals.reportTrial')).toHaveLength(3);
 
   const all = (await at.command('service', 'runs', 'small')).stdout;
   expect(all).toMatch(new RegExp(`small +2 +4 of 4 +3 +1 +75 % +${batchId}`));
@@ -58,6 +57,10 @@ test('the results of a batch that several machines share are seen as a whole', a
     /the service http:\S+ has no case, suite or recent batch smal; did you mean "small"\?/,
   );
   expect(typo.stderr).toContain('It has the suites small.');
+
+  const pruned = await at.command('data', 'prune', '--older-than', '0d');
+  expect(pruned.stdout).toContain('removed 1 batch, 3 trials, 0 blobs');
+  expect(pruned.stderr).toMatch(/kept \d+ blobs \(.*\) that nothing needs now: they are not a day old/);
 });
 
 test('a suite whose scripts read variables is not queued for daemons, which get none', async () => {
@@ -199,9 +202,7 @@ test('what others have claimed of an abandoned batch goes on, and each call says
     exitCode: 3,
     stdout: `batch ${batchId} is not ended: 1 open trial ended as void; ${goOn('2 trials')}`,
   });
-  const outcome = { passed: false, exitCode: 1 };
-  const trial = { caseName: 'b', ordinal: 1, taskIndex: 0, sandboxId: 'x', events: [], outcome };
-  await at.service.ask('evals.reportTrial', { id: b, trial });
+  await at.endElsewhere(b, 'b', 1);
   const ended = await at.command('data', 'abandon', b);
   expect([ended.exitCode, ended.stderr]).toEqual([
     2,
@@ -209,7 +210,7 @@ test('what others have claimed of an abandoned batch goes on, and each call says
   ]);
 });
 
-test('a backup has the suites that wait, and a prune says what it keeps for a day', async () => {
+test('a backup has the suites that wait', async () => {
   await using at = await openDaemonPlace();
   at.configure();
   const suite = {
@@ -228,8 +229,4 @@ test('a backup has the suites that wait, and a prune says what it keeps for a da
   const queue = join(at.place.dataFolder, 'queue');
   const [queued = ''] = readdirSync(queue);
   expect(readFileSync(join(copy, 'queue', queued))).toEqual(readFileSync(join(queue, queued)));
-  expect((await at.drained()).exitCode).toBe(0);
-  const pruned = await at.command('data', 'prune', '--older-than', '0d');
-  expect(pruned.stdout).toContain('removed 1 batch, 1 trial, 0 blobs');
-  expect(pruned.stderr).toMatch(/kept \d+ blobs \(.*\) that nothing needs now: they are not a day old/);
 });
