@@ -8,7 +8,7 @@ import { parse } from 'yaml';
 import { ConfigFile } from '../../src/suite/config-file.ts';
 import { SuiteFile } from '../../src/suite/suite-file.ts';
 import { eachPlace, place } from './each-place.ts';
-import { offsite, startInTerminal } from './offsite.ts';
+import { offsite, offsiteHere, startInTerminal } from './offsite.ts';
 
 eachPlace();
 
@@ -37,9 +37,9 @@ test('a fresh folder gets a suite that is sound and that passes at once', async 
   const made = await init(['--yes']);
   expect(made.exitCode, made.stderr).toBe(0);
   expect(made.stdout).toContain('offsite run evals/suite.yaml');
-  const checked = await offsite(place, ['check', 'evals/suite.yaml']);
+  const checked = await offsiteHere(place, ['check', 'evals/suite.yaml']);
   expect(checked.exitCode, checked.stderr + checked.stdout).toBe(0);
-  const ran = await offsite(place, ['run', 'evals/suite.yaml', '--json']);
+  const ran = await offsiteHere(place, ['run', 'evals/suite.yaml', '--json']);
   expect(ran.exitCode, ran.stderr).toBe(0);
   expect(JSON.parse(ran.stdout)).toMatchObject({ passed: 1, failed: 0, void: 0 });
 });

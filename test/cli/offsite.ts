@@ -160,10 +160,10 @@ export function offsite(place: Place, args: string[], options: RunOptions = {}):
 /**
  * Runs a command in this process, where it needs less than half of the processor's time. For tests in which
  * no other command runs beside it, and which are not about how its process starts and ends. Where all tests
- * run, it is a process of its own all the same.
+ * run, it is the same as {@link offsite}.
  */
 export function offsiteHere(place: Place, args: string[], options: RunOptions = {}): Promise<Ended> {
-  if (!isShort) return start(place, args, options).ended;
+  if (!isShort) return offsite(place, args, options);
   return runHere(place.folder, [...args, ...folderOf(place, options)], variablesOf(place, options));
 }
 

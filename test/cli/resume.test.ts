@@ -8,7 +8,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
-import { offsite } from './offsite.ts';
+import { offsiteHere as offsite } from './offsite.ts';
 import { openPlace, type Place } from './place.ts';
 
 const config = {

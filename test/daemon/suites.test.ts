@@ -1,16 +1,35 @@
+import { pino } from 'pino';
 import { expect, test } from 'vitest';
+import { Metrics } from '../../src/agent/daemon/metrics.ts';
+import { poll } from '../../src/agent/daemon/poll.ts';
+import { PollTargets } from '../../src/agent/daemon/poll-targets.ts';
+import { systemClock as clock } from '../../src/base/clock.ts';
+import { createClient } from '../../src/client/client.ts';
 import type { RunRecord } from '../../src/contract/record.ts';
+import { Ledger } from '../../src/ledger/ledger.ts';
+import { daemonLock } from '../../src/ledger/queue.ts';
+import { ConfigFile } from '../../src/suite/config-file.ts';
 import { type DaemonPlace, openDaemonPlace } from './daemon-place.ts';
 
-/** Two suites that have a case `a`, one run in each. */
-async function queueInTwo(at: DaemonPlace): Promise<void> {
-  await at.queue(['a'], { suite: 'small' });
-  await at.queue(['a'], { suite: 'other' });
+/** Two suites that have a case `a`, one run in each. Resolves with the runs' ids. */
+async function queueInTwo(at: DaemonPlace) {
+  const [small = ''] = await at.queue(['a'], { suite: 'small' });
+  const [other = ''] = await at.queue(['a'], { suite: 'other' });
+  return { small, other };
 }
 
-/** The suite and the status of each run of case `a`. */
-async function statuses(at: DaemonPlace): Promise<Record<string, unknown>> {
-  return Object.fromEntries((await at.runs('a')).map(({ suite, status }) => [suite?.id, status]));
+/** The runs that a daemon has in its queue, in order, once it has looked everywhere. */
+async function found(at: DaemonPlace, watched: object): Promise<string[]> {
+  const { OFFSITE_URL: url, OFFSITE_API_KEY: apiKey } = at.service.env;
+  await using client = createClient({ url, apiKey, clock });
+  using ledger = new Ledger(at.place.dataFolder, clock);
+  const { daemon } = ConfigFile.parse({ daemon: watched });
+  const targets = new PollTargets(daemon, { clock, random: Math.random });
+  const tell = { adopted: () => undefined, failed: () => undefined, unclear: new Set<string>() };
+  const log = pino({ level: 'silent' });
+  const parts = { client, clock, ledger, service: 'there', targets, metrics: new Metrics(), log, ...tell };
+  while (!targets.allPolled) await poll(parts, new AbortController().signal);
+  return ledger.queue.next({ service: 'there', lock: daemonLock }, 10).map(({ runId }) => runId);
 }
 
 /** Takes the suite out of each record of `evals.runs.list`, as a service may that does not tell it. */
@@ -24,27 +43,18 @@ function hideSuites(at: DaemonPlace): void {
 
 test('a suite brings only its own runs, also of a case that another suite has too', async () => {
   await using at = await openDaemonPlace();
-  at.configure();
-  await queueInTwo(at);
-  const { exitCode, stderr } = await at.drained();
-  expect(exitCode, stderr).toBe(0);
-  expect(await statuses(at)).toEqual({ small: 'completed', other: 'queued' });
+  const { small, other } = await queueInTwo(at);
+  expect(await found(at, { suites: ['small'] })).toEqual([small]);
   // A case of the configuration is wanted whatever its suite is.
-  at.configure({ daemon: { suites: [], cases: ['a'] } });
-  await at.drained();
-  expect(await statuses(at)).toEqual({ small: 'completed', other: 'completed' });
+  expect(await found(at, { cases: ['a'] })).toEqual([small, other]);
 });
 
 test('a run that does not name its suite is taken only if no other suite has its case', async () => {
   await using at = await openDaemonPlace();
-  at.configure();
   hideSuites(at);
   await queueInTwo(at);
-  await at.queue(['b'], { suite: 'small' });
-  const { exitCode, stderr } = await at.drained();
-  expect(exitCode, stderr).toBe(0);
-  expect(await statuses(at)).toEqual({ small: 'queued', other: 'queued' });
-  expect((await at.runs('b')).map(({ status }) => status)).toEqual(['completed']);
+  const alone = await at.queue(['b'], { suite: 'small' });
+  expect(await found(at, { suites: ['small'] })).toEqual(alone);
 });
 
 test('the lists of cases and of runs show the suite', async () => {
@@ -64,10 +74,6 @@ test('the lists of cases and of runs show the suite', async () => {
 
 test('of the batches that one look finds, the one that was started first is run first', async () => {
   await using at = await openDaemonPlace();
-  at.configure({ concurrency: 1 });
   const runs = [...(await at.queue(['a'])), ...(await at.queue(['a'])), ...(await at.queue(['a']))];
-  const { exitCode, stderr } = await at.drained();
-  expect(exitCode, stderr).toBe(0);
-  const took = stderr.split('\n').filter((line) => line.includes('took up a run'));
-  expect(took.map((line) => runs.findIndex((run) => line.includes(run)))).toEqual([0, 1, 2]);
+  expect(await found(at, { suites: ['small'] })).toEqual(runs);
 });
