@@ -1,27 +1,24 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runners } from '../../runners/index.ts';
-import { Admission } from '../../src/agent/admission.ts';
+import type { Admission } from '../../src/agent/admission.ts';
 import { NotClaimed, ServiceClaims } from '../../src/agent/claims.ts';
-import { Engines } from '../../src/agent/engines/engines.ts';
 import { type AttemptParts, finishTrial } from '../../src/agent/finish-trial.ts';
 import type { AttemptEvent } from '../../src/agent/worker/worker-parts.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { createClient } from '../../src/client/client.ts';
 import type { StartResponse } from '../../src/contract/definition.ts';
-import { connectEngine } from '../../src/engine/connect.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
-import { Sandboxes } from '../../src/trial/prepare/sandboxes.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
 import { openFlakyService } from '../cli/flaky-service.ts';
 import { openPlace } from '../cli/place.ts';
 import { eachFolder, folder } from '../each-folder.ts';
+import { engine, sharedEngine } from '../engine/shared-engine.ts';
 import {
   chatAnswer,
   json,
@@ -31,11 +28,12 @@ import {
 } from '../gateway/test-upstream.ts';
 import { queueTrial } from '../ledger/queue-trial.ts';
 import { startRequest } from '../service/test-service.ts';
-import { fixtureCli } from '../trial/fixture-cli.ts';
 import { specOf } from '../trial/trial-bench.ts';
+import { openAttemptBench } from './attempt-bench.ts';
 import { handClock } from './test-clock.ts';
 
 eachFolder();
+sharedEngine();
 
 /** Waits between attempts pass at once; deadlines are real. */
 const hasty: Clock = {
@@ -97,46 +95,15 @@ async function finish(
   failures: number,
   { attempts = 3, breaking = failing, claim, clock = hasty, during, gateway = noGateway }: Circumstances = {},
 ) {
-  await using engine = await connectEngine({ instance: `test-agent-${process.pid}` });
   using ledger = new Ledger(folder, systemClock);
   const run = { id: 'run', taskIndex: 0, caseId: 'a', caseName: 'A', variant: 'v' };
   const batch = ledger.batches.add({ service: 's', id: 'batch', suite: 'S', file: undefined, runs: [run] });
   const key = queueTrial(ledger, batch.key, 0);
   const events: AttemptEvent[] = [];
-  const broken = breaking(engine, failures);
-  const all = [...runners, fixtureCli];
-  await using sandboxes = new Sandboxes(broken, undefined, { runners: all });
-  using engines = new Engines({
-    engines: [broken],
-    areSeveral: false,
-    check: { fits: async () => true },
-    clock: hasty,
-    // The shortest waits, which pass at once.
-    random: () => 0,
-    patienceMs: 600_000,
-    observe: () => undefined,
-  });
-  const admission = new Admission({
-    clock: hasty,
-    concurrency: 1,
-    room: { cpus: 4, memory: 8e9 },
-    requireRoom: async () => undefined,
-  });
-  const parts: AttemptParts = {
-    sandboxes,
-    runners: all,
-    clock,
-    ledger,
-    blobs: ledger.blobs,
-    gateway,
-    budgets: { trial: {}, batch: undefined },
-    admission,
-    seat: await engines.seat(spec, AbortSignal.abort()),
-    random: Math.random,
-    attempts,
-    patienceMs: 600_000,
-    claim,
-  };
+  await using bench = openAttemptBench(breaking(engine, failures), { ledger, gateway, clock: hasty });
+  const { engines, admission } = bench;
+  using seat = await engines.seat(spec, AbortSignal.abort());
+  const parts = { ...bench.parts, clock, seat, attempts, claim };
   const { signal } = new AbortController();
   const signals = { signal, admitted: signal };
   const observe = (event: AttemptEvent) => {
@@ -159,28 +126,24 @@ async function finish(
   };
 }
 
-test('a trial whose infrastructure failed is run once more, and its second result counts', async () => {
+test('a trial whose infrastructure failed is run once more, its second result counts, and both are kept', async () => {
   // The sandbox, and the one in which verify would run.
-  const { result, report, observed } = await finish(specOf('true', { verify: 'true' }), 2);
+  const { result, report, observed, kept } = await finish(specOf('true', { verify: 'true' }), 2);
   expect(result.verdict).toBe('passed');
   expect(observed).toMatchObject([
     { kind: 'retried', attempt: 1, message: 'the engine is out of order' },
     { kind: 'finished' },
   ]);
   expect(report.events[0]).toMatchObject({ _tag: 'Started', sessionId: 'run/0/2' });
+  expect(kept).toEqual([
+    { number: 1, ending: 'void', cause: expect.stringContaining('"infrastructure"'), hasResult: true },
+    { number: 2, ending: 'passed', cause: null, hasResult: false },
+  ]);
 });
 
 test('nobody is blamed for a grading sandbox that the engine refuses once', async () => {
   const { result } = await finish(specOf('true', { verify: 'true' }), 1);
   expect(result, JSON.stringify(result.cause)).toMatchObject({ verdict: 'passed' });
-});
-
-test('failed attempts are kept, each with its cause and what it had found', async () => {
-  const { kept } = await finish(specOf('true', { verify: 'true' }), 2);
-  expect(kept).toEqual([
-    { number: 1, ending: 'void', cause: expect.stringContaining('"infrastructure"'), hasResult: true },
-    { number: 2, ending: 'passed', cause: null, hasResult: false },
-  ]);
 });
 
 test('while the whole engine is down trials wait for it, and no attempt counts', async () => {

@@ -1,13 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runners } from '../../runners/index.ts';
-import { Admission } from '../../src/agent/admission.ts';
-import { Engines } from '../../src/agent/engines/engines.ts';
-import { type AttemptParts, finishTrial } from '../../src/agent/finish-trial.ts';
+import { finishTrial } from '../../src/agent/finish-trial.ts';
 import type { AttemptEvent } from '../../src/agent/worker/worker-parts.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { connectEngine } from '../../src/engine/connect.ts';
 import { openBudget } from '../../src/gateway/budget.ts';
 import type { BudgetAccount } from '../../src/gateway/gateway.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';
@@ -18,13 +14,14 @@ import { daemonLock } from '../../src/ledger/queue.ts';
 import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
-import { Sandboxes } from '../../src/trial/prepare/sandboxes.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
 import { eachFolder, folder } from '../each-folder.ts';
-import { fixtureCli } from '../trial/fixture-cli.ts';
+import { engine, sharedEngine } from '../engine/shared-engine.ts';
 import { specOf } from '../trial/trial-bench.ts';
+import { openAttemptBench } from './attempt-bench.ts';
 
 eachFolder();
+sharedEngine();
 
 /**
  * What becomes of trials, as a batch has it: each is asked to be finished at once, and `concurrency` run at a
@@ -37,15 +34,12 @@ interface Bench extends AsyncDisposable {
   begun: () => number;
 }
 
-async function openBench(concurrency: number, batch?: BudgetAccount): Promise<Bench> {
+function openBench(concurrency: number, batch?: BudgetAccount): Bench {
   const stack = new AsyncDisposableStack();
   const file = join(folder, 'model.yaml');
   writeFileSync(file, 'turns: [{ text: hello, repeat: true }]\n');
   const modelConfig = ModelConfig.parse({ scripted: file });
-  const engine = stack.use(await connectEngine({ instance: `test-stopped-${process.pid}` }));
   const ledger = stack.use(new Ledger(folder, systemClock));
-  const all = [...runners, fixtureCli];
-  const sandboxes = stack.use(new Sandboxes(engine, undefined, { runners: all }));
   const gateway = stack.use(
     openGateway({
       models: { model: modelConfig },
@@ -56,35 +50,10 @@ async function openBench(concurrency: number, batch?: BudgetAccount): Promise<Be
   );
   const observed: AttemptEvent[] = [];
   let begun = 0;
-  const engines = stack.use(
-    new Engines({
-      engines: [engine],
-      areSeveral: false,
-      check: { fits: async () => true },
-      clock: systemClock,
-      random: () => 0,
-      patienceMs: 60_000,
-      observe: () => undefined,
-    }),
+  const attempts = stack.use(
+    openAttemptBench(engine, { ledger, gateway, clock: systemClock }, { concurrency }),
   );
-  const parts: Omit<AttemptParts, 'seat'> = {
-    sandboxes,
-    runners: all,
-    clock: systemClock,
-    ledger,
-    blobs: ledger.blobs,
-    gateway,
-    random: () => 0,
-    attempts: 3,
-    budgets: { trial: {}, batch },
-    patienceMs: 60_000,
-    admission: new Admission({
-      clock: systemClock,
-      concurrency,
-      room: { cpus: 4, memory: 8e9 },
-      requireRoom: async () => undefined,
-    }),
-  };
+  const parts = { ...attempts.parts, budgets: { trial: {}, batch } };
   const { signal } = new AbortController();
   const spec = (run: string): TrialSpec =>
     specOf('', {
@@ -106,7 +75,7 @@ async function openBench(concurrency: number, batch?: BudgetAccount): Promise<Be
             begun += 1;
           };
           const wanted = spec(run);
-          using seat = await engines.seat(wanted, signal);
+          using seat = await attempts.engines.seat(wanted, signal);
           return await finishTrial(
             wanted,
             key,
@@ -157,7 +126,7 @@ const stoppedOne = ['void', 'harness', true];
 test('a trial that begins when its batch has no budget left does not run, and is not to blame', async () => {
   const batch = openBudget({ usd: 0.02 }, systemClock.now());
   batch.spent.usd = 0.03;
-  await using bench = await openBench(1, batch);
+  await using bench = openBench(1, batch);
   const [keys] = queue(bench.ledger, ['fast'], 1);
   const [result] = await bench.finish(of(keys, working));
   expect(result).toMatchObject({
@@ -172,7 +141,7 @@ test('a trial that begins when its batch has no budget left does not run, and is
 });
 
 test('a variant whose harness does not work is warned of once, and stopped after three trials', async () => {
-  await using bench = await openBench(1);
+  await using bench = openBench(1);
   const [first, second] = queue(bench.ledger, ['fast', 'slow'], 4);
   const results = await bench.finish([...of(first, broken), ...of(second?.slice(0, 2), working)]);
   expect(kindsOf(results)).toEqual([
@@ -200,7 +169,7 @@ test('a variant whose harness does not work is warned of once, and stopped after
 });
 
 test('trials that run at the same time are warned of once', async () => {
-  await using bench = await openBench(3);
+  await using bench = openBench(3);
   const [keys] = queue(bench.ledger, ['fast'], 6);
   const results = await bench.finish(of(keys, broken));
   expect(results.every(({ cause }) => cause?.kind === 'harness')).toBe(true);
@@ -212,18 +181,18 @@ test('trials that run at the same time are warned of once', async () => {
 test('a variant stays stopped when its batch is resumed, and other batches are not', async () => {
   let keys: TrialKey[] | undefined;
   {
-    await using bench = await openBench(1);
+    await using bench = openBench(1);
     [keys] = queue(bench.ledger, ['fast'], 5);
     expect(kindsOf(await bench.finish(of(keys?.slice(0, 3), broken)))).toEqual(Array(3).fill(brokenOne));
   }
-  await using bench = await openBench(1);
+  await using bench = openBench(1);
   expect(kindsOf(await bench.finish(of(keys?.slice(3), working)))).toEqual([stoppedOne, stoppedOne]);
   const [others] = queue(bench.ledger, ['fast'], 1, 'another');
   expect(kindsOf(await bench.finish(of(others, working)))).toEqual([['passed', undefined, false]]);
 });
 
 test('a run that is queued anew after its variant was stopped is run', async () => {
-  await using bench = await openBench(1);
+  await using bench = openBench(1);
   const found = { service: 's', batchId: 'batch', suite: 'S', caseId: 'a', caseName: 'A', variant: 'fast' };
   const claim = (id: string, trials: number) => {
     const ordinals = Array.from({ length: trials }, (_, ordinal) => ordinal);
