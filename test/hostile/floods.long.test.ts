@@ -46,6 +46,16 @@ test('a shell that an agent put in place of the sandbox’s own prints 600 MiB t
   expect([[], expect.stringMatching(/not running|running containers/)]).toContainEqual(left);
 });
 
+test('a script prints 300 MB', async () => {
+  const container = await bench.another();
+  const script = 'head -c 300000000 /dev/zero | tr "\\0" x';
+  const grown = await growthDuring(async () => {
+    const { steps } = await container.runScript({ script, timeoutMs: 200_000 });
+    expect(steps).toMatchObject([{ outputTruncated: true, outputBytes: 300_000_000 }]);
+  });
+  expect(grown).toBeLessThan(150);
+});
+
 const program = (body: string) => `#!/bin/bash\n${body}`;
 
 test('a validator writes 150 MB without the end of a line where names of calls are expected', async () => {

@@ -13,33 +13,25 @@ const scripts = {
   working: 'turns: [{ text: hello, repeat: true }]\n',
   overloaded: 'turns: [{ text: hello }, { repeat: true, trouble: { error: { status: 529 } } }]\n',
   outgrown: 'turns: [{ text: hello }, { repeat: true, trouble: { error: { status: 400 } } }]\n',
-  cutting: 'turns: [{ text: hello }, { repeat: true, trouble: { cut: { afterBytes: 20 } } }]\n',
-  down: 'turns: [{ repeat: true, trouble: { error: { status: 529 } } }]\n',
 };
 
-/** What servers answer from the second question on, with the status 200. */
-const refusals = {
-  quota: json(200, { error: 'the quota of this team is spent' }),
-  detail: json(200, { detail: 'No model is loaded.' }),
-};
+/** What a server answers from the second question on, with the status 200. */
+const refusal = json(200, { error: 'the quota of this team is spent' });
 
-const servers: TestUpstream[] = [];
+let server: TestUpstream;
 let bench: TrialBench;
 const models: Record<string, ModelConfig> = scriptedModels(scripts);
 beforeAll(async () => {
-  for (const [name, later] of Object.entries(refusals)) {
-    const server = await testUpstream(json(200, chatAnswer), later, later);
-    servers.push(server);
-    models[name] = ModelConfig.parse({ wire: 'openai-chat', baseUrl: server.url, model: 'm' });
-  }
+  server = await testUpstream(json(200, chatAnswer), refusal, refusal);
+  models.quota = ModelConfig.parse({ wire: 'openai-chat', baseUrl: server.url, model: 'm' });
   bench = await openTrialBench({ models, runners: [fixtureCli] });
 });
 afterAll(async () => {
   await bench?.[Symbol.asyncDispose]();
-  for (const server of servers) await server[Symbol.asyncDispose]();
+  await server?.[Symbol.asyncDispose]();
 });
 
-function cli(model: keyof typeof scripts | keyof typeof refusals, run: string): Partial<TrialSpec> {
+function cli(model: keyof typeof scripts | 'quota', run: string): Partial<TrialSpec> {
   const profile = profileOf({ name: 'test', run });
   return { model, modelConfig: models[model], harness: 'fixture-cli', profile, verify: 'false' };
 }
@@ -54,7 +46,6 @@ const intoTheCli = '> /proc/$PPID/fd/1';
 describe.concurrent('an agent that has acted is failed, and is graded, when its tool call', () => {
   test.for([
     ['kills the CLI', tool('kill -SEGV $PPID')],
-    ['writes garbage into what the CLI prints', tool(`${says({ failed: 7 })} ${intoTheCli}`)],
     [
       'tells of an overloaded model in the name of the CLI, and kills it',
       tool(`${says({ modelFailed: '529 overloaded' })} ${intoTheCli}; kill -SEGV $PPID`),
@@ -80,29 +71,18 @@ describe.concurrent('an agent that has acted is failed, and is graded, when its 
 });
 
 describe.concurrent('a trial is void whose model', () => {
-  test.for(['overloaded', 'cutting'] as const)('is %s after the agent has acted', async (model) => {
+  test('is overloaded after the agent has acted', async () => {
     const run = `${ask}; ${askFurther}; ${says({ modelFailed: 'no answer' })}; exit 1`;
-    const result = await bench.trial('', cli(model, run));
+    const result = await bench.trial('', cli('overloaded', run));
     expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'model' } });
-    expect(result.models?.agent).toMatchObject({ acted: true, modelFailure: expect.stringContaining(model) });
+    const modelFailure = expect.stringContaining('overloaded');
+    expect(result.models?.agent).toMatchObject({ acted: true, modelFailure });
   });
 
-  test.for(['quota', 'detail'] as const)(
-    'answers every question, also a short one, with an error: %s',
-    async (model) => {
-      const run = `${ask}; ${askFurther}; ${says({ modelFailed: 'no answer' })}; exit 1`;
-      const result = await bench.trial('', cli(model, run));
-      expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'model' } });
-      expect(result.models?.agent.acted).toBe(true);
-    },
-  );
-
-  test('is down from the beginning', async () => {
-    const result = await bench.trial('', cli('down', `${ask}; ${says({ modelFailed: '529' })}; exit 1`));
+  test('answers every question, also a short one, with an error', async () => {
+    const run = `${ask}; ${askFurther}; ${says({ modelFailed: 'no answer' })}; exit 1`;
+    const result = await bench.trial('', cli('quota', run));
     expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'model' } });
-    expect(result.models?.agent).toMatchObject({
-      acted: false,
-      modelFailure: expect.stringContaining('529'),
-    });
+    expect(result.models?.agent.acted).toBe(true);
   });
 });

@@ -20,9 +20,9 @@ const bench = await openTrialBench({ clock });
 afterAll(() => bench[Symbol.asyncDispose]());
 
 describe('a clock that is set by hours while a trial runs', () => {
-  test.each([2, -2])('changes no duration (%s hours)', async (hours) => {
+  test('changes no duration', async () => {
     set.at = Date.now() + 500;
-    set.by = hours * hour;
+    set.by = -2 * hour;
     const before = Date.now();
     const result = await bench.trial('sleep 1', { verify: 'sleep 1' });
     const took = Date.now() - before;
@@ -49,9 +49,9 @@ describe('a clock that is set by hours while a trial runs', () => {
 });
 
 describe('an engine whose clock is hours off ours', () => {
-  test.each([2, -2])('changes no duration (%s hours)', async (hours) => {
+  test('changes no duration', async () => {
     set.at = 0;
-    set.by = hours * hour;
+    set.by = 2 * hour;
     const result = await bench.trial('sleep 1', {
       verify: 'sleep 1',
       validator: validator(

@@ -61,7 +61,7 @@ describe.concurrent('the hosts of an agent', () => {
   });
 
   test('are those of each step', async () => {
-    const named = [asks('a.example'), asks(), asks('b.example')];
+    const named = [asks('a.example'), asks()];
     const list = named.map((network, index): TrialStep => {
       const name = `step ${index}`;
       const { network: mode, hosts } = agentSandbox(wide, network);
@@ -89,7 +89,7 @@ describe.concurrent('the hosts of an agent', () => {
     const steps = { list, strategy: 'mean' as const, thresholds: { default: 1, byName: {} } };
     const result = await bench.trial(run, { sandbox: wide, steps });
     const said = result.validations?.map(({ logs }) => logs?.[0]?.value?.text);
-    expect(said).toEqual(['200 403 ', '403 403 ', '403 200 ']);
+    expect(said).toEqual(['200 403 ', '403 403 ']);
   });
 });
 

@@ -70,14 +70,6 @@ describe.concurrent('a trial', () => {
     });
   });
 
-  test('needs verify and validator to pass', async () => {
-    const failing = validator(
-      "import { validate } from 'offsite/validator'; validate('no', () => { throw new Error('no') })",
-    );
-    const result = await bench.trial('true', { verify: 'true', validator: failing });
-    expect(result).toMatchObject({ verdict: 'failed', validations: [{ exitCode: 1, message: 'no' }] });
-  });
-
   test('with nothing to check is void', async () => {
     const result = await bench.trial('true', { validator: validator('console.log(1)') });
     expect(result).toMatchObject({

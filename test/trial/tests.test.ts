@@ -30,120 +30,55 @@ describe.concurrent('tests in the sandbox of the agent', () => {
     expect(not.validations?.[0]).toMatchObject({ exitCode: 1, message: 'reward is 0, below 1' });
   });
 
-  test('give several rewards, each with its threshold', async () => {
-    const script = `echo '{"exact": 0.5, "speed": 3}' > /logs/verifier/reward.json; echo 0 > /logs/verifier/reward.txt`;
-    const thresholds = { default: 1, byName: { exact: 0.5 } };
-    const reached = await bench.trial('true', { tests: tests(script, { thresholds }) });
-    const below = await bench.trial('true', { tests: tests(script) });
-    expect(reached.verdict).toBe('passed');
-    expect(reached.judgments?.map(({ name, score, threshold }) => [name, score, threshold])).toEqual([
-      ['exact', 0.5, 0.5],
-      ['speed', 3, undefined],
-    ]);
-    expect(below.verdict).toBe('failed');
-    expect(below.validations?.[0]?.message).toBe('exact is 0.5, below 1');
-  });
-
-  test('are judged by the rewards with a threshold of their own, and by all if there is none of these', async () => {
-    const thresholds = { default: 1, byName: { reward: 1 } };
-    const giving = (rewards: string) =>
-      bench.trial('true', {
-        tests: tests(`echo '${rewards}' > /logs/verifier/reward.json; exit 3`, { thresholds }),
-      });
-    const [more, low, other] = await Promise.all([
-      giving('{"reward": 1, "format_ok": 0}'),
-      giving('{"reward": 0, "format_ok": 1}'),
-      giving('{"format_ok": 0}'),
-    ]);
-    expect([more.verdict, low.verdict, other.verdict]).toEqual(['passed', 'failed', 'failed']);
-    expect(other.validations?.[0]?.message).toBe('format_ok is 0, below 1');
-  });
-
   test('grade a large workspace with paths that are longer than a program can name', async () => {
     const deep = `python3 -c "
 import os
 for _ in range(150): os.mkdir('n' * 40); os.chdir('n' * 40)"; truncate -s 1G sparse`;
-    const [solved, not] = await Promise.all([
-      bench.trial(`${deep}; echo done > out`, { tests: tests(isSolved) }),
-      bench.trial(deep, { tests: tests(isSolved) }),
-    ]);
-    expect(solved.cause).toBeUndefined();
-    expect(solved).toMatchObject({
+    const result = await bench.trial(`${deep}; echo done > out`, { tests: tests(isSolved) });
+    expect(result.cause).toBeUndefined();
+    expect(result).toMatchObject({
       verdict: 'passed',
       filesChanged: expect.arrayContaining(['out', 'sparse']),
     });
-    expect(not.cause).toBeUndefined();
-    expect(not).toMatchObject({ verdict: 'failed', judgments: [{ score: 0 }] });
   });
 
-  test.each(
-    someOf<[string, string, RegExp]>([
-      ['wrote no reward', 'true', /wrote neither reward\.json nor reward\.txt \(bash exited/],
-      ['wrote NaN', 'echo nan > /logs/verifier/reward.txt', /has nan, which is not a finite number/],
-      [
-        'wrote nothing',
-        ': > /logs/verifier/reward.json; echo 1 > /logs/verifier/reward.txt',
-        /json is empty/,
-      ],
-      [
-        'wrote too much',
-        'head -c 2000000 /dev/zero > /logs/verifier/reward.txt',
-        /reward\.txt is larger than the limit/,
-      ],
-      [
-        'left a link',
-        'echo 1 > /tmp/mine; ln -s /tmp/mine /logs/verifier/reward.txt',
-        /reward\.txt is not a regular file/,
-      ],
-      [
-        'left a link to a folder',
-        'mkdir /tmp/v; echo 1 > /tmp/v/reward.txt; rm -r /logs/verifier; ln -s /tmp/v /logs/verifier',
-        /after the tests, \/logs\/verifier is not a folder/,
-      ],
-    ]),
-  )('that %s give no verdict, and not the reward 0', async (_, script, message) => {
+  test.each<[string, string, RegExp]>([
+    [
+      'wrote too much',
+      'head -c 2000000 /dev/zero > /logs/verifier/reward.txt',
+      /reward\.txt is larger than the limit/,
+    ],
+    [
+      'left a link to a folder',
+      'mkdir /tmp/v; echo 1 > /tmp/v/reward.txt; rm -r /logs/verifier; ln -s /tmp/v /logs/verifier',
+      /after the tests, \/logs\/verifier is not a folder/,
+    ],
+  ])('that %s give no verdict, and not the reward 0', async (_, script, message) => {
     const result = await bench.trial('true', { tests: tests(`echo why; ${script}`) });
     expect(result.verdict).toBe('void');
     expect(result.cause).toMatchObject({ kind: 'grading', phase: 'validate', output: 'why\n' });
     expect(result.cause?.message).toMatch(message);
   });
 
-  test('that find no program in a PATH of their own say which it is', async () => {
-    const lost = { ...tests(isSolved), env: { PATH: '/nowhere' } };
-    expect(await bench.trial('true', { tests: lost })).toMatchObject({
-      verdict: 'void',
-      cause: { message: expect.stringMatching(/exited with 127\); their PATH is \/nowhere;/) },
-    });
-  });
-
   test('that write a reward only for solved work fail an agent if the solution of the case has one', async () => {
     const script = tests('set -e; grep -q good out; echo 1 > /logs/verifier/reward.txt');
     const files = [{ path: '/solution/solve.sh', content: Buffer.from('echo good > out\n'), mode: 0o644 }];
     const solution = { files, run: 'bash /solution/solve.sh', env: {} };
-    const none = { ...solution, run: 'true' };
-    const [right, wrong, broken, unknown] = await Promise.all([
-      bench.trial('echo good > out', { tests: script, solution }),
-      bench.trial('echo bad > out', { tests: script, solution }),
-      bench.trial('echo bad > out', { tests: script, solution: none }),
-      bench.trial('echo bad > out', { tests: script }),
-    ]);
-    expect(right.verdict).toBe('passed');
-    expect(wrong).toMatchObject({
+    const result = await bench.trial('echo bad > out', { tests: script, solution });
+    expect(result).toMatchObject({
       verdict: 'failed',
       cause: {
         kind: 'agent',
         message: expect.stringMatching(/no reward.*the solution of the case can be graded$/),
       },
     });
-    expect(broken).toMatchObject({ verdict: 'void', cause: { kind: 'grading' } });
-    expect(unknown).toMatchObject({ verdict: 'void', cause: { kind: 'grading' } });
   });
 
   test('that take too long give no verdict', async () => {
     const script = 'echo 1 > /logs/verifier/reward.txt; sleep 600';
-    const result = await bench.trial('true', { tests: tests(script, { timeoutMs: 1_000 }) });
+    const result = await bench.trial('true', { tests: tests(script, { timeoutMs: 300 }) });
     expect(result.verdict).toBe('void');
-    expect(result.cause?.message).toMatch(/^the tests were stopped after 1 s; the case is at fault: /);
+    expect(result.cause?.message).toMatch(/^the tests were stopped after 0.3 s; the case is at fault: /);
   });
 
   test('run as the user, and with the variables, that the task names', async () => {
@@ -224,20 +159,4 @@ test('work in a folder that other programs use is graded there, and never where 
   expect(refused.cause?.message).toMatch(
     /^suite.yaml:3:5: the working folder \/tmp cannot be the workspace: it has files of other programs/,
   );
-});
-
-test('tests may print their results: the share of those that passed is the reward', async () => {
-  const printing = (lines: string) =>
-    tests(`echo '=== short test summary info ==='; printf '${lines}'`, {
-      emptied: ['/tests'],
-      reading: { kind: 'printed-tests', parser: 'pytest' },
-    });
-  const [all, half, none] = await Promise.all([
-    bench.trial('true', { tests: printing('PASSED a\\nPASSED b\\n') }),
-    bench.trial('true', { tests: printing('PASSED a\\nFAILED b - no\\n') }),
-    bench.trial('true', { tests: printing('nothing\\n') }),
-  ]);
-  expect([all.verdict, half.verdict, none.verdict]).toEqual(['passed', 'failed', 'void']);
-  expect(half.judgments).toEqual([{ name: 'tests', evaluator: 'tests', score: 0.5, threshold: 1 }]);
-  expect(none.cause?.message).toContain('the output of pytest names no test in its summary');
 });

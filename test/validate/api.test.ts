@@ -140,7 +140,7 @@ describe('what a validator runs of the work, in a sandbox of its own', () => {
   test('does not hold up the validation by what it leaves behind', async () => {
     const { validations } = await bench.run(`
       validate('leaves', async ({ run }) => (await run('sh', ['-c', 'echo first; setsid sleep 600 & sleep 600 &'])).stdout);
-      validate('floods', async ({ run }) => { const { stdout, truncated } = await run('sh', ['-c', 'yes | head -c 20000000']); return [stdout.length, truncated]; });`);
+      validate('floods', async ({ run }) => { const { stdout, truncated } = await run('sh', ['-c', 'yes | head -c 9000000']); return [stdout.length, truncated]; });`);
     expect(validations).toMatchObject([
       { output: { text: 'first\n' } },
       { output: { text: `[\n  ${8 * 1024 ** 2},\n  true\n]` } },
