@@ -35,7 +35,7 @@ test('in what only a tool or a schema defines, any names pass, but none twice', 
       const twice = `{"parameters":{${name}:1,"-":${inside},${name}:2}}`;
       expect(() => membersOf(Buffer.from(twice))).toThrow(/twice, or a similar name/);
     }),
-    { numRuns: runs(300) },
+    { numRuns: runs(100) },
   );
 });
 

@@ -219,8 +219,8 @@ test('a stream without end passes without filling the memory, until its client h
   expect(exchange?.failure).toBe('its client ended it');
 });
 
-test('a hundred thousand tiny pieces arrive in order, whole', async () => {
-  const words = Array.from({ length: 100_000 }, (_, index) => `data: {"n":${index}}\n\n`);
+test('ten thousand tiny pieces arrive in order, whole', async () => {
+  const words = Array.from({ length: 10_000 }, (_, index) => `data: {"n":${index}}\n\n`);
   const whole = `${words.join('')}${usage}data: [DONE]\n\n`;
   await using at = await place({}, (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });

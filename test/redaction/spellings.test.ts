@@ -124,7 +124,7 @@ describe('what holds no key stays as it is', () => {
         expect(Buffer.from(redactor.whole(whole)).equals(whole)).toBe(true);
         expect(streamed(redactor, whole, size).equals(whole)).toBe(true);
       }),
-      { numRuns: runs(1_000) },
+      { numRuns: runs(300) },
     );
   });
 

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { jsonlStream } from '../../runners/command/runner.ts';
 import { streams } from '../../runners/streams.ts';
 import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
 import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
@@ -27,13 +28,13 @@ export function recorded(cli: CliName, name: StreamName): Buffer {
 /** When every line is said to have come. */
 const arrivalMs = 1_800_000_000_000;
 
-/** What is made of a stream that comes in these chunks, of a CLI that then exits with 0. */
+/** What is made of a stream that comes in these chunks, of a program that then exits with 0. */
 export function readStream(
-  cli: CliName,
+  cli: CliName | 'jsonl',
   chunks: Iterable<Buffer>,
 ): { record: TurnRecord; ending: HarnessEnding } {
   const record = new TurnRecord(0);
-  const stream = cliStream(record, takers[cli].takerFor(record), () => arrivalMs);
+  const stream = cliStream(record, { ...takers, jsonl: jsonlStream }[cli].takerFor(record), () => arrivalMs);
   for (const chunk of chunks) stream.push(chunk);
   stream.end();
   const heard = { status: record.status, problem: stream.problem, unread: stream.unread };

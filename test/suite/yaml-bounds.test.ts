@@ -40,8 +40,9 @@ test.each([
   ['a key twice', 'a: 1\nb: 2\na: 3\n', /a\.yaml:3:1: this key is written twice/],
 ])('%s is a problem at its place', (_, text, where) => {
   const begun = performance.now();
-  expect(() => read(text)).toThrow(expect.objectContaining({ code: 'BAD_FILE', kind: 'input' }));
-  expect(() => read(text)).toThrow(where);
+  expect(() => read(text)).toThrow(
+    expect.objectContaining({ code: 'BAD_FILE', kind: 'input', message: expect.stringMatching(where) }),
+  );
   expect(performance.now() - begun).toBeLessThan(60_000);
 });
 

@@ -3,7 +3,7 @@ import { logParsers, printedTestParsers } from '../../src/tasks/swe-bench/log-pa
 import { junitElements } from '../../src/validate/formats/junit.ts';
 
 const summary = '=== short test summary info ===\n';
-const length = 4_000_000;
+const length = 1_000_000;
 const parsers = {
   ...logParsers,
   'of pytest': printedTestParsers.pytest,

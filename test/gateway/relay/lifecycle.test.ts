@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { execa } from 'execa';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import type { ContainerSpec } from '../../../src/engine/container/container-spec.ts';
 import type { RelayHandler } from '../../../src/gateway/relay/relay.ts';
@@ -14,16 +14,10 @@ vi.setConfig({ testTimeout: hangMs });
 const nobody: RelayHandler = { request: () => undefined, connect: () => undefined };
 
 let relayed: RelayedSandbox;
-beforeEach(async () => {
+beforeAll(async () => {
   relayed = await relayedSandbox();
-  relayed.answer((_request, response) => response.end('here'));
 });
-afterEach(() => relayed[Symbol.asyncDispose]());
-
-async function killSidecar(): Promise<void> {
-  const [id = ''] = await relayed.sidecars();
-  await dockerOf(relayed.engine).getContainer(id).kill();
-}
+afterAll(() => relayed[Symbol.asyncDispose]());
 
 /** Asks until the relay is there again. */
 const askAgain = 'curl -s --retry 1000 --retry-delay 1 --retry-all-errors --retry-max-time 150 $ORIGIN/';
@@ -51,57 +45,55 @@ test('a sidecar has no rights, writes nowhere and is small', async () => {
   expect(HostConfig.Memory).toBeLessThanOrEqual(512 * 2 ** 20);
 });
 
-test('if a relay is killed, the request in flight fails and another relay serves the next', async () => {
+test('if a relay is killed, the request in flight fails and another one in the same network serves the next', async () => {
+  const network = 'readlink /proc/self/ns/net';
+  const before = await relayed.shell(network);
+  const [killed = ''] = await relayed.sidecars();
   const arrived = relayed.nextRequest();
   const failing = relayed.shell('curl -s $ORIGIN/; echo $?');
   const { response: held } = await arrived;
   const closed = once(held, 'close');
-  await killSidecar();
+  await dockerOf(relayed.engine).getContainer(killed).kill();
   await closed;
   expect(await failing).toMatch(/^(52|56)\n$/);
   relayed.answer((_request, response) => response.end('again'));
   expect(await relayed.shell(askAgain)).toBe('again');
   expect(relayed.relay.lost.aborted).toBe(false);
+  const [id = ''] = await relayed.sidecars();
+  const { HostConfig } = await dockerOf(relayed.engine).getContainer(id).inspect();
+  expect(HostConfig.NetworkMode).toBe(`container:${relayed.sandbox.id}`);
+  expect(await relayed.shell(network)).toBe(before);
 });
 
 test('a relay that dies again and again is lost, and says why', async () => {
-  const lost = once(relayed.relay.lost, 'abort');
-  while (!relayed.relay.lost.aborted) {
-    const [id] = await relayed.sidecars();
+  await using own = await relayedSandbox();
+  const lost = once(own.relay.lost, 'abort');
+  while (!own.relay.lost.aborted) {
+    const [id] = await own.sidecars();
     // Between two of them there is none, or one that does not run yet.
     if (id)
-      await dockerOf(relayed.engine)
+      await dockerOf(own.engine)
         .getContainer(id)
         .kill()
         .catch(() => undefined);
   }
   await lost;
-  expect(relayed.relay.lost.reason).toMatchObject({ code: 'RELAY_LOST', kind: 'infrastructure' });
-  expect(await relayed.sidecars()).toEqual([]);
+  expect(own.relay.lost.reason).toMatchObject({ code: 'RELAY_LOST', kind: 'infrastructure' });
+  expect(await own.sidecars()).toEqual([]);
 });
 
 test('disposing ends the sidecar and the requests in flight, however often', async () => {
-  const arrived = relayed.nextRequest();
-  const failing = relayed.shell('curl -s $ORIGIN/; echo $?');
+  await using own = await relayedSandbox();
+  const arrived = own.nextRequest();
+  const failing = own.shell('curl -s $ORIGIN/; echo $?');
   const { response } = await arrived;
   const closed = once(response, 'close');
-  await relayed.relay[Symbol.asyncDispose]();
-  await relayed.relay[Symbol.asyncDispose]();
+  await own.relay[Symbol.asyncDispose]();
+  await own.relay[Symbol.asyncDispose]();
   await closed;
   expect(await failing).toMatch(/^(52|56)\n$/);
-  expect(await relayed.sidecars()).toEqual([]);
-  expect(relayed.relay.lost.aborted).toBe(false);
-});
-
-test('a relay that is replaced is in the network of its sandbox, as the first one was', async () => {
-  const network = 'readlink /proc/self/ns/net';
-  const before = await relayed.shell(network);
-  await killSidecar();
-  await relayed.shell(askAgain);
-  const [id = ''] = await relayed.sidecars();
-  const { HostConfig } = await dockerOf(relayed.engine).getContainer(id).inspect();
-  expect(HostConfig.NetworkMode).toBe(`container:${relayed.sandbox.id}`);
-  expect(await relayed.shell(network)).toBe(before);
+  expect(await own.sidecars()).toEqual([]);
+  expect(own.relay.lost.aborted).toBe(false);
 });
 
 test('without a relay there is no sandbox, and nothing is left of either', async () => {

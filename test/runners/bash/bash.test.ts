@@ -134,34 +134,15 @@ describe('the bash harness', () => {
   });
 
   test('leaves a folder that the agent removed to the agent', async () => {
-    await using own = await startedContainer(engine);
-    const upstream = scripted({
-      turns: [
+    await using sandbox = await startedContainer(engine);
+    const run = await turn(
+      [
         { run: 'rm -rf /workspace' },
         { run: 'ls' },
         { when: { result: 'could not be started' }, text: 'Oh.' },
       ],
-    });
-    const run = await bash
-      .open({
-        container: own,
-        profile: profileOf({}),
-        env: {},
-        workspace: '/workspace',
-        home: '/offsite/harness',
-        clock: systemClock,
-        model: {
-          name: 'm',
-          wire: 'openai-chat',
-          origin: '',
-          token: '',
-          contextWindow: undefined,
-          maxOutputTokens: undefined,
-          chat: (request, signal) =>
-            chatOver(upstream.send, { wire: 'openai-chat', model: 'm' }, request, signal),
-        },
-      })
-      .turn('Do it.', limits());
+      { sandbox },
+    );
     expect(run.finalMessage).toBe('Oh.');
   });
 });
