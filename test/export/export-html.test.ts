@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { exportHtml, type HtmlExport } from '../../src/export/export-html.ts';
@@ -21,10 +21,12 @@ const key = 'sk-a-key-that-was-told-later';
 let folder: string;
 let ledger: Ledger;
 let browser: Browser;
+let context: BrowserContext;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'offsite-html-'));
   ledger = new Ledger(folder, systemClock);
   browser = await openBrowser();
+  context = await browser.newContext({ offline: true });
   const found = await story(ledger);
   await fillBatch(ledger, {
     id: 'batch_told',
@@ -65,7 +67,6 @@ async function exported({
 
 /** Opens a file without a network. What the page reports or asks for is a problem. */
 async function opened(file: string): Promise<{ page: Page; problems: string[] }> {
-  const context = await browser.newContext({ offline: true });
   const page = await context.newPage();
   page.setDefaultTimeout(20_000);
   const problems: string[] = [];

@@ -4,20 +4,38 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { key, place, question } from './gateway-fixture.ts';
 import { chatAnswer } from './test-upstream.ts';
 
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'offsite-tls-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const authority = (names: string) => `subjectAltName=${names}\nbasicConstraints=critical,CA:TRUE\n`;
+
+/** Makes a certificate and its key. Without an issuer, it is its own. */
+async function certificate(
+  name: string,
+  { issuer, extensions, days = '2' }: { issuer?: string; extensions: string; days?: string | undefined },
+): Promise<[certificate: string, key: string]> {
+  const run = execa({ cwd: folder });
+  await run`openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=${name} -keyout ${name}.key -out ${name}.csr`;
+  await writeFile(join(folder, `${name}.ext`), extensions);
+  const by =
+    issuer === undefined
+      ? ['-signkey', `${name}.key`]
+      : ['-CA', `${issuer}.pem`, '-CAkey', `${issuer}.key`, '-CAcreateserial'];
+  await run`openssl x509 -req -in ${name}.csr ${by} -days ${days} -extfile ${name}.ext -out ${name}.pem`;
+  const read = (ending: string) => readFile(join(folder, `${name}.${ending}`), 'utf8');
+  return [await read('pem'), await read('key')];
+}
+
 test('a model behind an HTTP proxy with its own CA file is reached; a missing file is reported', async () => {
   await using stack = new AsyncDisposableStack();
-  const folder = await mkdtemp(join(tmpdir(), 'offsite-gateway-'));
-  stack.defer(() => rm(folder, { recursive: true, force: true }));
-  await execa({
-    cwd: folder,
-  })`openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=model.test -addext subjectAltName=DNS:model.test -keyout key.pem -out cert.pem`;
-  const [privateKey, cert] = await Promise.all(
-    ['key.pem', 'cert.pem'].map((name) => readFile(join(folder, name), 'utf8')),
-  );
+  const [cert, privateKey] = await certificate('model.test', { extensions: authority('DNS:model.test') });
   const authorizations: unknown[] = [];
   const server = createHttpsServer({ key: privateKey, cert }, (request, response) => {
     authorizations.push(request.headers.authorization);
@@ -46,7 +64,7 @@ test('a model behind an HTTP proxy with its own CA file is reached; a missing fi
 
   const env = { MODEL_KEY: key, HTTPS_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` };
   const model = { baseUrl: 'https://model.test/v1' };
-  await using at = await place({ model, gateway: { env, ...(cert && { caBundle: cert }) } });
+  await using at = await place({ model, gateway: { env, caBundle: cert } });
   expect(await at.sandbox.ask({ headers: at.agent, body: question })).toMatchObject({
     status: 200,
     body: chatAnswer,
@@ -62,6 +80,14 @@ test('a model behind an HTTP proxy with its own CA file is reached; a missing fi
   expect(authorizations).toHaveLength(1);
 });
 
+let root: string;
+let middle: string;
+beforeAll(async () => {
+  const extensions = 'basicConstraints=critical,CA:TRUE\nkeyUsage=keyCertSign\n';
+  [root] = await certificate('root', { extensions });
+  [middle] = await certificate('middle', { issuer: 'root', extensions });
+});
+
 const hints: [string, { chain?: true; names?: string; days?: string }, string][] = [
   ['an authority that is not known, with an intermediate', { chain: true }, 'Set advanced.caBundle'],
   ['another host name', { names: 'DNS:other.test' }, 'Its certificate is for other names'],
@@ -72,25 +98,8 @@ test.for(hints)(
   'a certificate with %s is told with what to do, and not tried again',
   async ([, how, hint]) => {
     await using stack = new AsyncDisposableStack();
-    const folder = await mkdtemp(join(tmpdir(), 'offsite-tls-'));
-    stack.defer(() => rm(folder, { recursive: true, force: true }));
-    const run = execa({ cwd: folder });
-    const make = async (name: string, issuer: string | undefined, extensions: string, days = '2') => {
-      await run`openssl req -newkey rsa:2048 -nodes -subj /CN=${name} -keyout ${name}.key -out ${name}.csr`;
-      await writeFile(join(folder, `${name}.ext`), extensions);
-      const by =
-        issuer === undefined
-          ? ['-signkey', `${name}.key`]
-          : ['-CA', `${issuer}.pem`, '-CAkey', `${issuer}.key`, '-CAcreateserial'];
-      await run`openssl x509 -req -in ${name}.csr ${by} -days ${days} -extfile ${name}.ext -out ${name}.pem`;
-    };
-    await make('root', undefined, 'basicConstraints=critical,CA:TRUE\nkeyUsage=keyCertSign\n');
-    await make('middle', 'root', 'basicConstraints=critical,CA:TRUE\nkeyUsage=keyCertSign\n');
-    await make('leaf', 'middle', `subjectAltName=${how.names ?? 'DNS:localhost'}\n`, how.days);
-    const read = (name: string) => readFile(join(folder, name), 'utf8');
-    const [leaf, middle, root, privateKey] = await Promise.all(
-      ['leaf.pem', 'middle.pem', 'root.pem', 'leaf.key'].map(read),
-    );
+    const extensions = `subjectAltName=${how.names ?? 'DNS:localhost'}\n`;
+    const [leaf, privateKey] = await certificate('leaf', { issuer: 'middle', extensions, days: how.days });
     const server = createHttpsServer({ key: privateKey, cert: `${leaf}${middle}` }, (_request, response) => {
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(chatAnswer));
     });

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import type { BatchRow } from '../../src/viewer/model/shapes.ts';
-import { start } from '../cli/offsite.ts';
+import { offsite, start } from '../cli/offsite.ts';
 import { openPlace as openEmptyPlace, type Place } from '../cli/place.ts';
 import { openBrowser } from './browser.ts';
 import { fillBatch } from './filled-ledger.ts';
@@ -23,10 +23,14 @@ async function batchesOf(url: string): Promise<BatchRow[]> {
   return (await (await fetch(new URL('/api/batches', url), { headers })).json()) as BatchRow[];
 }
 
-test('`offsite view` prints its address, shows what another process writes, and ends at Ctrl-C', async () => {
+test('`offsite view` prints its address, names a port that is in use, shows what another process writes, and ends at Ctrl-C', async () => {
   using place = openPlace();
-  const view = start(place, ['view']);
+  // Without a browser to open, the address is still there.
+  const view = start(place, ['view', '--open'], { env: { PATH: join(place.folder, 'none') } });
   const [url] = await view.printed(address);
+  const taken = await offsite(place, ['view', '--port', new URL(url).port]);
+  expect(taken.exitCode).toBe(2);
+  expect(taken.stderr).toContain('Choose another port');
   expect(await batchesOf(url)).toEqual([]);
   using ledger = new Ledger(place.dataFolder, systemClock);
   await fillBatch(ledger, {
@@ -82,24 +86,4 @@ test('the file for the browser is removed when the viewer ends before anybody us
   view.kill('SIGINT');
   expect((await view.ended).exitCode).toBe(0);
   expect(isThere()).toBe(false);
-});
-
-test('without a browser to open, the address is still there', async () => {
-  using place = openPlace();
-  const view = start(place, ['view', '--open'], { env: { PATH: join(place.folder, 'none') } });
-  const [url] = await view.printed(address);
-  expect(await batchesOf(url)).toEqual([]);
-  view.kill('SIGTERM');
-  expect((await view.ended).exitCode).toBe(0);
-});
-
-test('a port that is in use is named', async () => {
-  using place = openPlace();
-  const first = start(place, ['view']);
-  const [url] = await first.printed(address);
-  const { exitCode, stderr } = await start(place, ['view', '--port', new URL(url).port]).ended;
-  expect(exitCode).toBe(2);
-  expect(stderr).toContain('Choose another port');
-  first.kill('SIGTERM');
-  await first.ended;
 });

@@ -94,7 +94,6 @@ test.each<[string, () => string]>([
     if (!(await summary.evaluate('(element) => element.parentElement.open'))) await summary.click();
   await expect.poll(() => page.getByText('Loading …').count()).toBe(0);
   await isCalm(page);
-  await page.context().close();
 });
 
 test('everything that hides is shown, and the same text is the same everywhere', async () => {

@@ -12,7 +12,7 @@ import { openBrowser } from './browser.ts';
 export interface OpenedViewer extends AsyncDisposable {
   ledger: Ledger;
   viewer: Viewer;
-  /** A new page of the viewer. Errors and messages of its console fail {@link calm}. */
+  /** A new page of the viewer, in place of the one before. Errors and messages of its console fail {@link calm}. */
   open(place?: string, options?: PageOptions): Promise<Page>;
   /** Asserts that no page has reported an error. */
   calm(): void;
@@ -34,13 +34,19 @@ export async function openedViewer(secrets: string[] = []): Promise<OpenedViewer
   const ledger = new Ledger(folder, systemClock);
   const viewer = await openViewer({ ledger, redactor: new Redactor(secrets), clock: systemClock });
   const browser = await openBrowser();
+  // One for all pages: the first page of a context takes four times as long as another one.
+  const context = await browser.newContext();
   const problems: string[] = [];
   return {
     ledger,
     viewer,
     async open(place = '/', { width = 1280, height = 800, colorScheme = 'light' } = {}) {
-      const context = await browser.newContext({ viewport: { width, height }, colorScheme });
+      const before = context.pages();
+      await before[0]?.evaluate('localStorage.clear()');
       const page = await context.newPage();
+      await Promise.all(before.map((each) => each.close()));
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ colorScheme });
       page.setDefaultTimeout(20_000);
       page.on('pageerror', (error) => problems.push(String(error)));
       page.on('console', (message) => problems.push(message.text()));

@@ -41,8 +41,10 @@ test('the headline of a comparison says what else differs', async () => {
   opened.calm();
 });
 
-test.each(['/', 'batch'])('a batch that was graded again is marked at %s', async (at) => {
-  const page = await opened.open(at === 'batch' ? `/batch/${keys[0]}` : at);
-  await page.getByText('1 graded again: 50 % → 75 % in the batch').waitFor();
+test('a batch that was graded again is marked in the list, and on its page', async () => {
+  for (const place of ['/', `/batch/${keys[0]}`]) {
+    const page = await opened.open(place);
+    await page.getByText('1 graded again: 50 % → 75 % in the batch').waitFor();
+  }
   opened.calm();
 });
