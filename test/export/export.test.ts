@@ -2,7 +2,6 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { execa } from 'execa';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { otlpHeaders, receiverUrl, sendSpans } from '../../src/export/send-spans.ts';
@@ -13,7 +12,8 @@ import { Ledger } from '../../src/ledger/ledger.ts';
 import { ExportedTrial } from '../../src/record/exported-trial.ts';
 import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
-import { main } from '../cli/offsite.ts';
+import { offsite } from '../cli/offsite.ts';
+import { openPlace } from '../cli/place.ts';
 import { folder } from '../each-folder.ts';
 import { eachLedger, ledger } from '../ledger/each-ledger.ts';
 
@@ -340,16 +340,14 @@ describe('a file', () => {
 });
 
 test('`-` is standard output for an export, and no other option makes a file of that name', async () => {
-  const run = (...args: string[]) =>
-    execa(process.execPath, [main, ...args, '--data-folder', folder], {
-      reject: false,
-      cwd: folder,
-      extendEnv: false,
-      env: { HOME: folder },
-    });
+  using place = openPlace();
+  const run = (...args: string[]) => offsite(place, args, { dataFolder: folder });
   const { exitCode, stdout, stderr } = await run('export', '--json', '-');
   expect(exitCode, stderr).toBe(0);
-  const verdicts = stdout.split('\n').map((line) => JSON.parse(line).record.verdict);
+  const verdicts = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line).record.verdict);
   expect(verdicts).toEqual(['failed', 'passed']);
   for (const args of [
     ['export', '--harbor', '-'],
@@ -359,11 +357,11 @@ test('`-` is standard output for an export, and no other option makes a file of 
     const refused = await run(...args);
     expect(refused.exitCode, refused.stderr).toBe(2);
   }
-  expect(existsSync(join(folder, '-'))).toBe(false);
+  expect(existsSync(join(place.folder, '-'))).toBe(false);
   // For other commands --json takes no file, and says so.
   const written = await run('export', '--json', 'trials.json');
   expect(written.exitCode, written.stderr).toBe(0);
-  expect(readFileSync(join(folder, 'trials.json'), 'utf8').trimEnd()).toBe(stdout);
+  expect(readFileSync(join(place.folder, 'trials.json'), 'utf8')).toBe(stdout);
   expect((await run('show', '--json=x.json')).stderr).toContain(
     '--json takes no file: write --json > x.json',
   );

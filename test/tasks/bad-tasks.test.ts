@@ -117,7 +117,6 @@ describe('files that are missing, or are something else', () => {
     const begun = performance.now();
     for (const toml of [
       fill((n) => `k${n} = 1\n`),
-      fill((n) => `[t${n}]\n`),
       fill(() => '[[s]]\n'),
       fill((n) => `a.b.c.d.e.k${n} = {}\n`),
     ])

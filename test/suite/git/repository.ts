@@ -16,6 +16,8 @@ export function makeRepository(path: string): TestRepository {
     PATH: process.env.PATH,
     GIT_CONFIG_GLOBAL: '/dev/null',
     GIT_CONFIG_NOSYSTEM: '1',
+    // Neither waits for the disk, nor starts another git after each commit.
+    ...configured({ 'core.fsync': 'none', 'maintenance.auto': 'false' }),
     GIT_AUTHOR_NAME: 'a',
     GIT_AUTHOR_EMAIL: 'a@b',
     GIT_COMMITTER_NAME: 'a',
@@ -25,7 +27,7 @@ export function makeRepository(path: string): TestRepository {
     execFileSync('git', args, { cwd: path, env, stdio: ['ignore', 'pipe', 'pipe'] })
       .toString()
       .trim();
-  git('init', '--quiet', '--initial-branch=main');
+  git('init', '--quiet', '--template=', '--initial-branch=main');
   return {
     path,
     git,
@@ -39,4 +41,13 @@ export function makeRepository(path: string): TestRepository {
       return git('rev-parse', 'HEAD');
     },
   };
+}
+
+/** The variables that set these keys of git's configuration. */
+function configured(keys: Record<string, string>): Record<string, string> {
+  const entries = Object.entries(keys).flatMap(([key, value], index) => [
+    [`GIT_CONFIG_KEY_${index}`, key],
+    [`GIT_CONFIG_VALUE_${index}`, value],
+  ]);
+  return { GIT_CONFIG_COUNT: String(Object.keys(keys).length), ...Object.fromEntries(entries) };
 }
