@@ -154,7 +154,7 @@ const isShort = process.env.OFFSITE_TESTS === 'short';
 /** Runs a command until it ends: in this process if that makes no difference to the command. */
 export function offsite(place: Place, args: string[], options: RunOptions = {}): Promise<Ended> {
   const isHere = options.program === undefined && runsHere(args, options.env);
-  return isHere ? offsiteHere(place, args, options) : start(place, args, options).ended;
+  return isHere ? inThisProcess(place, args, options) : start(place, args, options).ended;
 }
 
 /**
@@ -163,7 +163,10 @@ export function offsite(place: Place, args: string[], options: RunOptions = {}):
  * run, it is the same as {@link offsite}.
  */
 export function offsiteHere(place: Place, args: string[], options: RunOptions = {}): Promise<Ended> {
-  if (!isShort) return offsite(place, args, options);
+  return isShort ? inThisProcess(place, args, options) : offsite(place, args, options);
+}
+
+function inThisProcess(place: Place, args: string[], options: RunOptions): Promise<Ended> {
   return runHere(place.folder, [...args, ...folderOf(place, options)], variablesOf(place, options));
 }
 
