@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type AtService, actions, type InLedger, reconcile } from '../../src/agent/reconcile.ts';
 import { systemClock } from '../../src/base/clock.ts';
+import type { Client } from '../../src/client/client.ts';
 import type { StartResponse } from '../../src/contract/definition.ts';
 import type { ReportedTrial } from '../../src/contract/report.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
-import { openFlakyService } from '../cli/flaky-service.ts';
-import { openPlace } from '../cli/place.ts';
+import { type FlakyService, openFlakyService } from '../cli/flaky-service.ts';
+import { openPlace, type Place } from '../cli/place.ts';
 import { clientOf } from '../client/client-of.ts';
 import { queueTrial } from '../ledger/queue-trial.ts';
 import { startRequest } from '../service/test-service.ts';
@@ -21,17 +22,27 @@ const reportFrom = (sandboxId: string): ReportedTrial => ({
   outcome: { passed: true, verifySteps: [{ command: 'true', exitCode: 0 }] },
 });
 
-/** A ledger and the real service, whose trial is in one of the states of the table. */
-async function world(inLedger: InLedger, atService: AtService) {
-  const opened = new AsyncDisposableStack();
-  const place = opened.use(openPlace());
-  const service = opened.use(await openFlakyService(place));
-  const client = opened.use(
-    clientOf(
-      { url: service.env.OFFSITE_URL },
-      { apiKey: service.env.OFFSITE_API_KEY, clock: systemClock, retry: { attempts: 1 } },
-    ),
+/** One service for all tests of the file: each trial has a run of its own there. */
+let place: Place;
+let service: FlakyService;
+let client: Client;
+let ledgers = 0;
+beforeAll(async () => {
+  place = openPlace();
+  service = await openFlakyService(place);
+  client = clientOf(
+    { url: service.env.OFFSITE_URL },
+    { apiKey: service.env.OFFSITE_API_KEY, clock: systemClock, retry: { attempts: 1 } },
   );
+});
+afterAll(async () => {
+  await client?.[Symbol.asyncDispose]();
+  await service?.[Symbol.asyncDispose]();
+  place?.[Symbol.dispose]();
+});
+
+/** A ledger, and the service, whose trial is in one of the states of the table. */
+async function world(inLedger: InLedger, atService: AtService) {
   const request = startRequest();
   const { id, runs } = (await service.ask('evals.start', { ...request, local: true })) as StartResponse;
   const [run = { id: '', caseId: '', variantIndex: 0 }] = runs;
@@ -54,7 +65,7 @@ async function world(inLedger: InLedger, atService: AtService) {
     }));
     return JSON.stringify({ ...page, runs });
   };
-  const ledger = opened.use(new Ledger(join(place.folder, 'ledger'), systemClock));
+  const ledger = new Ledger(join(place.folder, `ledger-${ledgers++}`), systemClock);
   const batch = ledger.batches.add({
     service: 'there',
     id,
@@ -81,7 +92,7 @@ async function world(inLedger: InLedger, atService: AtService) {
   const parts = { client, ledger, note: (message: string) => notes.push(message) };
   const look = () =>
     reconcile([{ key: known?.key ?? 0, id: run.id, caseId: run.caseId }], parts, undefined, { open: true });
-  return { opened, ledger, trial, look, notes };
+  return { ledger, trial, look, notes };
 }
 
 /** How the ledger shows that an action was done. */
@@ -100,8 +111,8 @@ const cells = Object.entries(actions).flatMap(([inLedger, row]) =>
 
 describe('a trial, by what the ledger has and what the service shows', () => {
   test.each(cells)('%s, and there %s: %s', async (inLedger, atService, action) => {
-    const { opened, ledger, trial, look } = await world(inLedger as InLedger, atService as AtService);
-    await using _opened = opened;
+    const { ledger, trial, look } = await world(inLedger as InLedger, atService as AtService);
+    using _ledger = ledger;
     const state = () => {
       const row = ledger.records.get(
         `SELECT trials.state AS trial, reports.state AS report
@@ -126,8 +137,8 @@ describe('a trial, by what the ledger has and what the service shows', () => {
   });
 
   test('what the service has lost is told with one message, and is due at once', async () => {
-    const { opened, ledger, look, notes } = await world('delivered', 'open');
-    await using _opened = opened;
+    const { ledger, look, notes } = await world('delivered', 'open');
+    using _ledger = ledger;
     expect(await look()).toMatchObject({ lost: 1 });
     expect(notes).toEqual([
       'the service has no result of 1 trial whose reports it had accepted; they are sent again',

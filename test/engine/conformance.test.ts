@@ -13,7 +13,7 @@ beforeAll(async () => {
   imageId = (await engine.findImage('offsite/base'))?.id ?? '';
 });
 
-test('an engine that always reports success fails the checks of commands', async () => {
+test('an engine that always reports success fails the checks of how commands end', async () => {
   const { port } = engine;
   const exec: typeof port.containers.exec = async (id, command) => {
     const opened = await port.containers.exec(id, command);
@@ -22,13 +22,16 @@ test('an engine that always reports success fails the checks of commands', async
     return { started: true, exec: { ...opened.exec, inspect } };
   };
   const rosy = { ...engine, port: { ...port, containers: { ...port.containers, exec } } };
-  const seen = await examineConformance(commandChecks, rosy, { imageId, clock: systemClock });
-  expect(seen.filter(({ state }) => state === 'failed').map(({ name }) => name)).toEqual([
+  const ofEnds = [
     'reports the exit code of each command',
     'says when it cannot start a command',
     'ends the stream of a command when its container is killed',
     'does not report a command as finished if its stream was cut',
-  ]);
+  ];
+  const others = ['runs a command with the usual umask'];
+  const checks = commandChecks.filter(({ name }) => [...ofEnds, ...others].includes(name));
+  const seen = await examineConformance(checks, rosy, { imageId, clock: systemClock });
+  expect(seen.filter(({ state }) => state === 'failed').map(({ name }) => name)).toEqual(ofEnds);
 });
 
 test('an engine that lets programs gain privileges fails the check of privileges', async () => {

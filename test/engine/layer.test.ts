@@ -94,14 +94,8 @@ touch -r /tmp/times login.defs; mkdir -p /opt/made/d; echo a > /opt/made/d/file`
 });
 
 test('a folder is untouched until something in it is made, changed or deleted, or it is replaced', async () => {
-  await using image = await imageOf('mkdir -p /opt/kept; echo old > /workspace/old');
-  const touches = [
-    'touch made',
-    'chmod 700 old',
-    'rm old',
-    'chmod 700 .',
-    'cd /; rm -r /workspace /opt; ln -s /tmp /opt',
-  ];
+  await using image = await imageOf('mkdir -p /opt/kept');
+  const touches = ['touch made', 'chmod 700 .', 'cd /; rm -r /workspace /opt; ln -s /tmp /opt'];
   for (const touch of touches) {
     await using container = await startedContainer(engine, image);
     expect(await looks(container, true)).toContain(await container.isUntouched('/workspace'));

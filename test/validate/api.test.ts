@@ -81,19 +81,6 @@ describe('a validation', () => {
     ]);
     expect(validations[0]).not.toHaveProperty('exitCode');
   });
-
-  test('keeps the streams of what is printed apart, with times', async () => {
-    const { validations } = await bench.run(`validate('a', () => { console.log('o'); console.warn('e'); });`);
-    expect(validations[0]?.logs).toMatchObject([
-      {
-        index: 0,
-        level: 'stdout',
-        at: expect.any(Number),
-        value: { text: 'o\n', format: 'text', state: 'captured' },
-      },
-      { index: 1, level: 'stderr' },
-    ]);
-  });
 });
 
 describe('what a validator runs of the work, in a sandbox of its own', () => {
