@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { noEnvironment } from '../../src/suite/environment.ts';
-import { scriptTests as tests } from './script-tests.ts';
+import { meanOf, scriptStep, scriptTests as tests } from './script-tests.ts';
 import { bench, sharedBench } from './shared-bench.ts';
 
 sharedBench();
@@ -43,22 +43,14 @@ describe.concurrent('a case that names the user of its agent', () => {
   });
 
   test('may name another one in each step, whatever the agent made of the users', async () => {
-    const step = (name: string, user: string, script: string) => ({
-      name,
-      prompt: name,
-      variables: {},
-      files: [],
-      emptied: [],
-      artifacts: [],
-      agent: { user },
-      tests: tests(script, { thresholds: { byName: {} } }),
-    });
+    const step = (name: string, user: string, script: string) =>
+      scriptStep(name, script, { agent: { user } });
     const list = [step('first', 'root', reward), step('second', 'worker', `cat who; ${reward}`)];
     const result = await bench.trial(
       'id -u >> who 2> /dev/null || id -u > /tmp/who; chmod 666 who; sed -i s/worker/gone/ /etc/passwd; true',
       {
         prepare: 'useradd -m -u 1234 worker',
-        steps: { list, strategy: 'mean', thresholds: { default: 1, byName: {} } },
+        steps: meanOf(list),
       },
     );
     expect(result.verdict).toBe('passed');

@@ -5,7 +5,7 @@ import { hostNetwork } from '../../src/gateway/hosts/proxy.ts';
 import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { agentSandbox, caseSandbox } from '../../src/suite/case-network.ts';
 import type { CaseTests } from '../../src/suite/case-tests.ts';
-import type { TrialStep } from '../../src/trial/spec.ts';
+import { meanOf, scriptStep, scriptTests } from './script-tests.ts';
 import { sayingHello, scriptedModels } from './scripted-models.ts';
 import { openTrialBench, specOf, type TrialBench } from './trial-bench.ts';
 
@@ -62,50 +62,21 @@ describe.concurrent('the hosts of an agent', () => {
 
   test('are those of each step', async () => {
     const named = [asks('a.example'), asks()];
-    const list = named.map((network, index): TrialStep => {
-      const name = `step ${index}`;
+    const list = named.map((network, index) => {
       const { network: mode, hosts } = agentSandbox(wide, network);
-      return {
-        name,
-        prompt: name,
-        variables: {},
-        files: [],
-        emptied: [],
-        artifacts: [],
-        agent: {},
-        reach: { network: mode, hosts },
-        tests: {
-          files: [],
-          emptied: ['/logs/verifier'],
-          command: ['sh', '-c', 'cat out; echo 1 > /logs/verifier/reward.txt'],
-          env: {},
-          timeoutMs: 60_000,
-          thresholds: { byName: {} },
-          reading: { kind: 'reward-files', json: '/logs/verifier/no', text: '/logs/verifier/reward.txt' },
-        },
-      };
+      const script = 'cat out; echo 1 > /logs/verifier/reward.txt';
+      return scriptStep(`step ${index}`, script, { reach: { network: mode, hosts } });
     });
     const run = `export http_proxy=http://127.0.0.1:19734; (${both}) > out`;
-    const steps = { list, strategy: 'mean' as const, thresholds: { default: 1, byName: {} } };
-    const result = await bench.trial(run, { sandbox: wide, steps });
+    const result = await bench.trial(run, { sandbox: wide, steps: meanOf(list) });
     const said = result.validations?.map(({ logs }) => logs?.[0]?.value?.text);
     expect(said).toEqual(['200 403 ', '403 403 ']);
   });
 });
 
 /** Tests that say what they reached. */
-function tests(script: string, change: Partial<CaseTests> = {}): CaseTests {
-  return {
-    files: [],
-    emptied: ['/logs/verifier'],
-    command: ['bash', '-c', `${asking}; ${script}; echo 1 > /logs/verifier/reward.txt`],
-    env: {},
-    timeoutMs: 60_000,
-    thresholds: { byName: {} },
-    reading: { kind: 'reward-files', json: '/logs/verifier/no', text: '/logs/verifier/reward.txt' },
-    ...change,
-  };
-}
+const tests = (script: string, change: Partial<CaseTests> = {}) =>
+  scriptTests(`${asking}; ${script}; echo 1 > /logs/verifier/reward.txt`, change);
 
 const saidBy = ({ validations }: TrialRecord) => validations?.[0]?.logs?.[0]?.value?.text;
 const modelPath = 'http://127.0.0.1:19734/v1/chat/completions';

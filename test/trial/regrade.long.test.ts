@@ -12,7 +12,6 @@ import { Ledger } from '../../src/ledger/ledger.ts';
 import type { KeptWorkspace } from '../../src/ledger/workspaces.ts';
 import type { TrialRecord } from '../../src/record/trial-record.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
-import type { CaseTests } from '../../src/suite/case-tests.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';
 import type { PlannedService } from '../../src/suite/services.ts';
 import {
@@ -24,6 +23,7 @@ import {
 import { Sandboxes } from '../../src/trial/prepare/sandboxes.ts';
 import { runTrial } from '../../src/trial/run-trial.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
+import { scriptTests } from './script-tests.ts';
 import { specOf, validator } from './trial-bench.ts';
 
 const key = 'sk-a-key-of-this-machine-0123456789';
@@ -204,17 +204,8 @@ describe('what an agent left', () => {
 });
 
 describe('a trial that is graded in the sandbox of its agent', () => {
-  const tests = (script: string): CaseTests => ({
-    files: [{ path: '/tests/test.sh', content: Buffer.from(`${script}\n`), mode: 0o644 }],
-    emptied: ['/tests', '/logs/verifier'],
-    command: ['bash', '/tests/test.sh'],
-    env: {},
-    timeoutMs: 60_000,
-    reading: { kind: 'reward-files', json: '/logs/verifier/reward.json', text: '/logs/verifier/reward.txt' },
-    thresholds: { default: 1, byName: {} },
-  });
   const installed = (program: string) =>
-    tests(`${program} && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt`);
+    scriptTests(`${program} && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt`);
 
   test('is graded again by other tests, with all that it left outside its workspace', async () => {
     const run =
@@ -361,29 +352,12 @@ require('node:http').createServer(({ method }, response) => {
   });
 
   test('needs none of their state if its tests run in a sandbox of their own, with services of their own', async () => {
-    const tests: CaseTests = {
-      files: [
-        {
-          path: '/tests/test.sh',
-          content: Buffer.from(`${isNew} && grep -q x w && echo 1 > /logs/verifier/reward.txt\n`),
-          mode: 0o644,
-        },
-      ],
-      emptied: ['/tests', '/logs/verifier'],
-      command: ['bash', '/tests/test.sh'],
-      env: {},
-      timeoutMs: 60_000,
-      reading: {
-        kind: 'reward-files',
-        json: '/logs/verifier/reward.json',
-        text: '/logs/verifier/reward.txt',
-      },
-      thresholds: { default: 1, byName: {} },
+    const tests = scriptTests(`${isNew} && grep -q x w && echo 1 > /logs/verifier/reward.txt`, {
       fresh: {
         environment: undefined,
         brought: { kind: 'artifacts', artifacts: [{ path: '/workspace', exclude: [] }], sealed: [] },
       },
-    };
+    });
     const first = await trial(run, { environment, tests });
     expect([first.verdict, first.left?.kind], first.cause?.message).toEqual(['passed', 'image']);
     expect(servicesObstacle(specOf('', { environment, tests }), false)).toBeUndefined();

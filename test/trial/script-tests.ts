@@ -1,4 +1,5 @@
 import type { CaseTests } from '../../src/suite/case-tests.ts';
+import type { TrialSpec, TrialStep } from '../../src/trial/spec.ts';
 
 /** Tests of one script, which writes its rewards as the tasks of Harbor do. */
 export function scriptTests(script: string, change: Partial<CaseTests> = {}): CaseTests {
@@ -16,4 +17,24 @@ export function scriptTests(script: string, change: Partial<CaseTests> = {}): Ca
     thresholds: { default: 1, byName: {} },
     ...change,
   };
+}
+
+/** A step that is graded by such a script, with whatever reward. */
+export function scriptStep(name: string, script: string, change: Partial<TrialStep> = {}): TrialStep {
+  return {
+    name,
+    prompt: name,
+    variables: {},
+    files: [],
+    emptied: [],
+    artifacts: [],
+    agent: {},
+    tests: scriptTests(script, { thresholds: { byName: {} } }),
+    ...change,
+  };
+}
+
+/** Steps whose rewards are averaged, and must be 1 then. */
+export function meanOf(list: TrialStep[]): NonNullable<TrialSpec['steps']> {
+  return { list, strategy: 'mean', thresholds: { default: 1, byName: {} } };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { TrialStep } from '../../src/trial/spec.ts';
+import { meanOf, scriptStep } from './script-tests.ts';
 import { scriptedModels } from './scripted-models.ts';
 import { openTrialBench } from './trial-bench.ts';
 
@@ -9,31 +9,7 @@ const ask =
   '"$OPENAI_BASE_URL/chat/completions"';
 
 /** Its tests run what the agent left, as tests often do. */
-function step(name: string): TrialStep {
-  const script = 'bash work; echo 1 > /logs/verifier/reward.txt\n';
-  return {
-    name,
-    prompt: name,
-    variables: {},
-    files: [],
-    emptied: [],
-    artifacts: [],
-    agent: {},
-    tests: {
-      files: [{ path: '/tests/test.sh', content: Buffer.from(script), mode: 0o644 }],
-      emptied: ['/tests', '/logs/verifier'],
-      command: ['bash', '/tests/test.sh'],
-      env: {},
-      timeoutMs: 60_000,
-      thresholds: { byName: {} },
-      reading: {
-        kind: 'reward-files',
-        json: '/logs/verifier/reward.json',
-        text: '/logs/verifier/reward.txt',
-      },
-    },
-  };
-}
+const step = (name: string) => scriptStep(name, 'bash work; echo 1 > /logs/verifier/reward.txt');
 
 const models = scriptedModels({
   one: 'turns: [{ text: Hello., repeat: true, usage: { input: 10, output: 5 } }]\n',
@@ -49,11 +25,7 @@ test('the harness of each step has the model, and what the tests of a step run h
   const result = await bench.trial(run, {
     model: 'one',
     modelConfig: models.one,
-    steps: {
-      list: [step('first'), step('second')],
-      strategy: 'mean',
-      thresholds: { default: 1, byName: {} },
-    },
+    steps: meanOf([step('first'), step('second')]),
   });
   expect(result.verdict).toBe('passed');
   expect(result.derivedTrajectory ?? []).toEqual([]);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { CaseTests } from '../../src/suite/case-tests.ts';
 import type { TrialSpec, TrialStep } from '../../src/trial/spec.ts';
-import { scriptTests } from './script-tests.ts';
+import { meanOf, scriptStep, scriptTests } from './script-tests.ts';
 import { bench, sharedBench } from './shared-bench.ts';
 
 sharedBench();
@@ -13,23 +13,14 @@ function tests(script: string, byName: Record<string, number> = {}): CaseTests {
 const reward = (value: number | string) => `echo ${value} > /logs/verifier/reward.txt`;
 
 function step(name: string, script: string, change: Partial<TrialStep> = {}): TrialStep {
-  return {
-    name,
-    prompt: `do ${name}`,
-    variables: { instruction: name },
-    files: [],
-    emptied: [],
-    agent: {},
-    tests: tests(script),
-    artifacts: [],
-    ...change,
-  };
+  const own = { prompt: `do ${name}`, variables: { instruction: name }, tests: tests(script) };
+  return scriptStep(name, script, { ...own, ...change });
 }
 
 /** A trial of these steps, in each of which the harness runs the same script. */
 function trial(run: string, list: TrialStep[], change: Partial<NonNullable<TrialSpec['steps']>> = {}) {
   const [first] = list;
-  const steps = { list, strategy: 'mean' as const, thresholds: { default: 1, byName: {} }, ...change };
+  const steps = { ...meanOf(list), ...change };
   return bench.trial(run, { steps, prompt: first?.prompt ?? '', variables: first?.variables ?? {} });
 }
 
