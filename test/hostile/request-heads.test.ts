@@ -95,19 +95,11 @@ test.for([
   expect(at.upstream.received[0]).toMatchObject({ method: 'POST', path: sent });
 });
 
-test.for([
-  '/v1/chat/completions;model=other',
-  '/v1/chat%2fcompletions',
-  '/v1/chat/./completions',
-  '/v1/x/../chat/completions',
-  '/v1/messages/%2e%2e/x',
-  '//v1/messages',
-  '/V1/messages',
-  '/v1/chat\\completions',
-  '/v1/chat/completions/',
-  '/v1/chat/completions%00',
-])('%s leads nowhere', async (path) => {
-  await using at = await place({ model: { wire } }, answered);
-  expect((await at.sandbox.ask({ path, headers: at.agent, body: question })).status).toBe(404);
-  expect(at.upstream.received).toHaveLength(0);
-});
+test.for(['/v1/chat%2fcompletions', '/v1/x/../chat/completions', '//v1/messages'])(
+  '%s leads nowhere',
+  async (path) => {
+    await using at = await place({ model: { wire } }, answered);
+    expect((await at.sandbox.ask({ path, headers: at.agent, body: question })).status).toBe(404);
+    expect(at.upstream.received).toHaveLength(0);
+  },
+);

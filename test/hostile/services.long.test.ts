@@ -1,9 +1,9 @@
 import { networkInterfaces } from 'node:os';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { relayPort } from '../../src/gateway/relay/relay.ts';
 import { noEnvironment } from '../../src/suite/environment.ts';
 import { scriptedModels } from '../trial/scripted-models.ts';
-import { openTrialBench, type TrialBench } from '../trial/trial-bench.ts';
+import { bench, sharedBench } from '../trial/shared-bench.ts';
 
 /**
  * The agent opens a port for the service, waits for what it found, and looks whether its own relay answers.
@@ -37,12 +37,8 @@ until('sandbox 8000').then(async () => {
   found = all;
 });`;
 
-let bench: TrialBench;
 const models = scriptedModels({ model: 'turns: [{ text: Nobody asks. }]' });
-beforeAll(async () => {
-  bench = await openTrialBench({ models });
-});
-afterAll(() => bench?.[Symbol.asyncDispose]());
+sharedBench({ models });
 
 test('a service that the agent has taken over reaches the sandbox, but not its models, and nothing else', async () => {
   const host = Object.values(networkInterfaces())

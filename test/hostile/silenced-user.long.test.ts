@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { TrialSpec } from '../../src/trial/spec.ts';
 import { scriptedModels } from '../trial/scripted-models.ts';
-import { openTrialBench, type TrialBench } from '../trial/trial-bench.ts';
+import { bench, sharedBench } from '../trial/shared-bench.ts';
+import { openTrialBench } from '../trial/trial-bench.ts';
 
 /** Agents that have not done the work, and keep the simulated user from saying so. */
 
@@ -36,12 +37,8 @@ turns:
   absent: `turns: [{ repeat: true, ${tooLong} }]\n`,
 };
 
-let bench: TrialBench;
 const models = scriptedModels(scripts);
-beforeAll(async () => {
-  bench = await openTrialBench({ models });
-});
-afterAll(() => bench?.[Symbol.asyncDispose]());
+sharedBench({ models });
 
 function talk(agent: keyof typeof scripts, person: keyof typeof scripts): Partial<TrialSpec> {
   const user = { goal: 'tea', prompt: 'You are brief.', model: person, turns: 5 };

@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { scriptedModels } from '../trial/scripted-models.ts';
-import { openTrialBench, type TrialBench, timeouts, validator } from '../trial/trial-bench.ts';
+import { bench, sharedBench } from '../trial/shared-bench.ts';
+import { timeouts, validator } from '../trial/trial-bench.ts';
 
 /** Agents that leave work which, when a validator runs it, tries to be graded as what it is not. */
 
-let bench: TrialBench;
 const models = scriptedModels({
   spender: 'turns:\n  - run: "true"\n  - run: "true"\n  - text: done\n',
   judge: `turns: [{ text: '{"reason": "poor", "score": 0.1}' }]\n`,
   prose: 'turns: [{ text: It is quite good., repeat: true }]\n',
   refusing: 'turns: [{ trouble: { error: { status: 403, message: no such luck } }, repeat: true }]\n',
 });
-beforeAll(async () => {
-  bench = await openTrialBench({ models, budgets: { trial: { requests: 2 }, batch: undefined } });
-});
-afterAll(() => bench?.[Symbol.asyncDispose]());
+sharedBench({ models, budgets: { trial: { requests: 2 }, batch: undefined } });
 
 const work = (script: string) => `cat > work << 'END'\n#!/bin/bash\n${script}\nEND\nchmod +x work`;
 const module = (body: string) =>

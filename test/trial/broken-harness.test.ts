@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { profileOf } from '../../src/suite/plan.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
 import { fixtureCli } from './fixture-cli.ts';
 import { sayingHello, scriptedModels } from './scripted-models.ts';
-import { openTrialBench, type TrialBench } from './trial-bench.ts';
+import { bench, sharedBench } from './shared-bench.ts';
 
-let bench: TrialBench;
 const { model: modelConfig } = scriptedModels({ model: sayingHello });
-beforeAll(async () => {
-  bench = await openTrialBench({ models: { model: modelConfig }, runners: [fixtureCli] });
-});
-afterAll(() => bench?.[Symbol.asyncDispose]());
+sharedBench({ models: { model: modelConfig }, runners: [fixtureCli] });
 
 function cli(run: string, change: Partial<TrialSpec> = {}): Partial<TrialSpec> {
   const profile = profileOf({ name: 'test', run });

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { TrialRecord } from '../../src/record/trial-record.ts';
-import { openTrialBench, type TrialBench } from './trial-bench.ts';
+import { bench, sharedBench } from './shared-bench.ts';
 
 /** What is there before the harness works. */
 const prepare = `
@@ -34,17 +34,15 @@ echo 6 > .hidden.txt
 printf 'a\\0c' > binary-edited; printf 'now\\0' > binary-new
 head -c 300000 /dev/zero | tr '\\0' x > large-new; echo short > large-edited`;
 
-let bench: TrialBench;
+sharedBench();
 let result: TrialRecord;
 beforeAll(async () => {
-  bench = await openTrialBench();
   result = await bench.trial(run, {
     prepare,
     verify: 'echo verified > edited',
     artifacts: ['**/*.txt', 'keep/**', '.offsite/*', 'edited'],
   });
 });
-afterAll(() => bench[Symbol.asyncDispose]());
 
 function artifact(path: string): string | undefined {
   const found = result.artifacts?.find((one) => one.path === path);

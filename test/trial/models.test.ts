@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { openBudget } from '../../src/gateway/budget.ts';
 import { relayPort } from '../../src/gateway/relay/relay.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 import type { TrialSpec } from '../../src/trial/spec.ts';
 import { scriptedModels } from './scripted-models.ts';
-import { openTrialBench, type TrialBench } from './trial-bench.ts';
+import { bench, sharedBench } from './shared-bench.ts';
+import { openTrialBench } from './trial-bench.ts';
 
 const scripts = {
   worker: `
@@ -36,16 +37,12 @@ turns:
 `,
 };
 
-let bench: TrialBench;
 const prices = { date: '2026-01-01', input: 10, output: 100, cacheRead: 1 };
 const models: Record<string, ModelConfig> = scriptedModels(scripts, (name) => ({
   prices,
   aliases: [`${name}-alias`],
 }));
-beforeAll(async () => {
-  bench = await openTrialBench({ models });
-});
-afterAll(() => bench?.[Symbol.asyncDispose]());
+sharedBench({ models });
 
 function on(model: string, change: Partial<TrialSpec> = {}): Partial<TrialSpec> {
   return {

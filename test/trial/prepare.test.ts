@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { freshVerify, profileOf } from '../../src/suite/plan.ts';
-import { openTrialBench, type TrialBench, timeouts } from './trial-bench.ts';
+import { bench, sharedBench } from './shared-bench.ts';
+import { timeouts } from './trial-bench.ts';
 
 const certificate = '-----BEGIN CERTIFICATE-----\nof this host\n-----END CERTIFICATE-----\n';
-let bench: TrialBench;
-beforeAll(async () => {
-  bench = await openTrialBench({ extraCertificates: Buffer.from(certificate) });
-});
-afterAll(() => bench[Symbol.asyncDispose]());
+sharedBench({ extraCertificates: Buffer.from(certificate) });
 
 describe.concurrent('prepare', () => {
   test('has a network and trusts what the host trusts; the harness after it has neither', async () => {

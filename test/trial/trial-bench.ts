@@ -35,7 +35,7 @@ export interface TrialBench extends AsyncDisposable {
   ): Promise<TrialRecord>;
 }
 
-interface BenchParts {
+export interface BenchParts {
   engine?: Engine;
   extraCertificates?: Buffer;
   /** Of the configuration, which trials may name. */
