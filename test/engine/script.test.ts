@@ -247,6 +247,24 @@ describe('what a script cannot do to its own record', () => {
     expect((await shell(container, 'cat /tmp/redirected')).stdout.text).toContain('into the file\n');
   });
 
+  test.for([
+    ['changes', "re.sub(rb'( E| Z) \\d+ ', rb'\\1 0 ', got)"],
+    ['leaves out', "re.sub(rb'[0-9a-f]{32} [^\\n]*[ED] [^\\n]*\\n', b'', got)"],
+  ])('a program that %s marks, which it takes out of the pipe, makes no step succeed', async ([, edit]) => {
+    const thief = `import os, re, time
+pipe = os.open("/proc/self/fd/1", os.O_RDONLY)
+while True:
+    got = os.read(pipe, 65536)
+    os.write(1, ${edit})
+    time.sleep(0.002)`;
+    const { steps: first } = await run(
+      `cat > /tmp/thief.py << 'END'\n${thief}\nEND\nsetsid timeout 10 python3 /tmp/thief.py 2> /dev/null &\nsleep 0.5\n${'false\n'.repeat(20)}`,
+    );
+    await container.killAll();
+    expect(first.filter(({ command, exitCode }) => command === 'false' && exitCode === 0)).toEqual([]);
+    expect(first.every(({ exitCode }) => exitCode === 0)).toBe(false);
+  });
+
   test('a NUL character is refused before anything runs', async () => {
     await expect(run('echo \0')).rejects.toMatchObject({ code: 'ENGINE_SCRIPT_NUL', kind: 'input' });
   });

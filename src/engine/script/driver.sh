@@ -1,20 +1,28 @@
 # Runs a script command by command in this one shell, and reports where each begins and ends. This file
 # prepares the shell; the loop is in loop.sh.
 #
-# Descriptor 3 carries a secret word; standard input carries the number of lines, and then the lines. The
-# driver writes marks into the output. Each mark is a line that begins with the secret, so the script cannot
-# print a fake one:
-#   B first next micros    a command begins: its lines, counted from 0, and the time
-#   E status micros        it ended; `bad` if the parser rejects the command
-#   D micros               no line is left
-#   S yes|no micros        before all others: yes if no process of this user can read this shell's memory
+# Descriptor 3 carries a secret word and a key; standard input carries the number of lines, then the lines, and
+# then a number for each mark. The driver writes marks into the output. Each mark is a line that begins with the
+# secret and a sum, so the script cannot print a fake one; mark-seal.ts says why there is a sum:
+#   sum B first next micros  a command begins: its lines, counted from 0, and the time
+#   sum E status 0 micros    it ended; 256 if the parser rejects the command
+#   sum D 0 0 micros         no line is left
+#   sum S yes 0 micros       before all others: 1 if no process of this user can read this shell's memory, or 0
 #
 # Functions, options, traps, IFS and descriptors belong to the script: the driver calls `builtin` commands,
 # prefixes its names, and saves and resets the script's options between commands.
 
 __offsite_mark() {
+  builtin local __offsite_sum=0 __offsite_field
+  builtin printf -v __offsite_field %d "'$1"
+  for __offsite_field in "$__offsite_field" "$2" "$3"; do
+    __offsite_sum=$(((__offsite_sum + __offsite_field) % 2147483647 * __offsite_key % 2147483647))
+  done
+  __offsite_sum=$(((__offsite_sum + __offsite_pads[__offsite_marks]) % 2147483647))
+  __offsite_marks=$((__offsite_marks + 1))
   # Microseconds since the epoch; the decimal sign depends on the locale.
-  builtin printf '%s %s %s\n' "$__offsite_secret" "$1" "${EPOCHREALTIME//[!0-9]/}" >&"$__offsite_out"
+  builtin printf '%s %s %s %s %s %s\n' "$__offsite_secret" "$__offsite_sum" "$1" "$2" "$3" \
+    "${EPOCHREALTIME//[!0-9]/}" >&"$__offsite_out"
 }
 
 # Parses $__offsite_text with the shell's own parser without running it. Sets $__offsite_message.
@@ -84,9 +92,9 @@ __offsite_end_command() {
   __offsite_running=
   if [[ $__offsite_verdict == bad ]]; then
     __offsite_last=2
-    __offsite_mark 'E bad'
+    __offsite_mark E 256 0
   else
-    __offsite_mark "E $__offsite_last"
+    __offsite_mark E "$__offsite_last" 0
   fi
 }
 
@@ -106,15 +114,17 @@ __offsite_status() { builtin return "$1"; }
 exec {__offsite_out}>&1 2>&1
 # The shield protects this shell only; its commands must not load it.
 builtin unset -v LD_PRELOAD
-IFS= builtin read -r __offsite_secret <&3
+IFS=' ' builtin read -r __offsite_secret __offsite_key <&3
 exec 3<&-
 IFS= builtin read -r __offsite_count
 __offsite_lines=()
 ((__offsite_count > 0)) && builtin mapfile -t -n "$__offsite_count" __offsite_lines
+builtin mapfile -t -n $((2 * __offsite_count + 2)) __offsite_pads
+__offsite_marks=0
 builtin printf -v __offsite_newlines '%*s' "$__offsite_count" ''
 __offsite_newlines=${__offsite_newlines// /$'\n'}
 # Standard input is at its end here, so the script reads end-of-file without a file such as /dev/null.
 __offsite_next=0
 __offsite_running=
-if (builtin : < "/proc/$$/environ") 2>&-; then __offsite_mark 'S no'; else __offsite_mark 'S yes'; fi
+if (builtin : < "/proc/$$/environ") 2>&-; then __offsite_mark S 0 0; else __offsite_mark S 1 0; fi
 __offsite_last=0

@@ -9,6 +9,7 @@ import { killedExitCode, knownExitCode, noteOomKills, oomKilledSinceLastAsked } 
 import { MarkReader } from '../exec/mark-reader.ts';
 import { assertContainerOutlived, assertContainerRuns } from '../exec/stopped-container.ts';
 import { execLost } from '../port/failure.ts';
+import { MarkSeal } from './mark-seal.ts';
 import { type ScriptOver, type ScriptRequest, type ScriptResult, StepRecorder } from './step-recorder.ts';
 
 /** On a small heap, the outputs of a script's steps may take this fraction of it. */
@@ -34,7 +35,8 @@ export async function runScript(container: RunningContainer, request: ScriptRequ
   const secret = randomBytes(16).toString('hex');
   const marks = new MarkReader(secret);
   const cap = Math.min(request.capBytes ?? commandOutput.bytes.kept, shareOf(lines.length));
-  const recorder = new StepRecorder(lines, cap, request.clock ?? container.port.clock);
+  const seal = new MarkSeal(lines.length);
+  const recorder = new StepRecorder(lines, seal, cap, request.clock ?? container.port.clock);
   const { steps } = recorder;
   const over = Promise.withResolvers<ScriptOver>();
   // Holds the message of the engine or shell if nothing could be started.
@@ -52,6 +54,7 @@ export async function runScript(container: RunningContainer, request: ScriptRequ
     return { ended: 'finished', steps, oomKilled, devicesIntact: false, shielded: recorder.shielded };
   };
   const { timeoutMs, signal, mayEndContainer, cwd, user } = request;
+  const first = [secret, seal.key, seal.ended, seal.intact].join(' ');
   return await watchedCommand<ScriptResult, ScriptOver>(container, {
     timeoutMs,
     signal,
@@ -62,7 +65,7 @@ export async function runScript(container: RunningContainer, request: ScriptRequ
       env: { ...request.env, ...shieldOf(container, request), BASH_ENV: '' },
       cwd,
       user,
-      stdin: `${[secret, lines.length, ...lines].join('\n')}\n`,
+      stdin: `${[first, lines.length, ...lines, ...seal.pads].join('\n')}\n`,
       // So no other program gets the secret.
       readsInput: true,
       mayBeByInit: true,

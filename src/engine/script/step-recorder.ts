@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { MarkedPiece } from '../exec/mark-reader.ts';
 import { OutputCapture } from '../exec/output-capture.ts';
+import type { MarkSeal } from './mark-seal.ts';
 
 /** The content of the guardian's last mark. */
 export interface ScriptOver {
@@ -30,8 +31,11 @@ type StepEnd =
   /** `lost`: the next command began, or the script ended, without a mark for the end of this one. */
   | { ended: 'timed-out' | 'canceled' | 'out-of-disk' | 'lost'; exitCode?: undefined };
 
+/** The driver's word for a command that bash cannot read. */
+const unreadable = '256';
+
 function endOf(status: string): StepEnd {
-  if (status === 'bad') return { ended: 'exited', exitCode: 2, unreadable: true };
+  if (status === unreadable) return { ended: 'exited', exitCode: 2, unreadable: true };
   return { ended: 'exited', exitCode: Number(status) };
 }
 
@@ -45,6 +49,7 @@ export class StepRecorder {
   readonly #lines: string[];
   readonly #capBytes: number;
   readonly #clock: Clock;
+  readonly #seal: MarkSeal;
   /** When the last step ended, or the script began. Epoch milliseconds. */
   #endedAt: number;
   #open: OpenStep | undefined;
@@ -52,9 +57,12 @@ export class StepRecorder {
   #next = 0;
   /** Whether the driver has come to the end of the script, or a step has left its shell. */
   #isOver = false;
+  /** Whether a mark was not the driver's next one. From then on, nothing is known. */
+  #isBroken = false;
 
-  constructor(lines: string[], capBytes: number, clock: Clock) {
+  constructor(lines: string[], seal: MarkSeal, capBytes: number, clock: Clock) {
     this.#lines = lines;
+    this.#seal = seal;
     this.#capBytes = capBytes;
     this.#clock = clock;
     this.#endedAt = clock.now();
@@ -66,11 +74,19 @@ export class StepRecorder {
       this.#open?.capture.push(piece.bytes);
       return undefined;
     }
-    const [kind, first = '', second = '', third = ''] = piece.fields;
-    this.hasBegun ||= kind !== 'Z';
+    if (piece.fields[0] === 'Z') return this.#takeLast(piece.fields);
+    this.hasBegun = true;
+    if (this.#isBroken) return undefined;
+    const [sum = '', kind = '', first = '', second = '', micros = ''] = piece.fields;
+    if (!this.#seal.isNext(sum, kind, first, second)) {
+      if (this.#open) this.#close({ ended: 'lost' });
+      else this.#lose({ ended: 'lost' });
+      this.#isBroken = this.#isOver = true;
+      return undefined;
+    }
     switch (kind) {
       case 'S':
-        this.shielded = first === 'yes';
+        this.shielded = first === '1';
         return undefined;
       case 'B':
         if (this.#open) this.#close({ ended: 'lost' });
@@ -78,25 +94,29 @@ export class StepRecorder {
         this.#next = Number(second);
         this.#open = {
           command: this.#lines.slice(Number(first), Number(second)).join('\n'),
-          begun: { at: this.#clock.now(), micros: third },
+          begun: { at: this.#clock.now(), micros },
           capture: new OutputCapture(this.#capBytes),
         };
         return undefined;
       case 'E':
-        if (this.#open) this.#close(endOf(first), second);
+        if (this.#open) this.#close(endOf(first), micros);
         else this.#lose({ ended: 'lost' });
         return undefined;
       case 'D':
         this.#passTo(this.#lines.length);
         this.#isOver = true;
         return undefined;
-      case 'Z':
-        // A step that is still open left the shell, so the shell's exit code is its exit code.
-        this.end({ ended: 'exited', exitCode: Number(first) });
-        return { oomKills: Number(second), devicesIntact: third === 'yes' };
       default:
         return undefined;
     }
+  }
+
+  #takeLast([, status = '', oomKills = '', devices = '']: string[]): ScriptOver {
+    // A step that is still open left the shell, so the shell's exit code is its exit code.
+    const exitCode = status === this.#seal.ended ? 0 : Number(status);
+    const isKnown = status === this.#seal.ended || exitCode > 0;
+    this.end(isKnown ? { ended: 'exited', exitCode } : { ended: 'lost' });
+    return { oomKills: Number(oomKills), devicesIntact: devices === this.#seal.intact };
   }
 
   /**
