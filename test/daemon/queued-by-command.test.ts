@@ -109,17 +109,6 @@ test('a run whose checks or scripts need variables is not run by a daemon that d
   expect(waiting).toMatchObject([{ reason: expect.stringContaining('its verify reads $gone') }]);
 });
 
-test('a daemon whose key may not claim is not well', async () => {
-  await using at = await openDaemonPlace();
-  at.configure();
-  at.service.forbidden.add('evals.claimTrial');
-  await at.daemon();
-  const { health } = await at.once(({ health }) => !health.ok);
-  expect(health.troubles.join()).toContain('lacks the permission evals:write');
-  at.service.forbidden.clear();
-  await at.once(({ health }) => health.ok);
-});
-
 test('a key that the service refuses is said once, with what to do', async () => {
   await using at = await openDaemonPlace();
   at.configure();
