@@ -13,13 +13,13 @@ Date.now = () => real() - (performance.now() > 2_500 ? 7_200_000 : 0);`,
   );
   const act = 'sleep 2';
   const suite = place.suite({
-    cases: ['a', 'b', 'c'].map((id) => ({ id, verify: 'true', variables: { act } })),
+    cases: ['a', 'b'].map((id) => ({ id, verify: 'true', variables: { act } })),
     config: { concurrency: 1 },
   });
   const ran = await offsite(place, ['run', suite, '--json'], { env: { NODE_OPTIONS: `--import ${shift}` } });
   expect(ran.exitCode, ran.stderr).toBe(0);
   const { elapsedMs, elapsedIsAbout } = JSON.parse(ran.stdout);
-  expect(elapsedMs).toBeGreaterThan(6_000);
+  expect(elapsedMs).toBeGreaterThan(4_000);
   expect(elapsedMs).toBeLessThan(100_000);
   expect(elapsedIsAbout).toBeUndefined();
   const { stdout } = await offsite(place, ['data', 'batches', '--json']);

@@ -57,10 +57,9 @@ function inBash(line: string): string[] {
 describe('bash completes', () => {
   test('commands, their commands, and their options', () => {
     expect(inBash('offsite d')).toEqual(['daemon', 'doctor', 'data']);
-    expect(inBash('offsite daemon re')).toEqual(['resume']);
-    expect(inBash('offsite tasks ')).toEqual(['list', 'import']);
-    expect(inBash('offsite ')).toContain('run');
-    expect(inBash('offsite ')).not.toContain('complete');
+    const all = inBash('offsite ');
+    expect(all).toContain('run');
+    expect(all).not.toContain('complete');
     expect(inBash('offsite service prompts ')).toEqual(['get', 'promote', 'write']);
     expect(inBash('offsite run --fail')).toEqual([
       '--fail-under',
@@ -82,7 +81,6 @@ describe('bash completes', () => {
     addBatch(`$(touch ${join(place.folder, 'ran')})`);
     addBatch(attacks.osc52);
     expect(inBash('offsite resume ')).toEqual(['batch_one']);
-    expect(inBash('offsite data abandon ')).toEqual(['batch_one']);
     expect(inBash('offsite abandon ')).toEqual(['batch_one']);
     expect(inBash('offsite run --compare-to b')).toEqual(['batch_one']);
     expect(inBash('offsite run --profile f')).toEqual(['fast', 'final']);

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Redactor } from '../../src/redaction/redactor.ts';
-import { offsite } from './offsite.ts';
+import { offsiteHere as offsite } from './offsite.ts';
 import { openPlace } from './place.ts';
 
 const key = 'sk-very-secret/0123456789+abc';

@@ -77,32 +77,20 @@ describe('two batches of one suite', () => {
     }
   });
 
-  test('another profile of the same variant is named', async () => {
-    const changed = await ran(suite(loose, 'true\neval "$act"'));
+  test('another profile of the same variant is named, and beside a gate where a job looks', async () => {
+    const step = place.write('step.md', '');
+    const gate = ['--compare-to', loosened, '--fail-on-case-regression'];
+    const env = { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: step };
+    const run = await offsite(place, ['run', suite(loose, 'true\neval "$act"'), '--json', ...gate], { env });
+    expect(run.stderr).toContain(`worker also has another profile than in ${loosened}\n`);
+    expect(readFileSync(step, 'utf8')).toContain('also has another profile than in');
+    const changed = JSON.parse(run.stdout).batchId;
     const { stdout } = await offsite(place, ['compare', loosened, changed, '--json']);
     const [comparison] = (JSON.parse(stdout) as ComparedBatches).comparisons;
     expect(comparison).toMatchObject({ redefined: [], difference: { cases: 2 } });
     expect(comparison?.variantChanges?.map(({ part }) => part)).toEqual(['profile']);
     const shown = await offsite(place, ['compare', loosened, changed]);
     expect(shown.stdout).toContain('B also has another profile.\n');
-  });
-
-  test('another profile is named beside a gate, where a job looks', async () => {
-    const step = place.write('step.md', '');
-    const { stderr } = await offsite(
-      place,
-      [
-        'run',
-        suite(loose, 'true; true\neval "$act"'),
-        '--json',
-        '--compare-to',
-        loosened,
-        '--fail-on-case-regression',
-      ],
-      { env: { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: step } },
-    );
-    expect(stderr).toContain(`worker also has another profile than in ${loosened}\n`);
-    expect(readFileSync(step, 'utf8')).toContain('also has another profile than in');
   });
 
   test('what was graded again says so wherever the batch is shown', async () => {

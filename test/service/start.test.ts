@@ -243,17 +243,6 @@ test('the definition hash is the same for the same work and another for other wo
   expect(await hashOf('toml')).not.toBe(first);
 });
 
-test('a batch that is not local is refused, with what to do instead', async () => {
-  await using service = openTestService();
-  for (const local of [undefined, false]) {
-    expect(await service.ask('evals.start', startRequest({ local }))).toMatchObject({
-      status: 409,
-      body: { _tag: 'Conflict', message: expect.stringContaining('local: true') },
-    });
-  }
-  expect((await service.succeed('evals.cases.list', {})).cases).toEqual([]);
-});
-
 test('two cases with one id are refused at the second', async () => {
   await using service = openTestService();
   const cases = ['csv', 'toml', 'csv'].map((id) => ({ id, name: 'n' }));

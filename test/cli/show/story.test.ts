@@ -258,7 +258,7 @@ test('a void trial shows its cause with the output, and attempts that do not cou
 test('nothing that a trial brings steers a terminal or a CI system, and a line of megabytes is cut', async () => {
   using kept = keptLedger();
   const hostile = `${hostileText}\n::error::forged\n--- a\n+++ b\n##[group]x`;
-  const huge = `${hostile}\n${'x'.repeat(5 * 1024 ** 2)}\n${hostile}`;
+  const huge = `${hostile}\n${'x'.repeat(2 * 1024 ** 2)}\n${hostile}`;
   const put = async (text: string) => (await kept.ledger.blobs.put(Buffer.from(text))).sha256;
   const content = await put(huge);
   const after = { type: 'file' as const, mode: 0o644, byteSize: 1, content };
