@@ -13,7 +13,7 @@ test.each(['lists', 'objects', 'both'] as const)('%s may be nested 256 levels de
     expect(isDeeper(parseForeignJson(nested[kind](levels)), levels - 1)).toBe(true);
     expect(isDeeper(parseForeignJson(nested[kind](levels)), levels)).toBe(false);
   }
-  for (const levels of [257, 6_000, 100_000, 1_000_000])
+  for (const levels of [257, 100_000])
     expect(() => parseForeignJson(nested[kind](levels))).toThrow(DocumentTooDeep);
 });
 

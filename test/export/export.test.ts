@@ -16,13 +16,12 @@ import { offsite } from '../cli/offsite.ts';
 import { openPlace } from '../cli/place.ts';
 import { folder } from '../each-folder.ts';
 import { eachLedger, ledger } from '../ledger/each-ledger.ts';
+import { report } from '../ledger/queue-trial.ts';
 
 eachLedger();
 beforeEach(async () => {
   await fill();
 });
-
-const report = { caseName: 'A', ordinal: 0, taskIndex: 0, events: [], outcome: { passed: true } };
 
 /** A batch with a trial that failed in its second attempt, one that passed, and one that still runs. */
 async function fill(): Promise<void> {

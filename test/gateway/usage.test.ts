@@ -195,10 +195,10 @@ test('an error that comes in a stream is a failure', () => {
   for (const wire of wires) expect(read(wire, [Buffer.from(errors[wire])]).failure, wire).toBe('overloaded');
 });
 
-test.for(wires)('an %s stream that comes in one large piece is read as any other', (wire) => {
-  const { text, usage } = streams[wire];
+test('a stream that comes in one large piece is read as any other', () => {
+  const { text, usage } = streams['anthropic-messages'];
   const one = Buffer.from(': keep-alive\n\n'.repeat(1_200_000) + text);
-  expect(read(wire, [one])).toMatchObject({ usage, complete: true });
+  expect(read('anthropic-messages', [one])).toMatchObject({ usage, complete: true });
 });
 
 test('an event larger than anything real is passed over, and the memory kept', () => {

@@ -9,11 +9,10 @@ import type { Verdict } from '../../src/ledger/trials.ts';
 import { batchMarks } from '../../src/record/batch-marks.ts';
 import { folder } from '../each-folder.ts';
 import { eachLedger, ledger } from './each-ledger.ts';
+import { report } from './queue-trial.ts';
 
 let now = 1_000;
 eachLedger({ clock: { ...systemClock, now: () => now++ } });
-
-const report = { caseName: 'A', ordinal: 0, taskIndex: 0, events: [], outcome: { passed: true } };
 
 /** A batch with a run for each list of verdicts; `undefined` is a trial without a result. */
 async function batch(id: string, runs: (Verdict | undefined)[][] = [], service = 'embedded') {

@@ -13,6 +13,7 @@ import { migrations } from '../../src/ledger/migrations.ts';
 import { listingOf } from '../../src/record/listing.ts';
 import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
 import { fillBatch } from '../viewer/filled-ledger.ts';
+import { report } from './queue-trial.ts';
 
 const usage = { totalTokens: 700, costUsd: 0.25 };
 const failed: TrialRecord = {
@@ -31,7 +32,6 @@ const failed: TrialRecord = {
   },
   verifySteps: [{ command: 'npm test', exitCode: 1, output: 'no\nno', outputTruncated: false }],
 };
-const report = { caseName: 'A', ordinal: 0, taskIndex: 0, events: [], outcome: { passed: false } };
 
 async function ledgerFolder() {
   return mkdtempDisposable(join(tmpdir(), 'offsite-ledger-'));

@@ -12,10 +12,9 @@ import { pruneLedger } from '../../src/ledger/prune.ts';
 import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
 import { offsite } from '../cli/offsite.ts';
 import { openPlace, type Place } from '../cli/place.ts';
-import { queueTrial } from './queue-trial.ts';
+import { queueTrial, report } from './queue-trial.ts';
 
 const { signal } = new AbortController();
-const report = { caseName: 'A', ordinal: 0, taskIndex: 0, events: [], outcome: { passed: true } };
 
 /** A data folder with a batch whose trial has passed. */
 async function withResult(place: Place): Promise<string> {

@@ -1,5 +1,15 @@
+import type { ReportedTrial } from '../../src/contract/report.ts';
 import type { BatchKey, TrialKey } from '../../src/ledger/batches.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
+
+/** A report of any trial. */
+export const report: ReportedTrial = {
+  caseName: 'A',
+  ordinal: 0,
+  taskIndex: 0,
+  events: [],
+  outcome: { passed: true },
+};
 
 /** Queues another trial of a batch's first run and returns its key. */
 export function queueTrial(ledger: Ledger, batch: BatchKey, ordinal: number): TrialKey {

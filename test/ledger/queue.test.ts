@@ -9,11 +9,11 @@ import { pruneLedger } from '../../src/ledger/prune.ts';
 import { daemonLock, type ExcludedTrials, variantOf } from '../../src/ledger/queue.ts';
 import { folder } from '../each-folder.ts';
 import { eachLedger, ledger } from './each-ledger.ts';
+import { report } from './queue-trial.ts';
 
 const clock: Clock = { ...systemClock, now: () => 1_000 };
 const service = 'https://evals.example';
 const scope = { service, lock: daemonLock };
-const report = { caseName: 'A', ordinal: 0, taskIndex: 0, events: [], outcome: { passed: true } };
 
 eachLedger({ clock });
 

@@ -5,6 +5,7 @@ import { pruneLedger } from '../../src/ledger/prune.ts';
 import { newSetId, type SetPart, type StoredSet } from '../../src/ledger/sets.ts';
 import { changedAfter, lastChange } from '../../src/ledger/trial-rows.ts';
 import { eachLedger, ledger } from './each-ledger.ts';
+import { report } from './queue-trial.ts';
 
 const day = 24 * 60 * 60_000;
 const never = new AbortController().signal;
@@ -34,7 +35,6 @@ async function startPart(part: SetPart, { finished }: { finished: boolean }): Pr
   const [trial] = ledger.queue.ofBatch(key);
   if (!trial) throw new Error('no trial was queued');
   const attempt = ledger.trials.beginAttempt(trial.key);
-  const report = { caseName: 'c', ordinal: 0, taskIndex: 0, events: [], outcome: {} };
   await ledger.trials.finish(attempt, { verdict: 'passed', result: { of: part.key }, report });
   ledger.outbox.become(trial.key, 'delivered');
 }

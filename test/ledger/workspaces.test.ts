@@ -1,29 +1,21 @@
-import { mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { checkLedger } from '../../src/ledger/check.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { pruneLedger } from '../../src/ledger/prune.ts';
 import type { LeftState } from '../../src/record/files.ts';
-
 import { passed } from '../cli/show/kept-ledger.ts';
+import { folder } from '../each-folder.ts';
+import { eachLedger, ledger } from './each-ledger.ts';
+import { report } from './queue-trial.ts';
 
 const never = new AbortController().signal;
-let folder: string;
-let ledger: Ledger;
 let now = 1_000_000;
 const clock = { ...systemClock, now: () => (now += 1000) };
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'offsite-workspaces-'));
-  ledger = new Ledger(folder, clock);
-});
-afterEach(() => {
-  ledger[Symbol.dispose]();
-  rmSync(folder, { recursive: true, force: true });
-});
+eachLedger({ clock });
 
 /** Finishes a trial that leaves these bytes; returns its key. */
 async function finished(id: string, content: string): Promise<{ key: number; left: LeftState }> {
@@ -41,7 +33,6 @@ async function finished(id: string, content: string): Promise<{ key: number; lef
   ledger.queue.add([{ key: run?.key ?? 0, setup: undefined, ordinals: [0] }]);
   const [trial] = ledger.queue.ofBatch(key);
   const attempt = ledger.trials.beginAttempt(trial?.key ?? 0);
-  const report = { caseName: 'c', ordinal: 0, taskIndex: 0, events: [], outcome: {} };
   await ledger.trials.finish(attempt, {
     verdict: 'passed',
     result: { ...passed, left },
@@ -117,9 +108,8 @@ test('later gradings are kept beside a result, and go with their batch', async (
   await ledger.gradings.add(key, { ...given, verdict: 'void' });
   expect(ledger.gradings.of(key).map(({ verdict }) => verdict)).toEqual(['failed', 'void']);
   expect(ledger.trials.result(key)).toEqual(before);
-  ledger[Symbol.dispose]();
-  ledger = new Ledger(folder, clock);
-  expect(ledger.gradings.of(key)).toHaveLength(2);
+  using again = new Ledger(folder, clock);
+  expect(again.gradings.of(key)).toHaveLength(2);
   const prune = (age: number) =>
     pruneLedger(ledger, { before: age, now: Date.now() + 48 * 3_600_000, dryRun: false }, never);
   await prune(0);

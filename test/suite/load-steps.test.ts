@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { loadConfig } from '../../src/suite/load-config.ts';
 import { loadSuite } from '../../src/suite/load-suite.ts';
 import { eachFolder, folder, write } from '../each-folder.ts';
+import { anyHarness } from './any-harness.ts';
 import { problemsOf } from './problems-of.ts';
 
 eachFolder();
@@ -11,8 +12,7 @@ function load(one: string, prompt = '{{instruction}}') {
   const suite =
     `suite: { id: s, prompt: "${prompt}" }\nartifacts: ["*.log"]\n` +
     `variants: [{ model: m, harness: any }]\ncases:\n  - id: a\n${one}`;
-  const harness = { name: 'any', wires: [], continues: false, mcp: [], limits: [] as [] };
-  return loadSuite(write('suite.yaml', suite), loadConfig({ suiteFolder: folder, env: {} }), [harness]);
+  return loadSuite(write('suite.yaml', suite), loadConfig({ suiteFolder: folder, env: {} }), [anyHarness]);
 }
 
 const problems = (...given: Parameters<typeof load>) => problemsOf(() => load(...given));

@@ -20,6 +20,7 @@ import type { TasksSource } from '../../src/suite/tasks-source.ts';
 import { importTasks } from '../../src/tasks/import/import-tasks.ts';
 import { planTasks } from '../../src/tasks/plan-tasks.ts';
 import { wholePatch } from '../../src/tasks/swe-bench/row.ts';
+import { anyHarness } from '../suite/any-harness.ts';
 import { openTaskSet, type TaskSetFolder } from './task-set.ts';
 
 let set: TaskSetFolder;
@@ -46,8 +47,7 @@ function imported(source: Partial<TasksSource> = {}, folder = out) {
 }
 
 function loaded(suite = join(out, 'suite.yaml')): PlannedCase[] {
-  const any = { name: 'any', wires: [], continues: false, mcp: [], limits: [] as [] };
-  return loadSuite(suite, loadConfig({ suiteFolder: out, env: {} }), [any]).cases;
+  return loadSuite(suite, loadConfig({ suiteFolder: out, env: {} }), [anyHarness]).cases;
 }
 
 const row = {

@@ -20,6 +20,7 @@ import type { PlannedCase } from '../../src/suite/plan.ts';
 import type { TasksSource } from '../../src/suite/tasks-source.ts';
 import { importTasks } from '../../src/tasks/import/import-tasks.ts';
 import { planTasks } from '../../src/tasks/plan-tasks.ts';
+import { anyHarness } from '../suite/any-harness.ts';
 import { openTaskSet, type TaskSetFolder } from './task-set.ts';
 
 let set: TaskSetFolder;
@@ -44,8 +45,7 @@ function imported(source: Partial<TasksSource> = {}, force = false) {
 
 function loaded(suite: string): PlannedCase[] {
   const config = loadConfig({ suiteFolder: out, env: {} });
-  const any = { name: 'any', wires: [], continues: false, mcp: [], limits: [] as [] };
-  return loadSuite(suite, { ...config, images: parts.images }, [any]).cases;
+  return loadSuite(suite, { ...config, images: parts.images }, [anyHarness]).cases;
 }
 
 /** Without the names of places on this machine. */

@@ -3,6 +3,7 @@ import type { Ledger } from '../../src/ledger/ledger.ts';
 import type { StartKey } from '../../src/ledger/starts.ts';
 import type { Cause } from '../../src/record/cause.ts';
 import { recordVersion, type TrialRecord } from '../../src/record/trial-record.ts';
+import { report } from '../ledger/queue-trial.ts';
 
 /** What a trial of a test's ledger found. */
 export type Found = Partial<TrialRecord> & Pick<TrialRecord, 'verdict'>;
@@ -18,8 +19,6 @@ export interface BatchToFill {
   /** What each trial found; undefined leaves it in the queue. */
   found: (caseName: string, variant: string, ordinal: number) => Found | undefined;
 }
-
-const report = { caseName: 'A', ordinal: 0, taskIndex: 0, events: [], outcome: { passed: true } };
 
 /** A whole record of what a trial found. Its times begin at 1 000 000. */
 function result(found: Found): TrialRecord {

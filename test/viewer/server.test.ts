@@ -8,6 +8,7 @@ import { Ledger } from '../../src/ledger/ledger.ts';
 import { Redactor } from '../../src/redaction/redactor.ts';
 import type { BatchPage, LedgerChanges, TrialPage } from '../../src/viewer/model/shapes.ts';
 import { openViewer, type Viewer } from '../../src/viewer/server/viewer.ts';
+import { report } from '../ledger/queue-trial.ts';
 import { fillBatch, finishTrial } from './filled-ledger.ts';
 import { story } from './story.ts';
 
@@ -178,7 +179,6 @@ test('a record that a newer Offsite wrote is named, and the rest of the trial is
   });
   const [trial] = ledger.queue.ofBatch(key);
   const attempt = ledger.trials.beginAttempt(trial?.key ?? 0);
-  const report = { caseName: 'one', ordinal: 0, taskIndex: 0, events: [], outcome: {} };
   await ledger.trials.finish(attempt, { verdict: 'passed', result: { version: 999 }, report });
   const page = (await json(`/api/trials/${trial?.key}`)) as TrialPage;
   expect(page.unreadable).toContain('newer Offsite');

@@ -18,6 +18,7 @@ import { KnownKeys } from '../../../src/redaction/redactor.ts';
 import { fetchSources } from '../../../src/suite/git/fetch-sources.ts';
 import { loadConfig } from '../../../src/suite/load-config.ts';
 import { loadSuite } from '../../../src/suite/load-suite.ts';
+import { anyHarness } from '../any-harness.ts';
 import { makeRepository } from './repository.ts';
 import { entriesOf, filesOf, suitePlaces } from './suite-sources.ts';
 
@@ -108,8 +109,7 @@ describe('a source', () => {
     // The suite is loaded as it was when its sources were fetched.
     writeFileSync(file, 'suite: changed');
     const config = loadConfig({ suiteFolder: place.suiteFolder, env: {} });
-    const harnesses = [{ name: 'any', wires: [], continues: false, mcp: [], limits: [] as [] }];
-    const { cases } = loadSuite(file, config, harnesses, { sources });
+    const { cases } = loadSuite(file, config, [anyHarness], { sources });
     expect(cases.map(({ local }) => local.environment.source !== undefined)).toEqual([true, false]);
   });
 });

@@ -9,6 +9,7 @@ import { fetchSources, type SourceParts } from '../../../src/suite/git/fetch-sou
 import type { PlannedSource } from '../../../src/suite/git/git-source.ts';
 import { loadConfig } from '../../../src/suite/load-config.ts';
 import { loadSuite } from '../../../src/suite/load-suite.ts';
+import { anyHarness } from '../any-harness.ts';
 import { makeRepository } from './repository.ts';
 
 const { signal } = new AbortController();
@@ -71,8 +72,7 @@ async function sourcesOf(
   const cases = sources.map((source, index) => `  - { id: c${index}, source: ${source}, verify: "true" }`);
   const { file, fetched } = await fetchFor(place, place.suiteFolder, cases, parts);
   const config = loadConfig({ suiteFolder: place.suiteFolder, env: {} });
-  const harnesses = [{ name: 'any', wires: [], continues: false, mcp: [], limits: [] as [] }];
-  const plan = loadSuite(file, config, harnesses, { sources: fetched });
+  const plan = loadSuite(file, config, [anyHarness], { sources: fetched });
   return plan.cases.map(({ local }) => local.environment.source as PlannedSource);
 }
 
