@@ -18,7 +18,7 @@ const ofVariant: ReadonlySet<string> = new Set([
  * The parts that say what stood behind the name of a model. A trial lacks them if nothing asked the model,
  * and if an older Offsite ran it: then they are not known, which is no difference.
  */
-function isBehindName(part: string): boolean {
+export function isBehindName(part: string): boolean {
   return /^(modelId$|modelAddress$|judge |user )/.test(part);
 }
 
@@ -108,13 +108,19 @@ function partsOf(a: readonly KnownFingerprint[], b: readonly KnownFingerprint[])
  * What differs between trials of one variant in one batch, a line for each variant: a batch can be resumed
  * with another model, script or version behind the same name. Images have harnesses of different versions,
  * so all but the model is compared within a case.
+ *
+ * @param isMeant the parts to look at
  */
-export function mixedTexts(known: readonly KnownFingerprint[]): string[] {
+export function mixedTexts(
+  known: readonly KnownFingerprint[],
+  isMeant: (part: string) => boolean = () => true,
+): string[] {
   return [...Map.groupBy(known, ({ variant }) => variant)].flatMap(([variant, all]) => {
     const { cases = {}, variant: ofVariant = [] } = fingerprintChanges(all, all) ?? {};
     const valuesOf = (part: string) => new Set(all.flatMap(({ parts }) => parts[part] ?? []));
     const ofModel = ['modelId', 'modelAddress'].filter((part) => valuesOf(part).size > 1);
-    const parts = new Set([...Object.values(cases).flat(), ...ofVariant.map(({ part }) => part), ...ofModel]);
+    const changed = [...Object.values(cases).flat(), ...ofVariant.map(({ part }) => part), ...ofModel];
+    const parts = new Set(changed.filter(isMeant));
     if (parts.size === 0) return [];
     return [`not all trials of ${variant} had the same ${[...parts].map(nameOf).join(', ')}`];
   });

@@ -5,7 +5,7 @@ import { infrastructureError, OffsiteError } from '../../base/offsite-error.ts';
 import type { ComparedBatches } from '../../comparison/comparison.ts';
 import type { Reference } from '../../comparison/side.ts';
 import { fingerprintsOf } from '../../ledger/fingerprints.ts';
-import { mixedTexts } from '../../record/fingerprint.ts';
+import { isBehindName, type KnownFingerprint, mixedTexts } from '../../record/fingerprint.ts';
 import { ours, type Printable, text } from '../../text/printable.ts';
 import { percent, plural } from '../../text/quantities.ts';
 import type { CommandContext } from '../context.ts';
@@ -89,14 +89,11 @@ export async function printResults(
   const summaries = all.map(({ summary }) => summary);
   writeReports(summaries, options, context);
   await writePages(summaries, options, context, signal);
-  const mixedIn = ({ batches }: BatchResults) =>
-    referenceTo(batches, workshop).batches.flatMap(({ key }) =>
-      mixedTexts(fingerprintsOf(workshop.ledger.records, key)).map((line) => text`${line}`),
-    );
-  const concluded = all.map((results, index) => {
-    const { lines, ...conclusion } = conclusionOf(results, compared[index], options);
-    return { ...conclusion, lines: [...lines, ...mixedIn(results)] };
-  });
+  const fingerprints = ({ batches }: BatchResults) =>
+    referenceTo(batches, workshop).batches.flatMap(({ key }) => fingerprintsOf(workshop.ledger.records, key));
+  const concluded = all.map((results, index) =>
+    conclusionOf(results, compared[index], options, fingerprints(results)),
+  );
   writeGithubStep(
     summaries,
     context,
@@ -121,10 +118,11 @@ export async function printResults(
 }
 
 /** The exit code of a result, why it is not 0, and what to say of thresholds and gates. */
-function conclusionOf(
-  { summary, older }: BatchResults,
+export function conclusionOf(
+  { summary, older }: Pick<BatchResults, 'summary' | 'older'>,
   compared: ComparedBatches | undefined,
   options: ResultOptions,
+  known: readonly KnownFingerprint[],
 ): { code: number; why: Printable[]; lines: Printable[] } {
   const ofGates = gateLines(older, compared, options);
   // No model did any work in a dry run, so it has no pass rate to judge.
@@ -136,11 +134,23 @@ function conclusionOf(
   // Also beside a threshold or a gate that fails: the code of these is another one.
   const without = `${plural(summary.void, 'trial')} without a verdict: the exit code is ${exitCodes.infrastructure}`;
   const ofVoid = summary.void > 0 ? [ours(without)] : [];
+  // A gate that passes or fails on trials of two models says nothing about either.
+  const unjudged = failUnder !== undefined || hasGate(options) ? mixedTexts(known, isBehindName) : [];
+  const ofMixed = unjudged.map(
+    (mixed) =>
+      text`${mixed}, so they are not judged as one: the exit code is ${exitCodes.infrastructure}; run the suite again`,
+  );
+  const others = mixedTexts(known).filter((mixed) => !unjudged.includes(mixed));
   const failed = compared && older && 'name' in older ? failedGates(compared, older.name, options) : ofGates;
   return {
-    code: Math.max(rates, gates),
-    why: [...(gates === exitCodes.done ? [] : failed), ...(isBelow ? ofThreshold : []), ...ofVoid],
-    lines: [...ofGates, ...ofThreshold, ...ofVoid],
+    code: Math.max(rates, gates, ofMixed.length > 0 ? exitCodes.infrastructure : exitCodes.done),
+    why: [
+      ...(gates === exitCodes.done ? [] : failed),
+      ...(isBelow ? ofThreshold : []),
+      ...ofVoid,
+      ...ofMixed,
+    ],
+    lines: [...ofGates, ...ofThreshold, ...ofVoid, ...ofMixed, ...others.map((mixed) => text`${mixed}`)],
   };
 }
 

@@ -7,6 +7,7 @@ import { annotations, githubStep, writeGithubResults } from '../../../src/cli/ou
 import { ctrfJson, junitXml } from '../../../src/cli/output/junit.ts';
 import type { BatchSummary, TrialSummary } from '../../../src/cli/output/summary.ts';
 import { summaryTable } from '../../../src/cli/output/summary-table.ts';
+import { conclusionOf } from '../../../src/cli/results/print-results.ts';
 import { type Content, Output, plainText } from '../../../src/text/output.ts';
 import { ours, stack } from '../../../src/text/printable.ts';
 
@@ -140,6 +141,31 @@ test('what was not run because the command failed is an error, since CI systems 
   expect(junitXml(ended('failed'))).toContain(`<error message="${why}" type="unfinished"/>`);
   expect(ctrfJson(ended('failed'), { now: 0 })).toContain('"status": "other"');
   expect(junitXml(ended('interrupted'))).toContain(`<skipped message="${why}"/>`);
+});
+
+test('a gate does not judge trials of two models as one, whether it would pass or fail', () => {
+  const by = (caseId: string, modelAddress: string, harness = 'codex 1') => [
+    { caseId, variant: 'v', parts: { modelAddress, harness } },
+  ];
+  const concluded = (known: ReturnType<typeof by>, failUnder?: number) => {
+    const results = { summary: batch([trial(0, {}), trial(1, { verdict: 'failed' })]) };
+    const { code, why, lines } = conclusionOf(results, undefined, { failUnder }, known);
+    return { code, why: why.map((line) => plainText(line)), lines: lines.map((line) => plainText(line)) };
+  };
+  const mixed = 'not all trials of v had the same address or script of the model';
+  const unjudged = `${mixed}, so they are not judged as one: the exit code is 3; run the suite again`;
+  const two = [...by('a', 'here'), ...by('b', 'there')];
+  expect(concluded(two, 0.5)).toMatchObject({
+    code: 3,
+    why: [unjudged],
+    lines: [expect.anything(), unjudged],
+  });
+  expect(concluded(two, 0.8)).toMatchObject({ code: 3, why: [expect.anything(), unjudged] });
+  expect(concluded(two)).toEqual({ code: 0, why: [], lines: [mixed] });
+  // What an image brought is no other checkout.
+  const images = [...by('a', 'here'), ...by('a', 'here', 'codex 2')];
+  expect(concluded(images, 0.5)).toMatchObject({ code: 0, why: [] });
+  expect(concluded(images, 0.5).lines).toContain('not all trials of v had the same harness');
 });
 
 describe('in GitHub Actions', () => {
