@@ -28,10 +28,8 @@ const pagesOf = (service: ScriptedService) => service.received.map(({ body }) =>
 
 for (const [total, pages] of [
   [0, [1]],
-  [1, [1]],
   [20, [1]],
-  [21, [1, 2]],
-  [60, [1, 2, 3]],
+  [41, [1, 2, 3]],
 ] as const) {
   test(`${total} runs are listed newest first with ${pages.length} requests`, async () => {
     const runs = names(total);
@@ -42,7 +40,7 @@ for (const [total, pages] of [
   });
 }
 
-for (const total of [0, 1, 20, 21, 39, 40, 41, 60]) {
+for (const total of [0, 20, 21, 40, 41]) {
   test(`all of ${total} runs are listed, each once, from a service whose pages count from 0`, async () => {
     const runs = names(total);
     await using service = await scriptedService(paged(() => runs, 0));
@@ -84,7 +82,7 @@ function strict(step: Step): Step {
   };
 }
 
-for (const total of [0, 1, 20, 21, 39, 40, 41, 60]) {
+for (const total of [0, 20, 21, 40, 41]) {
   test(`of ${total} runs, page 0 is never requested, also if one of each page cannot be read`, async () => {
     const runs = names(total).map((id, index) => (index % 20 === 7 ? { odd: id } : { id }));
     const step: Step = (response, received) => {

@@ -151,13 +151,10 @@ describe('the time left', () => {
 
   test.each([
     [4 * s, 'a few seconds left'],
-    [38 * s, 'about 40 s left'],
     [94 * s, 'about 90 s left'],
     [100 * s, 'about 2 min left'],
-    [245 * s, 'about 4 min left'],
     [89.4 * 60 * s, 'about 89 min left'],
     [100 * 60 * s, 'about 1.5 h left'],
-    [300 * 60 * s, 'about 5 h left'],
   ])('%d ms is printed as "%s"', (ms, printed) => {
     expect(timeLeft(ms)).toBe(printed);
   });

@@ -46,9 +46,6 @@ const names: Record<string, (index: number) => string> = {
 };
 const sizes: [number, number][] = [
   [80, 24],
-  [200, 50],
-  [40, 24],
-  [80, 10],
   [40, 10],
   [12, 4],
   [1, 1],
