@@ -90,10 +90,10 @@ export class MachineCheck {
   }
 
   /** Throws an OffsiteError that says what is missing. Rejects if the signal aborts. */
-  async look(spec: TrialSpec, { host, gateway }: ConfigRevision, signal: AbortSignal): Promise<void> {
+  async look(spec: TrialSpec, revision: ConfigRevision, signal: AbortSignal): Promise<void> {
     const { sandbox, environment, model, modelConfig, user, judges, replay } = spec;
-    passedEnvironment(sandbox, host);
-    refuseKeys(spec, host);
+    passedEnvironment(sandbox, revision.host);
+    refuseKeys(spec, revision.host);
     const seen = JSON.stringify([sandbox, environment.image]);
     if (!this.#seen.has(seen)) {
       try {
@@ -109,7 +109,7 @@ export class MachineCheck {
     }
     this.#seen.add(seen);
     const variants = [{ model, modelConfig, userModel: user?.model }];
-    await checkModels({ variants, judges, replay }, gateway);
+    await checkModels({ variants, judges, replay }, revision);
   }
 
   /**

@@ -9,6 +9,7 @@ import { commitOf } from '../suite/git/run-git.ts';
 import { loadSuite, type SuiteOptions } from '../suite/load-suite.ts';
 import type { PlannedVariant, SuitePlan } from '../suite/plan.ts';
 import { type HarnessOffer, mcpObstacle, plannedVariant } from '../suite/planned-variant.ts';
+import { requirePrices } from '../suite/require-prices.ts';
 import type { RowTest, TasksSource } from '../suite/tasks-source.ts';
 import { selectTasks } from '../tasks/find-tasks.ts';
 import { networkObstacles } from '../tasks/list-tasks.ts';
@@ -16,6 +17,7 @@ import { type LeftOut, planTasks } from '../tasks/plan-tasks.ts';
 import { begunWith, orNearest } from '../text/nearest.ts';
 import { type Printable, stack, text } from '../text/printable.ts';
 import { plural } from '../text/quantities.ts';
+import { askedBy } from '../trial/run/models.ts';
 import type { Context } from './context.ts';
 
 /** Who watches the work: receives notes for people, and the beginning and the end of each step. */
@@ -89,7 +91,12 @@ export async function plannedSuite(
     leftOut.push(...planned.leftOut);
     return planned.cases;
   };
-  const fitted = (planned: PlannedSuite) => fitting(planned, withoutHarness ? [] : runners);
+  const finished = (planned: PlannedSuite) => {
+    const asked = withoutHarness ? planned.plan.judges : askedBy(planned.plan);
+    // Recorded answers may need no prices.
+    if (!models) requirePrices(asked, { ...config, models: context.configured });
+    return checked(fitting(planned, withoutHarness ? [] : runners), options);
+  };
   const { tasks } = options;
   if ((file === undefined) === (tasks === undefined))
     throw badOption('expected a suite file, or --tasks with a folder', oneOfThem(file));
@@ -102,7 +109,7 @@ export async function plannedSuite(
     const known = plan.cases.map((one) => ({ id: one.request.id, one }));
     const cases = selectTasks(known, options, 'case').map(({ one }) => one);
     const suiteCases = cases.length < known.length ? known.length : undefined;
-    return checked(fitted({ plan: { ...plan, cases, suiteCases }, leftOut }), options);
+    return finished({ plan: { ...plan, cases, suiteCases }, leftOut });
   }
   const path = resolve(tasks ?? '');
   const { variant = withoutHarness ? ['nothing:none'] : [], profile, sandbox = 'local' } = options;
@@ -137,7 +144,7 @@ export async function plannedSuite(
     judges: [],
     answers: answersOfSuite(cases),
   };
-  return checked(fitted({ plan, leftOut }), options);
+  return finished({ plan, leftOut });
 }
 
 /** Leaves out the tasks with tool servers or hosts that a variant cannot be given. */

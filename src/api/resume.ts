@@ -233,11 +233,12 @@ export async function requirePlanned(
   { what, finished }: { what: Resumable; finished: number },
   plan: SuitePlan | undefined,
   runners: readonly Runner[],
-  { gateway, host, config }: ConfigRevision,
+  revision: ConfigRevision,
   note: (line: Printable) => void,
 ): Promise<void> {
   if (!plan) return;
   const name = nameOf(what);
+  const { host, config } = revision;
   const { variants, judges, replay } = plan;
   const missing = new Set<string>();
   const attempt = async (check: () => void | Promise<void>) => {
@@ -258,12 +259,12 @@ export async function requirePlanned(
     }
     if (!runners.some((runner) => runner.name === harness)) missing.add(`there is no harness ${harness}`);
     await attempt(() =>
-      checkModels({ ...none, variants: [{ model, modelConfig, userModel: undefined }] }, gateway),
+      checkModels({ ...none, variants: [{ model, modelConfig, userModel: undefined }] }, revision),
     );
-    if (userModel !== undefined) await attempt(() => checkModels({ ...none, judges: [userModel] }, gateway));
+    if (userModel !== undefined) await attempt(() => checkModels({ ...none, judges: [userModel] }, revision));
     await attempt(() => void passedEnvironment(sandbox, host));
   }
-  for (const judge of judges) await attempt(() => checkModels({ ...none, judges: [judge] }, gateway));
+  for (const judge of judges) await attempt(() => checkModels({ ...none, judges: [judge] }, revision));
   await attempt(() => refuseKeys(plan, host));
   if (missing.size === 0) {
     for (const line of moved.values()) note(text`${name}: ${line}`);

@@ -92,7 +92,7 @@ export async function readyRun(
   const revision = await context.revision(workshop, { concurrency: choice.concurrency, sandboxes });
   const revisions = new ConfigRevisions(revision);
   try {
-    await checkModels(plan, revision.gateway);
+    await checkModels(plan, revision);
     for (const sandbox of sandboxes) passedEnvironment(sandbox, context.host);
   } catch (error) {
     await revisions[Symbol.asyncDispose]();

@@ -2,12 +2,11 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { abortable, startDeadline } from '../base/deadline.ts';
 import { unionOf } from '../base/intervals.ts';
-import { infrastructureError, inputError, type OffsiteError } from '../base/offsite-error.ts';
+import { infrastructureError, type OffsiteError } from '../base/offsite-error.ts';
 import { chatAnswers } from '../bounds/model.ts';
 import { modelRequests } from '../bounds/sandbox.ts';
 import { sumOfUsage } from '../record/usage.ts';
 import { allowList } from '../suite/hosts/host-pattern.ts';
-import type { Budget } from '../suite/model-config.ts';
 import { answerError, answerText } from './answer.ts';
 import { holdRoleBudgets } from './budget.ts';
 import { chatOver } from './chat/chat-over.ts';
@@ -38,7 +37,7 @@ import { wireTable } from './wires/wire-table.ts';
 
 /**
  * Opens the models of one attempt of a trial. Throws an input error for a model that is not configured or
- * cannot be used, an invalid host pattern, or a budget in USD for models without prices.
+ * cannot be used, or an invalid host pattern.
  */
 export function openSession(
   request: SessionRequest,
@@ -48,7 +47,6 @@ export function openSession(
   const { clock = gateway.clock } = request;
   const missed = new AbortController();
   const models = roleModels(request.models, served);
-  checkPrices(request, models.all());
   let allowed = allowList(request.hosts);
   const budgets = holdRoleBudgets(request, clock);
   const record = sessionRecord();
@@ -186,26 +184,6 @@ async function answer(
   } catch (error) {
     answerError(response, route.wire, error);
   }
-}
-
-/**
- * A budget in USD needs prices, except the default budget, which counts only models that have prices.
- * Scripted and recorded answers cost nothing.
- */
-function checkPrices(
-  { budget, judgeBudget, batchBudget }: SessionRequest,
-  models: readonly ServedModel[],
-): void {
-  const isSet = (limit: Budget | undefined) => limit?.usd !== undefined && !limit.usdIsDefault;
-  if (![budget, judgeBudget, batchBudget?.limit].some(isSet)) return;
-  const asked = models.flatMap((model) => (model.recording ? (model.live ?? []) : model));
-  const unpriced = asked.find(({ config }) => !('scripted' in config) && !config.prices);
-  if (!unpriced) return;
-  throw inputError(
-    'BUDGET_WITHOUT_PRICES',
-    `there is a budget in USD, but the model ${unpriced.name} has no prices`,
-    { hint: 'Set its prices in offsite.yaml, or limit tokens instead.' },
-  );
 }
 
 /** Sums up a record. A request that is still in flight counts as a request without usage. */

@@ -92,14 +92,15 @@ describe.concurrent('offsite doctor', () => {
     expect(check('service')).toMatchObject({ state: 'ok' });
   });
 
-  test("names the variables of models' keys that are not set, and never prints what is in one", async () => {
+  test("names the variables of models' keys that are not set, never what is in one, and models without prices for a limit in USD", async () => {
     using place = openPlace();
     const model = (apiKeyEnv: string) => ({
       wire: 'openai-chat',
       baseUrl: 'https://model.example/v1',
       apiKeyEnv,
     });
-    place.suite({ cases: [], config: { models: { one: model('KEY_ONE'), two: model('KEY_TWO') } } });
+    const models = { one: model('KEY_ONE'), two: model('KEY_TWO') };
+    place.suite({ cases: [], config: { models, budgets: { trial: { usd: 5 } } } });
     const env = {
       ...nowhere,
       OFFSITE_CONFIG: join(place.folder, 'project/offsite.yaml'),
@@ -107,6 +108,10 @@ describe.concurrent('offsite doctor', () => {
     };
     const { report, check } = await doctor(place, env);
     expect(check("models' keys")).toMatchObject({ state: 'warn', found: 'not set: KEY_TWO (two)' });
+    expect(check('configuration')).toMatchObject({
+      state: 'warn',
+      found: expect.stringMatching(/: budgets.trial.usd: the model one has no prices.*\n.*the model two has/),
+    });
     expect(JSON.stringify(report)).not.toContain('hush-7c1');
   });
 

@@ -46,7 +46,7 @@ function partsOf() {
   };
   const engine = new Proxy({}, { get: untouched }) as Engine;
   const log = pino({ level: 'silent' });
-  const parts = { client, ledger, clock: hasty, service, engine, gateway: untouched, log };
+  const parts = { client, ledger, clock: hasty, service, engine, revision: untouched, log };
   return { ...parts, started: () => undefined, refused: () => undefined };
 }
 

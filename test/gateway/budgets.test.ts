@@ -146,13 +146,3 @@ test('errors cost nothing', async () => {
   for (let count = 0; count < 3; count += 1) await at.sandbox.ask({ headers: at.agent, body: question });
   expect(at.upstream.received).toHaveLength(3);
 });
-
-test('a budget in USD for a model without prices is an input error', async () => {
-  await using at = await place({});
-  expect(() => at.gateway.open(sessionRequest(undefined, { budget: { usd: 1 } }))).toThrow(
-    expect.objectContaining({ code: 'BUDGET_WITHOUT_PRICES', kind: 'input' }),
-  );
-  // The default holds only for models with prices.
-  const preset = { budget: { usd: 1, usdIsDefault: true as const } };
-  at.gateway.open(sessionRequest(undefined, preset));
-});

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { type Config, defaultBudgetsText } from '../../src/suite/config-file.ts';
 import { loadConfig } from '../../src/suite/load-config.ts';
+import { missingPrices } from '../../src/suite/require-prices.ts';
 import { eachFolder, folder } from '../each-folder.ts';
 
 eachFolder();
@@ -12,11 +13,13 @@ const api = { wire: 'openai-chat', baseUrl: 'http://127.0.0.1:9/v1' };
 const free = { ...api, model: 'free' };
 const priced = { ...api, model: 'priced', prices: { date: '2026-01-15', input: 3, output: 15 } };
 
-function budgetsOf(file: object): Config['budgets'] {
+function configOf(file: object): Config {
   const named = join(folder, 'offsite.yaml');
   writeFileSync(named, stringify(file));
-  return loadConfig({ named, env: {} }).budgets;
+  return loadConfig({ named, env: {} });
 }
+
+const budgetsOf = (file: object) => configOf(file).budgets;
 
 test('nothing is limited where no model has prices', () => {
   const budgets = budgetsOf({ models: { free } });
@@ -45,4 +48,22 @@ test('what the file says holds, also that there is no limit', () => {
   expect(budgets).toEqual({ trial: { usd: 3 }, batch: { time: 3_600_000 } });
   expect(defaultBudgetsText(budgets)).toBeUndefined();
   expect(() => budgetsOf({ budgets: { trial: { usd: 'none' } } })).toThrow('budgets.trial.usd');
+});
+
+test('a limit in USD needs the prices of the models that are used and cost something', () => {
+  const models = {
+    free: { ...api, aliases: ['alias'] },
+    priced,
+    script: { scripted: 's' },
+    tape: { replay: 't' },
+  };
+  const missing = (budgets: object) =>
+    missingPrices(['alias', 'priced', 'script', 'tape'], configOf({ models, budgets }));
+  const issue = {
+    path: 'budgets.batch.usd',
+    message: expect.stringContaining('the model alias has no prices'),
+  };
+  expect(missing({ batch: { usd: 5 } })).toEqual([expect.objectContaining(issue)]);
+  expect(missing({ judges: { usd: 5 } })).toMatchObject([{ path: 'budgets.judges.usd' }]);
+  for (const other of [{}, { trial: { usd: 'unlimited', tokens: 5 } }]) expect(missing(other)).toEqual([]);
 });

@@ -4,10 +4,10 @@ import type { Logger } from 'pino';
 import { infrastructureError, messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import { queueTickets } from '../../bounds/suite.ts';
 import { Forbidden, Unauthorized } from '../../client/refusal.ts';
-import type { Gateway } from '../../gateway/gateway.ts';
 import { daemonLock } from '../../ledger/queue.ts';
 import { checkModels } from '../../trial/run/models.ts';
 import { type OpenBatch, openBatch } from '../batch-run.ts';
+import type { ConfigRevision } from '../config-revision.ts';
 import { checkOnEngines, type SomeEngines } from '../engines/check.ts';
 import { lostBatch, pullSetups, type StartParts, startUnder, withPrompt } from '../start-batch.ts';
 import { queuedFiles, readTicket, refuseTicket } from './ticket.ts';
@@ -95,8 +95,8 @@ export class BatchQueue {
 }
 
 interface QueueFolderParts extends StartParts, SomeEngines {
-  /** The gateway of the current config revision. */
-  gateway(): Gateway;
+  /** The current one. */
+  revision(): ConfigRevision;
   log: Logger;
   /** Called when the queue has new trials. */
   started(): void;
@@ -148,7 +148,7 @@ async function startTicket(file: string, parts: QueueFolderParts, signal: AbortS
     if (lost) return lost;
     if (state === 'asking' || state === 'unknown') throw startUnknown();
   }
-  await checkModels(plan, parts.gateway());
+  await checkModels(plan, parts.revision());
   await checkOnEngines(parts, plan, signal);
   return startUnder(daemonLock, await withPrompt(plan, parts.client, signal), parts, signal);
 }

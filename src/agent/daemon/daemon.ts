@@ -85,7 +85,7 @@ export class Daemon {
     const look = { ...shared, targets, unclear: new Set<string>(), adopted: wakeWork, failed, lost };
     this.#queue = new BatchQueue({
       ...parts,
-      gateway: () => revisions.current.gateway,
+      revision: () => revisions.current,
       started: wakeWork,
     });
     this.#loops = {

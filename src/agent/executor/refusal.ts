@@ -105,9 +105,9 @@ async function requireMachine(
   workplace: Workplace,
   signal: AbortSignal,
 ): Promise<void> {
-  const { host, gateway } = workplace.revisions.current;
-  for (const { sandbox } of variants) passedEnvironment(sandbox, host);
-  await checkModels({ variants, judges }, gateway);
+  const { current } = workplace.revisions;
+  for (const { sandbox } of variants) passedEnvironment(sandbox, current.host);
+  await checkModels({ variants, judges }, current);
   await checkOnEngines(workplace, { variants, cases }, signal);
 }
 

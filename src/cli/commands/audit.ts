@@ -28,6 +28,7 @@ import {
   auditStanding,
   type TrialAudit,
 } from '../../record/audit.ts';
+import { requirePrices } from '../../suite/require-prices.ts';
 import { SandboxConfig } from '../../suite/sandbox-config.ts';
 import { table } from '../../text/fit.ts';
 import { ours, type Printable, stack, text } from '../../text/printable.ts';
@@ -260,6 +261,7 @@ async function openAgain(
       `--ask-judges asks ${unknown}, which is no model of the configuration`,
       { hint: 'Name the offsite.yaml that has it: --config FILE.' },
     );
+  if (askJudges && plan) requirePrices(plan.judges, config);
   const models = { ...(plan && recordedModels(plan, batch.id)), ...(askJudges && config.models) };
   const gateway = opened.use(await context.models.gateway(models));
   const certificates = await context.certificates();

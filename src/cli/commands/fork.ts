@@ -51,7 +51,7 @@ async function fork(reference: string, options: ForkOptions): Promise<number> {
   const sandboxes = plan.variants.map(({ sandbox }) => sandbox);
   const revision = await context.revision(workshop, { sandboxes });
   await using revisions = new ConfigRevisions(revision);
-  await checkModels(plan, revision.gateway);
+  await checkModels(plan, revision);
   for (const sandbox of sandboxes) passedEnvironment(sandbox, context.host);
   context.noteLimits();
   const { batches } = await runSet(plan, { ...workshop, revisions }, signal, progress.event);

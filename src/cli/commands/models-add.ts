@@ -87,6 +87,7 @@ function addedText(file: string, name: string, model: NewModel, keyIsSet: boolea
   return stack([
     text`wrote the model ${name} into ${file}: ${model.wire.join(', ')} at ${model.baseUrl}`,
     ...(keyIsSet === false ? [text`set ${model.apiKeyEnv ?? ''} to its key before you use it`] : []),
+    text`its costs are not known until you set its prices there`,
     text`try it with: offsite models check ${name}`,
   ]);
 }

@@ -89,7 +89,7 @@ async function regrade(what: string | undefined, options: RegradeOptions): Promi
   const { onlyMissing = false, newServices = false } = options;
   const request = { trials, suite, onlyMissing, newServices };
   const { jobs, leftOut } = await planRegrade(request, { ledger, harnesses: runners, revision });
-  await checkModels({ variants: [], judges: jobs.flatMap(({ spec }) => spec.judges) }, gateway);
+  await checkModels({ variants: [], judges: jobs.flatMap(({ spec }) => spec.judges) }, revision);
   const certificates = await context.certificates();
   const { buildLogs } = ledger;
   const observeBuild: ObserveBuild = (build) => progress.event({ kind: 'build', build });

@@ -7,6 +7,8 @@ import { caBundleOf, hostCertificates } from '../../api/host-certificates.ts';
 import { accessService, integrationsOf, serviceUrl } from '../../api/service-access.ts';
 import type { Permission } from '../../contract/definition.ts';
 import { isDataFolder, openDataFolder } from '../../ledger/data-folder.ts';
+import { printFileIssue } from '../../suite/file-issues.ts';
+import { missingPrices } from '../../suite/require-prices.ts';
 import { attempt, byteSize, type Check, failureOf, ok, warn } from '../examine.ts';
 
 export const configuration: Check = {
@@ -15,6 +17,8 @@ export const configuration: Check = {
     if (configFailure !== undefined) return failureOf(configFailure);
     const { profiles, sandboxes, models } = config;
     if (config.file === undefined) return ok('no offsite.yaml; the defaults apply');
+    const issues = missingPrices(Object.keys(models), config).map(printFileIssue);
+    if (issues.length > 0) return warn(issues.join('\n'), 'Suites that use these models are refused.');
     const counts = Object.entries({ profiles, sandboxes, models }).map(
       ([name, all]) => `${name}: ${Object.keys(all).length}`,
     );

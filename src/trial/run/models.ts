@@ -13,8 +13,10 @@ import { DerivedTrajectory } from '../../harness/derived-trajectory.ts';
 import type { BlobStore } from '../../ledger/blobs.ts';
 import type { Cause, PhaseName } from '../../record/cause.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
+import type { Config } from '../../suite/config-file.ts';
 import type { Budget } from '../../suite/model-config.ts';
 import type { PlannedReplay, PlannedVariant } from '../../suite/plan.ts';
+import { requirePrices } from '../../suite/require-prices.ts';
 import { TrialFailure } from '../blame.ts';
 import type { TrialSpec } from '../spec.ts';
 
@@ -102,14 +104,18 @@ export function askedBy({ variants, judges }: AskedModels): string[] {
 }
 
 /**
- * Throws an `input` error for a model that cannot be used, for example because its key is not set. Call this
- * before anything starts.
+ * Throws an `input` error for a model that cannot be used, for example because its key is not set, or that
+ * has no prices for a limit in USD. Call this before anything starts.
  */
-export async function checkModels(asked: AskedModels, gateway: Gateway): Promise<void> {
+export async function checkModels(
+  asked: AskedModels,
+  { gateway, config }: { gateway: Gateway; config: Config },
+): Promise<void> {
   // A recording needs neither a configuration nor a key.
   if (asked.replay?.live === 'never') return;
   const agent = askedBy(asked);
   if (agent.length === 0) return;
+  requirePrices(agent, config);
   const request = { trial: 'check', models: { agent }, budget: {}, hosts: [] };
   await using _session = gateway.open({
     ...request,

@@ -1,6 +1,28 @@
 import { changed, type Mistake } from './mistake.ts';
 
+const judgeWithoutPrices = {
+  mistake: 'a limit in USD, and a judge without prices',
+  files: {
+    'offsite.yaml': `models:
+  m: { scripted: script.yaml }
+  strict: { wire: openai-chat, baseUrl: "http://127.0.0.1:9/v1" }
+  unused: { wire: openai-chat, baseUrl: "http://127.0.0.1:9/v1" }
+budgets: { trial: { usd: 5 } }
+`,
+    ...changed('suite.yaml', 'cases:', 'judges: [strict]\ncases:'),
+  },
+  printed: [
+    'offsite.yaml:5:21: budgets.trial.usd: the model strict has no prices, so its cost cannot be limited; set its prices, or limit tokens instead',
+  ],
+};
+
 export const inConfigurations: readonly Mistake[] = [
+  judgeWithoutPrices,
+  ...['run --dry-run', 'check'].map((command) => ({
+    ...judgeWithoutPrices,
+    mistake: `${judgeWithoutPrices.mistake}: ${command}`,
+    args: [...command.split(' '), 'suite.yaml'],
+  })),
   {
     mistake: 'a key that is not set, of a model with prices',
     files: {
