@@ -7,6 +7,35 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { Sandboxes } from '../../src/trial/prepare/sandboxes.ts';
 import { fixtureCli } from '../trial/fixture-cli.ts';
 
+/** Milliseconds. */
+const patience = 600_000;
+
+/** A single engine that fits every trial. */
+export function oneEngine(
+  engine: Engine,
+  {
+    clock,
+    patienceMs = patience,
+    fits = async () => true,
+  }: { clock: Clock; patienceMs?: number; fits?: () => Promise<boolean> },
+): Engines {
+  return new Engines({
+    engines: [engine],
+    areSeveral: false,
+    check: { fits },
+    clock,
+    random: () => 0,
+    patienceMs,
+    observe: () => undefined,
+  });
+}
+
+/** Permits for so many trials at a time. */
+export function admissionFor(concurrency: number, clock: Clock): Admission {
+  const room = { cpus: 4, memory: 8e9 };
+  return new Admission({ clock, concurrency, room, requireRoom: async () => undefined });
+}
+
 interface AttemptBench extends AsyncDisposable {
   /** The engines give the seats of trials. */
   engines: Engines;
@@ -21,24 +50,9 @@ export function openAttemptBench(
   { concurrency = 1 } = {},
 ): AttemptBench {
   const all = [...runners, fixtureCli];
-  const random = () => 0;
-  const patienceMs = 600_000;
   const sandboxes = new Sandboxes(engine, undefined, { runners: all });
-  const engines = new Engines({
-    engines: [engine],
-    areSeveral: false,
-    check: { fits: async () => true },
-    clock,
-    random,
-    patienceMs,
-    observe: () => undefined,
-  });
-  const admission = new Admission({
-    clock,
-    concurrency,
-    room: { cpus: 4, memory: 8e9 },
-    requireRoom: async () => undefined,
-  });
+  const engines = oneEngine(engine, { clock });
+  const admission = admissionFor(concurrency, clock);
   return {
     engines,
     admission,
@@ -51,9 +65,9 @@ export function openAttemptBench(
       gateway,
       budgets: { trial: {}, batch: undefined },
       admission,
-      random,
+      random: () => 0,
       attempts: 3,
-      patienceMs,
+      patienceMs: patience,
     },
     async [Symbol.asyncDispose]() {
       engines[Symbol.dispose]();

@@ -1,39 +1,21 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Admission } from '../../src/agent/admission.ts';
-import { Engines } from '../../src/agent/engines/engines.ts';
+import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { connectEngine } from '../../src/engine/connect.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { ModelAccount } from '../../src/gateway/gateway.ts';
+import { engine, sharedEngine } from '../engine/shared-engine.ts';
 import { specOf } from '../trial/trial-bench.ts';
+import { admissionFor, oneEngine } from './attempt-bench.ts';
 import { handClock } from './test-clock.ts';
 
 const never = new AbortController().signal;
-let engine: Engine;
-beforeAll(async () => {
-  engine = await connectEngine({ instance: 'test-circuits' });
-});
-afterAll(() => engine?.[Symbol.asyncDispose]());
+sharedEngine();
 
 async function secondTrial(modelFailure: string | undefined) {
   const clock = systemClock;
-  using engines = new Engines({
-    engines: [engine],
-    areSeveral: false,
-    check: { fits: async () => true },
-    clock,
-    random: () => 0,
-    patienceMs: 0,
-    observe: () => undefined,
-  });
+  using engines = oneEngine(engine, { clock, patienceMs: 0 });
   using one = await engines.seat(specOf(''), never);
   using other = await engines.seat(specOf(''), never);
-  const admission = new Admission({
-    clock,
-    concurrency: 2,
-    room: { cpus: 4, memory: 8e9 },
-    requireRoom: async () => undefined,
-  });
+  const admission = admissionFor(2, clock);
   const models: ModelAccount = {
     exchanges: [],
     connections: [],
@@ -55,21 +37,8 @@ test('trials wait for a model that the gateway saw fail, and not for one that on
 
 test('a try of a model does not count if it reached nobody, unless its agent was answered', async () => {
   const clock = handClock();
-  using engines = new Engines({
-    engines: [engine],
-    areSeveral: false,
-    check: { fits: async () => true },
-    clock,
-    random: () => 0,
-    patienceMs: 600_000,
-    observe: () => undefined,
-  });
-  const admission = new Admission({
-    clock,
-    concurrency: 1,
-    room: { cpus: 4, memory: 8e9 },
-    requireRoom: async () => undefined,
-  });
+  using engines = oneEngine(engine, { clock });
+  const admission = admissionFor(1, clock);
   using seat = await engines.seat(specOf(''), never);
   const counts = async (acted: boolean) => {
     const entering = seat.enter(admission, never);
@@ -100,15 +69,7 @@ test('a single engine that works again is not asked what it can run, because all
     return true;
   };
   const clock = handClock();
-  using engines = new Engines({
-    engines: [{ ...engine, findImage }],
-    areSeveral: false,
-    check: { fits },
-    clock,
-    random: () => 0,
-    patienceMs: 600_000,
-    observe: () => undefined,
-  });
+  using engines = oneEngine({ ...engine, findImage }, { clock, fits });
   using _seat = await engines.seat(specOf(''), never);
   await engines.suspect('a trial broke', never);
   expect(engines.areAllDown).toBe(true);

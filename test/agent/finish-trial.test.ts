@@ -166,7 +166,11 @@ test('a trial whose harness ended before its model answered is run again, and no
       throw new Error('no scripted model here');
     },
   });
-  const profile = profileOf({ name: 'test', run: 'timeout 1 sh -c "$ASK"; exit 1' });
+  // It ends a second after its request was sent, however long that takes.
+  const isSent = 'grep -qs "Send data" /tmp/trace';
+  const asks = 'eval "$ASK --trace-ascii /tmp/trace" > /dev/null 2>&1 &';
+  const run = `${asks} until ${isSent}; do sleep 0.05; done; sleep 1; kill $!; exit 1`;
+  const profile = profileOf({ name: 'test', run });
   const spec = specOf('', { model: 'mute', modelConfig, harness: 'fixture-cli', profile, verify: 'false' });
   const { result, observed } = await finish(spec, 0, { attempts: 2, gateway });
   expect(result).toMatchObject({ verdict: 'void', cause: { kind: 'unknown', phase: 'harness' } });

@@ -70,14 +70,6 @@ describe.concurrent('a trial', () => {
     });
   });
 
-  test('with nothing to check is void', async () => {
-    const result = await bench.trial('true', { validator: validator('console.log(1)') });
-    expect(result).toMatchObject({
-      verdict: 'void',
-      cause: { kind: 'task', message: expect.stringMatching(/^there was nothing to check; the case/) },
-    });
-  });
-
   test('leaves no process of verify to touch what the validator sees', async () => {
     const result = await bench.trial('true', {
       verify: 'setsid bash -c "while :; do echo spoiled > result; done" > /dev/null 2>&1 &\nsleep 0.2',

@@ -95,6 +95,13 @@ break'; ln -s gone dangling; mkdir -m 700 closed; echo in > closed/in; echo outs
   });
 });
 
+test('a validator that checks nothing gives no verdict, which is the fault of the case', async () => {
+  expect(await graded(module('console.log(1)'), () => expect.fail())).toMatchObject({
+    verdict: 'void',
+    cause: { kind: 'task', message: 'there was nothing to check' },
+  });
+});
+
 describe.concurrent('protected files', () => {
   const change = {
     prepare: 'mkdir -p test; echo "exit 1" > test/check.sh; echo "exit 1" > test/other.sh',
