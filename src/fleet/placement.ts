@@ -5,7 +5,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { Config } from '../suite/config-file.ts';
 import { sandboxIn } from '../suite/environment.ts';
 import { environmentsOf, type PlannedCase, type PlannedVariant } from '../suite/plan.ts';
-import type { HarnessOffer } from '../suite/planned-variant.ts';
+import { type HarnessOffer, needsModel } from '../suite/planned-variant.ts';
 import { architecture } from '../suite/quantities.ts';
 import { fleetFormat } from './format.ts';
 import { hashOf } from './storage/storage.ts';
@@ -147,7 +147,6 @@ function variantNeeds(
   return needsOf({
     memory,
     labels: [...needs, ...labels],
-    // A variant whose harness uses no model still names one.
     models: [...(modelConfig ? [model] : []), ...models],
     harnesses: [harness],
     runtimes: runtime === undefined ? [] : [runtime],
@@ -171,8 +170,9 @@ export function foundNeeds(
   const own = { sandboxes: [sandbox], profiles: profile === undefined ? [] : [profile] };
   const known = knownVariant(variant, config, harnesses);
   if (typeof known !== 'string') return { ...variantNeeds(known, daemon.judges), ...own };
-  const asksModel = harnesses.find(({ name }) => name === harness)?.wires.length !== 0;
-  return needsOf({ models: asksModel ? [variant.model] : [], harnesses: [harness], ...own });
+  const offer = harnesses.find(({ name }) => name === harness);
+  const models = !offer || needsModel(variant.model, offer) ? [variant.model] : [];
+  return needsOf({ models, harnesses: [harness], ...own });
 }
 
 /** One thing that a trial needs. */

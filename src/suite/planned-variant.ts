@@ -63,19 +63,23 @@ export function plannedVariant(
     report('userModel', unknownModel(userModel, config));
   if (!offer || !sandboxConfig || refused) return undefined;
   const modelConfig = findModel(model, config);
-  const noModel = modelConfig ? undefined : unknownModel(model, config);
   const isCut = sandboxConfig.network === 'none';
-  if (offer.wires === 'any' || offer.wires.length > 0) {
-    if (noModel !== undefined) report('model', noModel);
-    else if (isCut)
-      report('model', `the ${harness} harness needs its model, which it cannot reach with network none`);
-  }
+  if (!modelConfig && needsModel(model, offer)) {
+    const remedy = asksModel(offer) ? '' : '; write `model: none` for a program that asks no model';
+    report('model', `${unknownModel(model, config)}${remedy}`);
+  } else if (isCut && asksModel(offer))
+    report('model', `the ${harness} harness needs its model, which it cannot reach with network none`);
   if (meetsUser && !offer.continues)
     report('harness', `the ${harness} harness takes one message only, so no simulated user can talk to it`);
   const profile = loadProfile(variant.profile, config, keys);
   for (const problem of profileProblems(profile, offer))
     report(variant.profile === undefined ? 'harness' : 'profile', problem);
-  const noTraffic = noModel ?? (isCut ? 'the sandbox has network none' : undefined);
+  const noTraffic =
+    model === noModel && !modelConfig
+      ? 'the variant has no model'
+      : isCut
+        ? 'the sandbox has network none'
+        : undefined;
   for (const [key, message] of streamProblems(profile, offer, noTraffic)) {
     const issue = config.issue?.(['profiles', variant.profile ?? '', key], message);
     report('profile', issue ? printFileIssue(issue) : message);
@@ -93,6 +97,18 @@ export function plannedVariant(
       sandboxConnectionId: config.connections.sandbox[sandbox] ?? sandbox,
     },
   };
+}
+
+/** The model of a variant that has none. */
+export const noModel = 'none';
+
+/** Whether the configuration must have a variant's model. */
+export function needsModel(model: string, offer: Pick<HarnessOffer, 'wires'>): boolean {
+  return model !== noModel || asksModel(offer);
+}
+
+function asksModel({ wires }: Pick<HarnessOffer, 'wires'>): boolean {
+  return wires === 'any' || wires.length > 0;
 }
 
 /** A sandbox of the configuration by its name; `local` is there without a configuration. */

@@ -241,7 +241,7 @@ const VariantSource = z.strictObject(
           input === undefined ? 'a model of offsite.yaml, or none for a harness without one' : undefined,
       })
       .min(1)
-      .describe('A model of offsite.yaml. Any name if the harness needs no model.'),
+      .describe('A model of offsite.yaml, or `none` if the program of `command` or `acp` asks none.'),
     harness: NonEmpty.describe('The harness, such as codex, claude-code or command.'),
     userModel: NonEmpty.optional().describe('A model of offsite.yaml that plays the simulated user.'),
     profile: NonEmpty.optional().describe('A profile of offsite.yaml.'),

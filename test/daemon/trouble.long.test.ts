@@ -33,9 +33,12 @@ test('runs of a variant that the configuration does not know wait with one messa
   at.configure();
   const credentials = { harnessConnectionId: 'conn_17', sandboxConnectionId: 'local' };
   await at.queue(['a', 'b'], { variant: { credentials } });
+  await at.queue(['c'], { variant: { model: 'gone' } });
   const daemon = await at.daemon();
-  const { waiting } = await at.once(({ waiting }) => waiting.length === 2);
-  expect(waiting[0]?.reason).toContain('"conn_17" is not a harness');
+  const { waiting } = await at.once(({ waiting }) => waiting.length === 3);
+  const reasons = waiting.map(({ reason }) => reason).join('\n');
+  expect(reasons).toContain('"conn_17" is not a harness');
+  expect(reasons).toContain('"gone" is not a model of');
 
   at.place.write('offsite.yaml', 'profiles: [this, is, none]');
   daemon.kill('SIGHUP');
@@ -51,7 +54,8 @@ test('runs of a variant that the configuration does not know wait with one messa
 
   daemon.kill('SIGTERM');
   const { stderr } = await daemon.ended;
-  expect(stderr.match(/a run waits/g)).toHaveLength(1);
+  const said = stderr.split('\n').filter((line) => /a run waits/.test(line) && /conn_17/.test(line));
+  expect(said).toHaveLength(1);
 });
 
 test('it is not healthy while the engine is gone, and says so', async () => {

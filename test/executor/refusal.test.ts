@@ -57,6 +57,7 @@ describe('by a server that runs platform batches,', () => {
       [named('con_78', 'local'), '"con_78"', 'con_77'],
       [named('con_77', 'cluster'), '"cluster"', 'local'],
       [named('codex', 'local', 'gpt-unknown'), '"gpt-unknown"', 'none is known'],
+      [named('con_77', 'local', 'gpt-unknown'), '"gpt-unknown"', 'none is known'],
     ] as const) {
       const [status, message] = await refused(variant);
       expect(status).toBe(404);

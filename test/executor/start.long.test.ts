@@ -15,11 +15,13 @@ function suiteAt({ place }: ServingPlace, act = 'echo hi > out.txt; touch /opt/m
       },
     ],
     variants: [
-      { name: 'sulky', model: 'idle', harness: 'command', profile: 'sulky' },
+      { name: 'sulky', model: 'none', harness: 'command', profile: 'sulky', sandbox: 'other' },
       { name: 'greeter', model: 'none', harness: 'command', profile: 'greeter' },
     ],
     config: {
       profiles: { sulky: { run: 'touch /opt/mark' }, greeter: { run: 'eval "$act"' } },
+      // What tells the variants apart for the service.
+      sandboxes: { local: { memory: '256m' }, other: { memory: '256m' } },
       daemon: { profiles: { command: 'greeter' } },
     },
   });

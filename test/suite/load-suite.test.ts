@@ -157,7 +157,14 @@ judges: [nobody]
     ['chat', 'none-such', '', 'is not a model of'],
     ['chat', 'claude', 'sandboxes: { local: { network: none } }', 'which it cannot reach with network none'],
     ['chat', 'claude', '', undefined],
-    ['command', 'none-such', '', undefined],
+    [
+      'command',
+      'none-such',
+      '',
+      'suite.yaml:3:7: variants[0].model: "none-such" is not a model of offsite.yaml',
+    ],
+    ['command', 'none', '', undefined],
+    ['bash', 'none', '', '"none" is not a model of'],
     ['bash', 'claude', '', undefined],
     ['chat', 'both', '', undefined],
     ['chat', 'other-name', '', undefined],
@@ -172,12 +179,13 @@ judges: [nobody]
   test.each([
     ['stream: codx', 'command', '2:21', 'stream', /"codx" is not a stream .*known are codex, jsonl$/],
     ['stream: codex, trajectory: none', 'command', '2:36', 'trajectory', /codex reports the commands/],
-    ['trajectory: wire', 'command', '2:21', 'trajectory', /no model traffic .*"m" is not a model of/],
+    ['trajectory: wire', 'command', '2:21', 'trajectory', /no model traffic .*the variant has no model/],
     ['stream: jsonl', 'bash', '2:8', 'stream', /the bash harness reports .* only command uses this$/],
   ])('has no profile with %s that cannot be honoured', (keys, harness, place, key, message) => {
     const run = harness === 'command' ? 'run: "true", ' : '';
     const config = `profiles:\n  p: { ${run}${keys} }\n${harness === 'bash' ? model : ''}`;
-    const suite = `suite: { id: s, prompt: p }\nvariants:\n  - { model: m, harness: ${harness}, profile: p }\ncases: [{ id: a, verify: "true" }]\n`;
+    const named = harness === 'bash' ? 'm' : 'none';
+    const suite = `suite: { id: s, prompt: p }\nvariants:\n  - { model: ${named}, harness: ${harness}, profile: p }\ncases: [{ id: a, verify: "true" }]\n`;
     const [found = '', ...others] = problems(suite, config).map((text) => text.replaceAll(`${folder}/`, ''));
     expect(others).toEqual([]);
     expect(found).toContain(`variants[0].profile: offsite.yaml:${place}: profiles.p.${key}: `);

@@ -7,7 +7,7 @@ import { platformService } from '../../ledger/platform.ts';
 import type { PlatformRefusal, PlatformRequest } from '../../service/platform.ts';
 import type { Config } from '../../suite/config-file.ts';
 import { noExtras, type PlannedVariant, type SuitePlan } from '../../suite/plan.ts';
-import { findModel, type HarnessOffer } from '../../suite/planned-variant.ts';
+import { findModel, type HarnessOffer, needsModel } from '../../suite/planned-variant.ts';
 import { type HostEnvironment, passedEnvironment, refuseKeys } from '../../trial/prepare/environment.ts';
 import { checkModels } from '../../trial/run/models.ts';
 import { openBatch } from '../batch-run.ts';
@@ -170,8 +170,7 @@ function unknownIn(
     const known = names.map((name) => connections.sandbox[name] ?? name);
     report('sandbox connection', sandboxId, known, `add it to sandboxes or connections.sandbox in ${file}`);
   }
-  const asksModel = harness !== undefined && (harness.wires === 'any' || harness.wires.length > 0);
-  if (asksModel && !findModel(model, config))
+  if (harness && needsModel(model, harness) && !findModel(model, config))
     report('model', model, Object.keys(config.models), `add it to models in ${file}`);
   return problems;
 }

@@ -16,6 +16,7 @@ import type { TrialRecord } from '../../record/trial-record.ts';
 import type { Config } from '../../suite/config-file.ts';
 import type { Budget } from '../../suite/model-config.ts';
 import type { PlannedReplay, PlannedVariant } from '../../suite/plan.ts';
+import { noModel } from '../../suite/planned-variant.ts';
 import { requirePrices } from '../../suite/require-prices.ts';
 import { TrialFailure } from '../blame.ts';
 import type { TrialSpec } from '../spec.ts';
@@ -97,7 +98,8 @@ interface AskedModels {
 /** The names of all models that are asked, each once. */
 export function askedBy({ variants, judges }: AskedModels): string[] {
   const names = variants.flatMap(({ model, modelConfig, userModel }) => [
-    ...(modelConfig ? [model] : []),
+    // A fleet's worker may have lost the model since the trial was sent to it.
+    ...(modelConfig || model !== noModel ? [model] : []),
     ...(userModel === undefined ? [] : [userModel]),
   ]);
   return [...new Set([...names, ...judges])];
