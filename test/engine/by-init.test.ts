@@ -9,8 +9,8 @@ import { engine, sharedEngine } from './shared-engine.ts';
 
 sharedEngine();
 
-const outputs = async (container: Container, script: string, user?: string) => {
-  const result = await container.runScript({ script, timeoutMs: 60_000, ...(user && { user }) });
+const outputs = async (container: Container, script: string, user?: string, timeoutMs = 60_000) => {
+  const result = await container.runScript({ script, timeoutMs, ...(user && { user }) });
   return {
     ...result,
     steps: result.steps.map(({ command, exitCode, output }) => [command, exitCode, output]),
@@ -112,6 +112,27 @@ describe('a first script, which init starts', () => {
       ['echo a', 0, 'a\n'],
       ['exit 3', 3, ''],
     ]);
+  });
+
+  test('fails, and is not lost, if a command ends the shell that reports its end', async () => {
+    await using container = await startedContainer(engine);
+    for (const signal of ['HUP', 'KILL', 'HUP']) {
+      const { steps } = await outputs(container, `echo a\nkill -${signal} $PPID; sleep 600\necho b`);
+      expect(steps.map(([, exitCode]) => exitCode)).toEqual([0, 137]);
+    }
+  });
+
+  test('fails if a program takes the marks out of the pipe', async () => {
+    await using container = await startedContainer(engine);
+    const thief = '(setsid cat /proc/$$/fd/1 > /dev/null &)';
+    const { ended, steps } = await outputs(
+      container,
+      `${thief.repeat(8)}; sleep 1\ntrue\nsleep 1\ntrue`,
+      undefined,
+      8_000,
+    );
+    expect(['finished', 'timed-out']).toContain(ended);
+    if (ended === 'finished') expect(steps.some(([, exitCode]) => exitCode !== 0)).toBe(true);
   });
 
   test('leaves no zombie, while it runs or after, and nothing else can talk to init', async () => {

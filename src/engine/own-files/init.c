@@ -10,8 +10,10 @@
  * This also works, and tells the truth, after a command replaced or removed the shell.
  */
 
+#include <asm/errno.h>
 #include <linux/fcntl.h>
 #include <linux/fs.h>
+#include <linux/poll.h>
 #include <linux/prctl.h>
 #include <linux/signal.h>
 #include <linux/wait.h>
@@ -93,16 +95,20 @@ static _Bool have_one_name(const char *first, const char *second)
   return *first == '=' && *second == '=';
 }
 
-/* Adds those of init's own variables, which are the image's, that the request does not set. */
-static void add_own_variables(char **own, unsigned count)
+/* Adds those of init's own variables, which are the image's, that the request does not set. False if too many. */
+static _Bool add_own_variables(char **own, unsigned count)
 {
-  for (unsigned total = count; *own != 0 && total < MAX_TEXTS; own++) {
+  for (unsigned total = count; *own != 0; own++) {
     unsigned at = 0;
     while (at < count && !have_one_name(variables[at], *own))
       at++;
-    if (at == count)
-      variables[total++] = *own;
+    if (at < count)
+      continue;
+    if (total == MAX_TEXTS)
+      return 0;
+    variables[total++] = *own;
   }
+  return 1;
 }
 
 /* Writes "secret letter number", a line, in one call: no output of another process comes between. */
@@ -121,7 +127,10 @@ static void report(const char *secret, char letter, unsigned number)
   for (; unit > 0; unit /= 10)
     line[size++] = '0' + number / unit % 10;
   line[size++] = '\n';
-  write(1, line, size);
+  /* A command may have made the shared pipe one that does not wait, and filled it. */
+  struct pollfd output = {.fd = 1, .events = POLLOUT};
+  while (call(__NR_write, 1, (long)line, size, 0, 0) == -EAGAIN)
+    call(__NR_ppoll, (long)&output, 1, 0, 0, 0);
 }
 
 /* Starts the command in a session of its own. The result is its process, or an error of the kernel. */
@@ -166,9 +175,8 @@ static void run_command(char **own_variables)
     arguments[at] = next;
   for (unsigned at = 0; at < request.variables; at++, next = text_after(next))
     variables[at] = next;
-  add_own_variables(own_variables, request.variables);
   set_child_signal(SIG_DFL);
-  long child = start_command(folder);
+  long child = add_own_variables(own_variables, request.variables) ? start_command(folder) : -E2BIG;
   report(secret, child < 0 ? 'N' : 'S', child < 0 ? -child : 0);
   /* The command alone has its input now. */
   call(__NR_close, 0, 0, 0, 0, 0);

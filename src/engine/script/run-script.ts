@@ -5,7 +5,13 @@ import { inputError } from '../../base/offsite-error.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { watchedCommand } from '../exec/execute.ts';
-import { killedExitCode, knownExitCode, noteOomKills, oomKilledSinceLastAsked } from '../exec/exit-code.ts';
+import {
+  killedExitCode,
+  knownExitCode,
+  noteOomKills,
+  oomKilledSinceLastAsked,
+  terminatedExitCode,
+} from '../exec/exit-code.ts';
 import { MarkReader } from '../exec/mark-reader.ts';
 import { assertContainerOutlived, assertContainerRuns } from '../exec/stopped-container.ts';
 import { execLost } from '../port/failure.ts';
@@ -107,9 +113,11 @@ export async function runScript(container: RunningContainer, request: ScriptRequ
         await assertContainerRuns(container, firstOutput.trim());
         return notStarted(firstOutput.trim());
       }
-      // A SIGKILL prevents the guardian's last mark. Without a SIGKILL, the mark was lost on its way, or
-      // another signal ended the guardian: either way the end of the script is not known.
-      if (exitCode !== killedExitCode) {
+      // The guardian ends with 0, after its last mark. If it was ended before, or if the mark is not in the pipe
+      // in which init's own came later, then a process of the container did that: the script gets no verdict
+      // that it did not earn. TERM is the engine's, if the connection was cut; else the mark was lost on its way.
+      const isLost = exitCode === terminatedExitCode || (exitCode === 0 && exec.id !== undefined);
+      if (isLost) {
         throw execLost(
           `The shell of a script ended with exit code ${exitCode} and did not report the script's end.`,
         );
