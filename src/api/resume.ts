@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { basename, resolve } from 'node:path';
 import type { ConfigRevision } from '../agent/config-revision.ts';
 import { leaveEnded } from '../agent/reconcile.ts';
@@ -15,7 +16,7 @@ import { fleetLock } from '../ledger/fleet-tasks.ts';
 import { refuseForeign } from '../ledger/foreign-batches.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { platformService } from '../ledger/platform.ts';
-import type { StoredSet } from '../ledger/sets.ts';
+import { lockOfSet, type StoredSet } from '../ledger/sets.ts';
 import type { OpenStart } from '../ledger/starts.ts';
 import type { StoredTrial } from '../ledger/trial-rows.ts';
 import { configBeside } from '../suite/find-config.ts';
@@ -215,6 +216,22 @@ function platformsBatch(message: string): OffsiteError {
 /** What the ledger has of it. */
 export function storedOf(what: Resumable): StoredSet | StoredBatch | OpenStart {
   return what.kind === 'set' ? what.set : what.kind === 'batch' ? what.batch : what.start;
+}
+
+/** The lock that a process holds which works on it; undefined for what an older Offsite started. */
+export function lockOf(what: Resumable): string | undefined {
+  return what.kind === 'set'
+    ? lockOfSet(what.set.id)
+    : (what.kind === 'batch' ? what.batch : what.start).lock;
+}
+
+/** `another process works on batch 1: process 4711, since …`: what is known of the holder of its lock. */
+export function atWorkText(name: string, lock: string | undefined, ledger: Ledger): string {
+  const holder = lock === undefined ? undefined : ledger.lockHolder(lock);
+  const atWork = `another process works on ${name}`;
+  if (!holder) return atWork;
+  const { pid, host, since } = holder;
+  return `${atWork}: process ${pid}${host === hostname() ? '' : ` on ${host}`}, since ${new Date(since).toISOString().slice(0, 19)}Z`;
 }
 
 export function nameOf(what: Resumable): string {

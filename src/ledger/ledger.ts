@@ -13,7 +13,7 @@ import { FleetTasks } from './fleet-tasks.ts';
 import { FoundRuns } from './found-runs.ts';
 import { Gradings } from './gradings.ts';
 import { forgetCheck, lastCheck, noteCheck } from './last-check.ts';
-import { isLocked, type Lock, takeLock } from './lock.ts';
+import { isLocked, type Lock, type LockHolder, lockHolder, takeLock } from './lock.ts';
 import { migrations } from './migrations.ts';
 import { Outbox } from './outbox.ts';
 import { Queue } from './queue.ts';
@@ -112,6 +112,11 @@ export class Ledger implements Disposable {
   /** Takes a lock of this data folder, freed when the process ends; undefined if another process holds it. */
   takeLock(name: string): Lock | undefined {
     return takeLock(this.dataFolder, name);
+  }
+
+  /** The process that holds a lock which is held; undefined if it is not known. */
+  lockHolder(name: string): LockHolder | undefined {
+    return lockHolder(this.dataFolder, name);
   }
 
   /** Whether a process works on a batch now. */

@@ -1,4 +1,5 @@
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makeFolder } from '../base/byte-store.ts';
@@ -32,21 +33,45 @@ export function takeLock(dataFolder: string, name: string): Lock | undefined {
       if ((error as { errcode?: number }).errcode === 5) return undefined;
       throw error;
     }
-    const release = () => {
-      if (database.isOpen) database.close();
+    const holder = holderFile(dataFolder, name);
+    try {
+      writeFileSync(holder, `${process.pid} ${hostname()}`, { mode: 0o600 });
+    } catch {
+      // The lock is held all the same, also on a full disk.
+    }
+    const release = (...files: string[]) => {
+      if (!database.isOpen) return;
+      // Removed while held: a process that opened the file just before gets a lock that nobody else takes.
+      for (const one of [holder, ...files]) rmSync(one, { force: true });
+      database.close();
     };
-    return {
-      name,
-      remove() {
-        // Removed while held: a process that opened the file just before gets a lock that nobody else takes.
-        rmSync(file, { force: true });
-        release();
-      },
-      [Symbol.dispose]: release,
-    };
+    return { name, remove: () => release(file), [Symbol.dispose]: () => release() };
   } catch (error) {
     throw databaseFailure(file, error);
   }
+}
+
+export interface LockHolder {
+  pid: number;
+  host: string;
+  /** When it took the lock, in milliseconds. */
+  since: number;
+}
+
+/** The process that holds a lock which is held; undefined if it is not known. */
+export function lockHolder(dataFolder: string, name: string): LockHolder | undefined {
+  const file = holderFile(dataFolder, name);
+  try {
+    const [, pid, host] = /^(\d+) (\S+)$/.exec(readFileSync(file, 'utf8')) ?? [];
+    return host === undefined ? undefined : { pid: Number(pid), host, since: statSync(file).mtimeMs };
+  } catch {
+    // It ends just now, or is an older Offsite.
+    return undefined;
+  }
+}
+
+function holderFile(dataFolder: string, name: string): string {
+  return join(dataFolder, 'locks', `${name}.holder`);
 }
 
 /** Whether a process holds a lock of the data folder. Only looks, and makes no file. */

@@ -17,7 +17,9 @@ export async function died(place: Place): Promise<{ batch: string; stopped: stri
   const stopped = await begun(place);
   const atWork = await offsite(place, ['data', 'abandon', batch?.id ?? '']);
   expect(atWork.exitCode).toBe(2);
-  expect(atWork.stderr).toContain(`another process works on batch ${batch?.id}`);
+  expect(atWork.stderr).toContain(
+    `another process works on batch ${batch?.id}: process ${running.pid}, since 2`,
+  );
   running.kill('SIGKILL');
   await running.ended;
   return { batch: batch?.id ?? '', stopped };

@@ -56,7 +56,11 @@ describe.concurrent('offsite resume', { timeout }, () => {
     await running.printed(/✓ quick/);
     const other = await offsite(place, ['resume', batch]);
     expect(other.exitCode).toBe(3);
-    expect(other.stderr).toContain(`another process works on batch ${batch}`);
+    expect(other.stderr).toMatch(
+      new RegExp(
+        `another process works on batch ${batch}: process ${running.pid}, since [\\d-]+T\\S+; wait for it`,
+      ),
+    );
     running.kill('SIGINT');
     expect((await running.ended).exitCode).toBe(130);
   });

@@ -14,6 +14,7 @@ import {
   utimesSync,
   writeSync,
 } from 'node:fs';
+import { hostname } from 'node:os';
 import { join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
@@ -226,9 +227,11 @@ describe('a lock', () => {
       using first = ledger.takeLock('batch-1');
       expect(first).toBeDefined();
       expect(ledger.takeLock('batch-1')).toBeUndefined();
+      expect(ledger.lockHolder('batch-1')).toMatchObject({ pid: process.pid, host: hostname() });
       using other = ledger.takeLock('batch-2');
       expect(other).toBeDefined();
     }
+    expect(ledger.lockHolder('batch-1')).toBeUndefined();
     const again = ledger.takeLock('batch-1');
     expect(again).toBeDefined();
     again?.remove();

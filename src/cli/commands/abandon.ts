@@ -3,7 +3,15 @@ import { type Abandoned, type AbandonParts, abandon, abandonCanceled } from '../
 import { ServiceClaims } from '../../agent/claims.ts';
 import { syncRun } from '../../agent/daemon/found-run.ts';
 import { deliverLeftovers } from '../../agent/delivery.ts';
-import { type CanceledHere, canceledHere, chosenToAbandon, nameOf, suiteToResume } from '../../api/resume.ts';
+import {
+  atWorkText,
+  type CanceledHere,
+  canceledHere,
+  chosenToAbandon,
+  lockOf,
+  nameOf,
+  suiteToResume,
+} from '../../api/resume.ts';
 import { batchesNamed, serviceBatches } from '../../api/service-batches.ts';
 import { infrastructureError, inputError, messageOf, OffsiteError } from '../../base/offsite-error.ts';
 import type { ListedRun } from '../../client/pages/page-reader.ts';
@@ -61,7 +69,7 @@ async function abandonBatch(reference: string, options: AbandonOptions): Promise
     clock,
     service,
     unreported: options.unreported === true,
-    letGo: (id) => letGo(context.dataFolder, id),
+    letGo: (id) => letGo(ledger, id),
     note: context.note,
   };
   const all: (Abandoned & { name: string })[] = [];
@@ -70,7 +78,7 @@ async function abandonBatch(reference: string, options: AbandonOptions): Promise
   for (const { what, run } of canceled ? [] : chosenToAbandon(ledger, service, reference)) {
     const name = run ? `run ${run.id}` : nameOf(what);
     const ended = await abandon(what, parts, signal, run);
-    if (!ended) throw atWork(name);
+    if (!ended) throw atWork(name, lockOf(what), ledger);
     all.push({ name, ...ended });
   }
   // Removes the containers of the process that died.
@@ -207,11 +215,15 @@ function abandonedText(
 }
 
 /** Has the daemon of the data folder cancel a batch or run, and waits until none of its trials runs. */
-async function letGo(dataFolder: string, id: string): Promise<void> {
-  const answer = await askDaemon(dataFolder, 'POST', `/let-go/${encodeURIComponent(id)}`).catch((error) => {
-    // A command that works for the daemon has its lock and no socket.
-    throw error instanceof OffsiteError && error.code === 'DAEMON_NOT_RUNNING' ? atWork(id) : error;
-  });
+async function letGo(ledger: Ledger, id: string): Promise<void> {
+  const answer = await askDaemon(ledger.dataFolder, 'POST', `/let-go/${encodeURIComponent(id)}`).catch(
+    (error) => {
+      // A command that works for the daemon has its lock and no socket.
+      throw error instanceof OffsiteError && error.code === 'DAEMON_NOT_RUNNING'
+        ? atWork(id, daemonLock, ledger)
+        : error;
+    },
+  );
   if ((answer as { isFree: boolean }).isFree) return;
   throw infrastructureError(
     'BATCH_AT_WORK',
@@ -222,8 +234,8 @@ async function letGo(dataFolder: string, id: string): Promise<void> {
   );
 }
 
-function atWork(name: string): OffsiteError {
-  return inputError('BATCH_AT_WORK', `another process works on ${name}`, {
+function atWork(name: string, lock: string | undefined, ledger: Ledger): OffsiteError {
+  return inputError('BATCH_AT_WORK', atWorkText(name, lock, ledger), {
     hint: 'Stop it first (Ctrl-C), then abandon the batch.',
   });
 }

@@ -6,8 +6,10 @@ import { reconcileEarlier } from '../../agent/reconcile.ts';
 import { planOfAny, type Resumable, resumeAny } from '../../agent/run-set.ts';
 import { type NotCompared, type OlderSide, olderSideIfAny } from '../../api/compare-to.ts';
 import {
+  atWorkText,
   canceledHere,
   chosenToResume,
+  lockOf,
   nameOf,
   requirePlanned,
   storedOf,
@@ -18,7 +20,6 @@ import { OffsiteError } from '../../base/offsite-error.ts';
 import type { StoredBatch } from '../../ledger/batches.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { daemonLock } from '../../ledger/queue.ts';
-import { lockOfSet } from '../../ledger/sets.ts';
 import type { StoredTrial } from '../../ledger/trial-rows.ts';
 import { commitText } from '../../record/suite-commit.ts';
 import type { Config } from '../../suite/config-file.ts';
@@ -136,7 +137,7 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
         for (const part of resumed.left) progress.note(leftText(nameOf(what), part));
       } else if (resumed.kind === 'busy') {
         busy++;
-        progress.note(text`another process works on ${nameOf(what)}`);
+        progress.note(text`${atWorkText(nameOf(what), lockOf(what), ledger)}; ${waitOrEnd}`);
       } else {
         progress.note(text`the service has not started ${nameOf(what)}: run the suite again`);
       }
@@ -177,11 +178,6 @@ async function othersThanDaemons(
     note(text`${nameOf(what)}: ${ours(continues)}, ${ours(trials)}`);
   }
   return chosen.filter((what) => !isDaemons(what));
-}
-
-function lockOf(what: Resumable): string | undefined {
-  if (what.kind === 'set') return lockOfSet(what.set.id);
-  return what.kind === 'batch' ? what.batch.lock : what.start.lock;
 }
 
 /** Whether no process works on it now. */
@@ -290,8 +286,10 @@ function titleOf(
   return text`${set ?? batchId}, ${String(batchIds.length)} batches: ${counts}`;
 }
 
+const waitOrEnd = ours('wait for it, or end it: a job that was canceled without `exec` leaves its process');
+
 function leftText(name: string, { number, why }: { number: number; why: 'unknown' | 'busy' }): Printable {
-  if (why === 'busy') return text`another process works on batch ${number} of ${name}`;
+  if (why === 'busy') return text`another process works on batch ${number} of ${name}; ${waitOrEnd}`;
   const unknown = text`it is unknown whether the service started batch ${number} of ${name}, and it lists no matching batch`;
   return text`${unknown}: if \`offsite service runs CASE\` does not show it, resume with --start-again`;
 }
