@@ -1,9 +1,10 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { infrastructureError, messageOf, OffsiteError } from '../base/offsite-error.ts';
 import { openDataFolder } from '../ledger/data-folder.ts';
 import type { Config } from '../suite/config-file.ts';
+import { type Printable, text } from '../text/printable.ts';
 
 /** Bytes that must be free before a batch starts: enough for its databases and the results of some trials. */
 const neededBytes = 32 * 1024 ** 2;
@@ -23,6 +24,16 @@ export function dataFolderOf(
   const chosen = flag ?? env.OFFSITE_HOME ?? config.dataFolder;
   if (chosen) return resolve(chosen);
   return join(env.XDG_DATA_HOME || join(homedir(), '.local', 'share'), 'offsite');
+}
+
+/** Says so if the data folder lies in the workspace of a CI job, which runners empty. */
+export function emptiedText(dataFolder: string, env: NodeJS.ProcessEnv): Printable | undefined {
+  const isIn = (workspace: string) => {
+    const way = relative(workspace, dataFolder);
+    return way.split(sep)[0] !== '..' && !isAbsolute(way);
+  };
+  if (![env.GITHUB_WORKSPACE, env.CI_PROJECT_DIR].some((one) => one && isIn(one))) return undefined;
+  return text`the data folder ${dataFolder} lies in the workspace of this CI job, which runners empty: name one outside it (OFFSITE_HOME), or what it keeps may be lost`;
 }
 
 /**

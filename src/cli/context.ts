@@ -1,4 +1,5 @@
 import { Context, type ContextParts, contextParts, type PlaceOptions } from '../api/context.ts';
+import { emptiedText } from '../api/data-folder.ts';
 import type { Clock } from '../base/clock.ts';
 import { isDataFolder } from '../ledger/data-folder.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -30,6 +31,8 @@ export class CommandContext extends Context {
     this.err = err;
     this.note = (message) => err.print(message);
     if (this.config.moved.length > 0) this.note(movedText(this.config));
+    const emptied = parts.creates ? emptiedText(this.dataFolder, this.env) : undefined;
+    if (emptied) err.print(emptied);
   }
 
   /** Opens it as {@link contextParts} says, with the environment of this process. */
