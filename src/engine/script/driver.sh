@@ -1,13 +1,13 @@
 # Runs a script command by command in this one shell, and reports where each begins and ends. This file
 # prepares the shell; the loop is in loop.sh.
 #
-# Descriptor 3 carries a secret word and a key; standard input carries the number of lines, then the lines, and
-# then a number for each mark. The driver writes marks into the output. Each mark is a line that begins with the
-# secret and a sum, so the script cannot print a fake one; mark-seal.ts says why there is a sum:
+# Descriptor 3 carries a secret word and a key; standard input carries the number of lines, then the lines,
+# and then a number for each mark. The driver writes marks into the output. Each mark is a line that begins
+# with the secret and a sum, so the script cannot print a fake one; mark-seal.ts says why there is a sum:
 #   sum B first next micros  a command begins: its lines, counted from 0, and the time
 #   sum E status 0 micros    it ended; 256 if the parser rejects the command
 #   sum D 0 0 micros         no line is left
-#   sum S yes 0 micros       before all others: 1 if no process of this user can read this shell's memory, or 0
+#   sum S yes 0 micros       before all others: 1 if no process of this user can read this shell, or 0
 #
 # Functions, options, traps, IFS and descriptors belong to the script: the driver calls `builtin` commands,
 # prefixes its names, and saves and resets the script's options between commands.

@@ -2,11 +2,11 @@
 # mark. So the end of a script is known even if it left its shell by `exec`, by a signal or through its own
 # trap. Written for plain sh: dash starts in less than a millisecond.
 #
-# Standard input carries a secret word, the driver's key and two words, then the driver's input. The last mark is
-# a line that begins with the secret:
+# Standard input carries a secret word, the driver's key and two words, then the driver's input. The last mark
+# is a line that begins with the secret:
 #   Z status oom devices   how the driver ended, with the first word if by 0; the kernel's count of processes
-#                          killed for memory ("-" if unknown); and the second word if the devices of scripts are
-#                          still devices ("no" if not)
+#                          killed for memory ("-" if unknown); and the second word if the devices of scripts
+#                          are still devices ("no" if not)
 
 # If the client is cut off, the engine sends TERM to the process it started. Do not ignore TERM here: the
 # script would inherit that.

@@ -113,9 +113,9 @@ export async function runScript(container: RunningContainer, request: ScriptRequ
         await assertContainerRuns(container, firstOutput.trim());
         return notStarted(firstOutput.trim());
       }
-      // The guardian ends with 0, after its last mark. If it was ended before, or if the mark is not in the pipe
-      // in which init's own came later, then a process of the container did that: the script gets no verdict
-      // that it did not earn. TERM is the engine's, if the connection was cut; else the mark was lost on its way.
+      // The guardian ends with 0, after its last mark. If it was ended before, or if the mark is not in the
+      // pipe in which init's own came later, then a process of the container did that, and the script fails.
+      // TERM is the engine's, if the connection was cut. Else the mark was lost on its way.
       const isLost = exitCode === terminatedExitCode || (exitCode === 0 && exec.id !== undefined);
       if (isLost) {
         throw execLost(
