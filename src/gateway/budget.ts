@@ -19,16 +19,22 @@ function nothingSpent(limit: Budget, startedAt: number): Spending {
 export interface Spent {
   tokens: number;
   usd: number;
+  /** Set if something was used whose price is not known. */
+  isPartial?: true;
 }
 
 /** What all roles have used of an account so far. */
 export function spentFrom({ spent, judges }: BudgetAccount): Spent {
-  return { tokens: spent.tokens + judges.spent.tokens, usd: spent.usd + judges.spent.usd };
+  return {
+    tokens: spent.tokens + judges.spent.tokens,
+    usd: spent.usd + judges.spent.usd,
+    ...((spent.isPartial || judges.spent.isPartial) && { isPartial: true }),
+  };
 }
 
 /** Why the agents of a batch may send no more requests to their models; undefined if they may. */
 export function spentMessage(batch: BudgetAccount, clock: Clock): string | undefined {
-  return refusalOfNext(batchPrefix, batch, clock);
+  return refusalOfNext(batchHeld(batch), clock);
 }
 
 /** The budgets for one role of a session: the trial's and its batch's. */
@@ -39,7 +45,7 @@ export interface Budgets extends Disposable {
   begin(): void;
   /** As `begin`, for a request that is already counted. */
   check(): void;
-  spend(used: { tokens: number; usd: number }): void;
+  spend(used: Spent): void;
   /** The least that is left of one of the budgets. */
   left(): BudgetLeft;
   readonly spent: AbortSignal;
@@ -60,10 +66,11 @@ export function holdRoleBudgets(
   { budget, judgeBudget = budget, batchBudget }: SessionRequest,
   clock: Clock,
 ): RoleBudgets {
+  const judgesKey = judgeBudget === budget ? 'trial' : 'judges';
   const working = holdBudgets(
     [
-      { prefix: "the trial's budget", account: nothingSpent(budget, clock.now()) },
-      ...(batchBudget ? [{ prefix: batchPrefix, account: batchBudget }] : []),
+      { name: "the trial's budget", key: 'trial', account: nothingSpent(budget, clock.now()) },
+      ...(batchBudget ? [batchHeld(batchBudget)] : []),
     ],
     clock,
   );
@@ -71,8 +78,10 @@ export function holdRoleBudgets(
   const openJudging = () =>
     holdBudgets(
       [
-        { prefix: "the judges' budget", account: nothingSpent(judgeBudget, clock.now()) },
-        ...(batchBudget ? [{ prefix: "the budget of the batch's judges", account: batchBudget.judges }] : []),
+        { name: "the judges' budget", key: judgesKey, account: nothingSpent(judgeBudget, clock.now()) },
+        ...(batchBudget
+          ? [{ name: "the budget of the batch's judges", key: 'batch', account: batchBudget.judges } as const]
+          : []),
       ],
       clock,
     );
@@ -92,7 +101,9 @@ export function holdRoleBudgets(
 
 interface Held {
   /** Names it in messages. */
-  prefix: string;
+  name: string;
+  /** Of `budgets` in the configuration. */
+  key: 'trial' | 'judges' | 'batch';
   account: Spending;
 }
 
@@ -108,11 +119,12 @@ function holdBudgets(held: readonly Held[], clock: Clock): Budgets {
     end(message);
     throw new GatewayRefusal(400, 'BUDGET_EXCEEDED', message);
   };
-  for (const { prefix, account } of held) {
+  for (const one of held) {
+    const { account } = one;
     const { time } = account.limit;
     if (time === undefined) continue;
     reached(clock, account.spent.startedAt + time, timer.signal).then(
-      () => end(timeMessage(prefix, time)),
+      () => end(timeMessage(one, time)),
       (error) => {
         // Stopping the timer rejects too; report only a clock that fails by itself.
         if (!timer.signal.aborted) spent.abort(error);
@@ -121,16 +133,17 @@ function holdBudgets(held: readonly Held[], clock: Clock): Budgets {
   }
   return {
     begin() {
-      for (const { prefix, account } of held) refuseIf(refusalOfNext(prefix, account, clock));
+      for (const one of held) refuseIf(refusalOfNext(one, clock));
       for (const { account } of held) account.spent.requests += 1;
     },
     check() {
-      for (const { prefix, account } of held) refuseIf(overMessage(prefix, account, clock));
+      for (const one of held) refuseIf(overMessage(one, clock));
     },
-    spend({ tokens, usd }) {
+    spend({ tokens, usd, isPartial }) {
       for (const { account } of held) {
         account.spent.tokens += tokens;
         account.spent.usd += usd;
+        if (isPartial) account.spent.isPartial = true;
       }
     },
     left() {
@@ -161,30 +174,37 @@ async function reached(clock: Clock, at: number, signal: AbortSignal): Promise<v
   }
 }
 
-const batchPrefix = "the batch's budget";
-
-/** Why an account does not allow another request; undefined if it does. */
-function refusalOfNext(prefix: string, account: Spending, clock: Clock): string | undefined {
-  const { requests } = account.limit;
-  if (requests !== undefined && account.spent.requests >= requests)
-    return `${prefix} of ${requests} requests is spent`;
-  return overMessage(prefix, account, clock);
+function batchHeld(account: BudgetAccount): Held {
+  return { name: "the batch's budget", key: 'batch', account };
 }
 
-function overMessage(prefix: string, { limit, spent }: Spending, clock: Clock): string | undefined {
+/** Why an account does not allow another request; undefined if it does. */
+function refusalOfNext(held: Held, clock: Clock): string | undefined {
+  const { limit, spent } = held.account;
+  if (limit.requests !== undefined && spent.requests >= limit.requests)
+    return spentText(held, 'requests', `${limit.requests} requests`);
+  return overMessage(held, clock);
+}
+
+function overMessage(held: Held, clock: Clock): string | undefined {
+  const { limit, spent } = held.account;
   if (limit.tokens !== undefined && spent.tokens >= limit.tokens) {
-    return `${prefix} of ${limit.tokens} tokens is spent: ${spent.tokens} were used`;
+    return `${spentText(held, 'tokens', `${limit.tokens} tokens`)}: ${spent.tokens} were used`;
   }
   if (limit.usd !== undefined && spent.usd >= limit.usd) {
-    return `${prefix} of ${limit.usd} USD is spent: ${spent.usd.toFixed(4)} were used`;
+    return `${spentText(held, 'usd', `${limit.usd} USD`)}: ${spent.usd.toFixed(4)} were used`;
   }
   if (limit.time !== undefined && clock.now() - spent.startedAt >= limit.time)
-    return timeMessage(prefix, limit.time);
+    return timeMessage(held, limit.time);
   return undefined;
 }
 
-function timeMessage(prefix: string, time: number): string {
-  return `${prefix} of ${time / 1000} s is spent`;
+function timeMessage(held: Held, time: number): string {
+  return spentText(held, 'time', `${time / 1000} s`);
+}
+
+function spentText({ name, key }: Held, limit: keyof Budget, amount: string): string {
+  return `${name} of ${amount} (budgets.${key}.${limit}) is spent`;
 }
 
 function budgetSpent(message: string): OffsiteError {

@@ -217,7 +217,8 @@ export function openExchange(
     const inputTokens = usage.inputTokens ?? Math.ceil(received.length / 4);
     const outputTokens = usage.outputTokens ?? (reading?.events || Math.ceil(exchange.responseBytes / 4));
     const usd = costUsd ?? costOf({ ...usage, inputTokens, outputTokens }, prices) ?? 0;
-    budgets.of(role).spend({ tokens: inputTokens + outputTokens, usd });
+    const isPartial = 'baseUrl' in model.config && !prices;
+    budgets.of(role).spend({ tokens: inputTokens + outputTokens, usd, ...(isPartial && { isPartial }) });
   };
 
   /** The problem that an answer itself reports, whether it is complete or was cut. */

@@ -77,7 +77,8 @@ export interface SessionReplay {
 /** How much of a budget has been used so far. */
 export interface Spending {
   readonly limit: Budget;
-  readonly spent: { tokens: number; usd: number; requests: number; startedAt: number };
+  /** `isPartial`: something was used whose price is not known. */
+  readonly spent: { tokens: number; usd: number; requests: number; startedAt: number; isPartial?: true };
 }
 
 /** A batch's budget: one account for agents and users, and one for judges. */

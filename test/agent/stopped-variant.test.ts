@@ -144,7 +144,7 @@ test('a trial that begins when its batch has no budget left does not run, and is
     notRun: true,
     cause: {
       kind: 'infrastructure',
-      message: "not run: the batch's budget of 0.02 USD is spent: 0.0300 were used",
+      message: "not run: the batch's budget of 0.02 USD (budgets.batch.usd) is spent: 0.0300 were used",
     },
   });
   expect(bench.begun()).toBe(0);

@@ -11,9 +11,13 @@ const good = json(200, chatAnswer);
 const prices = { date: '2026-01-01', input: 1, output: 10 };
 
 test.for([
-  ['tokens', { tokens: 200 }, "the trial's budget of 200 tokens is spent: 240 were used"],
-  ['requests', { requests: 2 }, "the trial's budget of 2 requests is spent"],
-  ['USD', { usd: 0.0005 }, "the trial's budget of 0.0005 USD is spent: 0.0006 were used"],
+  [
+    'tokens',
+    { tokens: 200 },
+    "the trial's budget of 200 tokens (budgets.trial.tokens) is spent: 240 were used",
+  ],
+  ['requests', { requests: 2 }, "the trial's budget of 2 requests (budgets.trial.requests) is spent"],
+  ['USD', { usd: 0.0005 }, "the trial's budget of 0.0005 USD (budgets.trial.usd) is spent: 0.0006 were used"],
 ] as const)(
   'a budget of %s refuses the request after the one that spent it, and ends the trial',
   async ([, budget, message]) => {
@@ -62,7 +66,9 @@ test("a batch's budget holds over all its trials", async () => {
     headers: { authorization: `Bearer ${other.token('agent')}` },
     body: question,
   });
-  expect(answer.body.error.message).toBe("the batch's budget of 100 tokens is spent: 120 were used");
+  expect(answer.body.error.message).toBe(
+    "the batch's budget of 100 tokens (budgets.batch.tokens) is spent: 120 were used",
+  );
   expect(other.overBudget.aborted).toBe(true);
   expect(at.session.overBudget.aborted).toBe(false);
   expect(batchBudget.spent).toMatchObject({ tokens: 120, requests: 1 });
@@ -88,7 +94,7 @@ test('judges have a separate budget, as large as the trial’s or as configured'
   await at.session.chat('judge', hello, signal);
   await expect(at.session.chat('judge', hello, signal)).rejects.toMatchObject({
     code: 'BUDGET_EXCEEDED',
-    message: "the judges' budget of 1 requests is spent",
+    message: "the judges' budget of 1 requests (budgets.judges.requests) is spent",
   });
   expect(at.session.overBudget.aborted).toBe(false);
   expect(await at.sandbox.ask({ headers: at.agent, body: question })).toMatchObject({ status: 200 });
@@ -103,7 +109,7 @@ test('judges of a batch have a second account with its limits, except for time',
   await using at = await place({ session: { batchBudget, models } }, good);
   await at.session.chat('judge', hello, signal);
   await expect(at.session.chat('judge', hello, signal)).rejects.toMatchObject({
-    message: "the budget of the batch's judges of 100 tokens is spent: 120 were used",
+    message: "the budget of the batch's judges of 100 tokens (budgets.batch.tokens) is spent: 120 were used",
   });
 });
 

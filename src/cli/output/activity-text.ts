@@ -41,9 +41,10 @@ export function phasesOf({ running }: ActivityState): string | undefined {
   return [...phases].map(([phase, trials]) => `${trials.length} ${phase}`).join(', ');
 }
 
-/** `1.2M tokens`, `$3.21`; what is zero is left out. */
-export function spentParts({ spent: { tokens, usd } }: Pick<ActivityState, 'spent'>): string[] {
-  return [...(tokens > 0 ? [`${count(tokens)} tokens`] : []), ...(usd > 0 ? [cost(usd)] : [])];
+/** `1.2M tokens`, `$3.21`, or `≥ $3.21` if not all prices are known; what is zero is left out. */
+export function spentParts({ spent: { tokens, usd, isPartial } }: Pick<ActivityState, 'spent'>): string[] {
+  const spent = `${isPartial ? '≥ ' : ''}${cost(usd)}`;
+  return [...(tokens > 0 ? [`${count(tokens)} tokens`] : []), ...(usd > 0 ? [spent] : [])];
 }
 
 /** How many terminal cells a name takes in a line of a log. */

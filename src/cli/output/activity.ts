@@ -196,12 +196,15 @@ export class Activity {
 
   /** What all accounts have spent. An account is closed after its last trial; its highest values count. */
   #spentSoFar(): Spent {
-    const sum = { tokens: 0, usd: 0 };
+    const sum: Spent = { tokens: 0, usd: 0 };
     for (const account of this.#accounts) {
-      const { tokens, usd } = account.of();
-      account.last = { tokens: Math.max(account.last.tokens, tokens), usd: Math.max(account.last.usd, usd) };
+      const { tokens, usd, isPartial } = account.of();
+      account.last.tokens = Math.max(account.last.tokens, tokens);
+      account.last.usd = Math.max(account.last.usd, usd);
       sum.tokens += account.last.tokens;
       sum.usd += account.last.usd;
+      if (isPartial) account.last.isPartial = true;
+      if (account.last.isPartial) sum.isPartial = true;
     }
     return sum;
   }

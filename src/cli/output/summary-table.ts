@@ -61,7 +61,11 @@ const tableColumns: [title: string, cell: (row: Row) => Value, where?: (row: Row
   ['time', (row) => (ranHere(row) ? timeOf(row) : '–')],
   ['commands', (row) => (ranHere(row) ? String(row.commands) : '–')],
   ['tokens', ({ trials }) => sumText(eachOf(trials, 'tokens'), count), ({ tokens }) => tokens !== 0],
-  ['cost', ({ trials }) => sumText(eachOf(trials, 'costUsd'), cost), (row) => isPaid(row, 'costUsd')],
+  [
+    'cost',
+    ({ trials }) => sumText(eachOf(trials, 'costUsd'), cost),
+    (row) => isPaid(row, 'costUsd') || isPaid(row, 'otherCostUsd'),
+  ],
   // Of judges and simulated users.
   [
     'other cost',

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { spentParts } from '../../../src/cli/output/activity-text.ts';
+import type { Spent } from '../../../src/gateway/budget.ts';
 import { elapsed, timeLeft } from '../../../src/text/quantities.ts';
 import { activityAt } from './activity-fixture.ts';
 
@@ -58,14 +60,14 @@ describe('what is going on', () => {
 
   test('sums what models have used, also of a batch whose account is closed', () => {
     const { activity } = activityAt();
-    let first = { tokens: 10, usd: 0.5 };
+    let first: Spent = { tokens: 10, usd: 0.5 };
     activity.update({ kind: 'planned', trials: 1, spent: () => first });
     expect(activity.state().spent).toEqual({ tokens: 10, usd: 0.5 });
-    first = { tokens: 30, usd: 1 };
-    expect(activity.state().spent).toEqual({ tokens: 30, usd: 1 });
+    first = { tokens: 30, usd: 1, isPartial: true };
+    expect(spentParts(activity.state())).toEqual(['30 tokens', '≥ $1.00']);
     first = { tokens: 0, usd: 0 };
     activity.update({ kind: 'planned', trials: 1, spent: () => ({ tokens: 5, usd: 0 }) });
-    expect(activity.state()).toMatchObject({ planned: 2, spent: { tokens: 35, usd: 1 } });
+    expect(activity.state()).toMatchObject({ planned: 2, spent: { tokens: 35, usd: 1, isPartial: true } });
   });
 });
 

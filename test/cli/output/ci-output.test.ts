@@ -67,6 +67,8 @@ const unpriced = batch([trial(0, {}), trial(1, {}), trial(2, { verdict: 'void', 
 
 test('a trial whose cost is not known does not hide that of the others', () => {
   expect(plainText(summaryTable(unpriced))).toMatch(/^all .* 30 +≥ \$0\.0200$/m);
+  const judged = batch([trial(0, { costUsd: undefined, otherCostUsd: 0.02 })]);
+  expect(plainText(summaryTable(judged))).toMatch(/^all .* 10 +– +\$0\.0200$/m);
   expect(plainText(summaryTable(batch([trial(0, {})])))).toMatch(/^all .* 10 +\$0\.0100$/m);
 });
 
