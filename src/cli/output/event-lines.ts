@@ -125,7 +125,7 @@ function lineOf(event: Exclude<BatchEvent, { kind: 'build' | 'finished' }>): Pri
     case 'note':
       return lines(event.message);
     case 'waiting':
-      return text`trials wait for ${event.for}${event.upToMs === undefined ? '' : `, up to ${duration(event.upToMs)}`}: ${lines(event.reason)}`;
+      return text`further trials wait for ${event.for}${event.upToMs === undefined ? '' : `, up to ${duration(event.upToMs)}`}: ${lines(event.reason)}`;
     case 'resumed':
       return text`${event.for} works again; trials continue`;
     case 'report': {
