@@ -42,7 +42,9 @@ export function readReference(ledger: Ledger, name: string): Reference {
     throw inputError(
       'REFERENCE_INCOMPLETE',
       `"${name}" names no ${variant === '' ? 'variant after the colon' : 'batch on one side of the +'}`,
-      { hint: 'Write BATCH, BATCH:VARIANT or BATCH+BATCH; :VARIANT is a variant of the last batch.' },
+      {
+        hint: 'Write BATCH, BATCH:VARIANT, BATCH+BATCH or BATCH+BATCH:VARIANT; :VARIANT is a variant of the last batch.',
+      },
     );
   const batches = (colon === -1 ? name : name.slice(0, colon) || lastWord).split('+');
   if (colon !== 0) refuseBareVariant(ledger, colon === -1 ? name : name.slice(0, colon));
@@ -81,7 +83,9 @@ export function variantsOf(ledger: Ledger, { name, batches, variant }: Reference
   const [{ id = '', suite = '' } = {}] = batches;
   const what = `batch ${id} of ${suite} has no variant ${variant}`;
   throw inputError('VARIANT_UNKNOWN', `${name}: ${what}${orNearest(variant, names)}`, {
-    hint: 'Name one of its variants, or none to compare all.',
+    hint: /\+.*:/.test(variant)
+      ? `Name the variant once, after the batches: ${name.replace(/:[^+]*\+/g, '+')}.`
+      : 'Name one of its variants, or none to compare all.',
   });
 }
 

@@ -353,6 +353,7 @@ describe('offsite compare', () => {
     [['weak:strong'], /no batch weak\n.*For the variant weak of the last batch, write :weak/],
     [['batch_', 'batch_b'], /8 batches fit batch_:/],
     [['before:nix', 'worse'], /no variant nix; available: worker\n/],
+    [['before:worker+two:weak', 'two'], /Name the variant once, after the batches: before\+two:weak\./],
     [['before', 'before'], /are the same trials/],
     [['two', 'two'], /two variants of one, such as BATCH:weak BATCH:strong/],
     [['before', 'two'], /have no variant of the same name\n.*Name one of each/],

@@ -20,7 +20,7 @@ export function compareCommand() {
     .description('compare two batches or variants on this machine: is one better, or is it noise?')
     .argument(
       '[a]',
-      'BATCH, BATCH:VARIANT or BATCH+BATCH, the older one unless --baseline; ids may be cut short; ' +
+      'BATCH, BATCH:VARIANT, BATCH+BATCH or BATCH+BATCH:VARIANT, the older one unless --baseline; ids may be cut short; ' +
         '`last`: the last finished batch; :VARIANT: a variant of it (default: the batch of its suite before it)',
     )
     .argument('[b]', 'the newer one (default: the last finished batch)')
