@@ -156,7 +156,8 @@ function unanswered(timeoutMs: number): OffsiteError {
 
 function failureOf(error: unknown, ask: SandboxedAsk): GradingFailure {
   if (!(error instanceof OffsiteError)) throw error;
-  const message = `${ask.method}() of "${ask.validation}" failed: ${error.message}`;
+  const why = [error.message, error.hint].filter(Boolean).join('. ');
+  const message = `${ask.method}() of "${ask.validation}" failed: ${why}`;
   return { kind: 'broken', message, ask, ...(error.kind === 'input' && { isWrong: true as const }) };
 }
 
