@@ -46,6 +46,7 @@ test('checks and judges of a case hold for a solution, and say what is wrong wit
   const [trial] = JSON.parse(run.stdout).runs[0].trials;
   const result: TrialRecord = JSON.parse(readFileSync(trial.record.path, 'utf8'));
   expect(result.verdict, JSON.stringify([result.cause, result.validations])).toBe('failed');
+  expect(result.validations?.filter(({ error }) => error !== undefined)).toEqual([]);
   const seen = result.validations?.map(({ name, status, message }) => `${name}: ${message ?? status}`);
   expect(seen).toEqual([
     'out exists: passed',

@@ -83,7 +83,8 @@ async function checked(
     return { status: 'passed', ...(returned !== undefined && { output: textOf(returned) }) };
   } catch (error) {
     const status = error instanceof AskFailed ? 'voided' : 'failed';
-    return { status, message: cut(messageOf(error)), error: cut(describe(error)) };
+    const hasStack = !(error instanceof Error) || error.stack !== undefined;
+    return { status, message: cut(messageOf(error)), ...(hasStack && { error: cut(describe(error)) }) };
   }
 }
 
