@@ -21,10 +21,10 @@ export interface InitCommand extends Pick<ExecCommand, 'argv' | 'cwd' | 'onPiece
  * the engine takes: the engine starts a program of its own, which enters the container.
  *
  * Undefined if the engine must start it: init starts the first command of its container, as the user that it
- * runs as. Its folder, home and groups are those of its own start, which an earlier command may have changed.
- * It also leaves to the engine what the kernel cannot start, because the engine says why. The stream ends with
- * the program, not with what the program left running. An engine is not asked how it ended: init reports
- * that, behind a word that no other process of the container can read.
+ * runs as. Its folder, home and groups are those of its own start, which an earlier command may have
+ * changed. It also leaves to the engine what the kernel cannot start, because the engine says why. The stream
+ * ends with the program, not with what the program left running. An engine is not asked how it ended: init
+ * reports that, behind a word that no other process of the container can read.
  */
 export async function startByInit(
   container: RunningContainer,
@@ -84,7 +84,7 @@ export async function startByInit(
 
 /**
  * What init answers. False if the container has ended: engines attach to that too, and nothing ever comes.
- * Throws if init does not answer in time: its input may be closed, as after somebody else who was attached left.
+ * Throws if init does not answer in time: somebody else who was attached may have closed its input.
  */
 async function isStarted(
   { port: { clock, containers }, id }: RunningContainer,
