@@ -189,13 +189,18 @@ describe('a model', () => {
   });
 
   test('that cannot be reached is a failure with the question that got no answer', async () => {
-    const gone = new OffsiteError('nobody answers', { code: 'MODEL_UNREACHABLE', kind: 'infrastructure' });
+    const unreachable = {
+      code: 'MODEL_UNREACHABLE',
+      kind: 'infrastructure',
+      hint: 'Check its baseUrl.',
+    } as const;
+    const gone = new OffsiteError('nobody answers', unreachable);
     const { ask } = scriptedJudge(gone);
     const { failure, validations } = await bench.run(`validate('v', ({ answer }) => answer('who?'));`, {
       judge: ask,
     });
     expect(failure).toMatchObject({
-      message: 'answer() of "v" failed: nobody answers',
+      message: 'answer() of "v" failed: nobody answers. Check its baseUrl.',
       ask: { validation: 'v', method: 'answer' },
     });
     expect(validations).toMatchObject([{ status: 'voided', calls: [{ error: { text: 'nobody answers' } }] }]);
