@@ -34,7 +34,7 @@ async function trialStatus(caseId: string): Promise<string | undefined> {
 }
 
 test('a daemon that works is healthy and ready, and tells its state to people and programs', async () => {
-  expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  await expect.poll(async () => (await fetch(`${url}/healthz`)).status).toBe(200);
   expect((await fetch(`${url}/readyz`)).status).toBe(200);
   const status = await (await fetch(`${url}/status`)).json();
   expect(status).toMatchObject({ mode: 'working', concurrency: 1, health: { ok: true, troubles: [] } });

@@ -19,6 +19,8 @@ test('a daemon whose key may not claim is not well until it may', async () => {
   const parts = { client, clock, watchdog: new Watchdog(clock), metrics: new Metrics(), engine, ...tell };
   const watch = new HealthWatch(parts);
   const { signal } = new AbortController();
+  const unknown = { ok: false, troubles: ['the service: it has not answered yet'] };
+  expect(watch.health, 'before the service was asked').toEqual(unknown);
 
   service.forbidden.add('evals.claimTrial');
   await watch.look(signal);

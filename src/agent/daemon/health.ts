@@ -28,7 +28,7 @@ export interface HealthParts extends SomeEngines {
 
 type Finding = { ok: true } | { ok: false; reason: string; isRefused?: boolean };
 
-const unasked: Finding = { ok: true };
+const unasked: Finding = { ok: false, reason: 'it has not answered yet' };
 
 /** Checks repeatedly whether the daemon's engine, service and loops work. */
 export class HealthWatch {
