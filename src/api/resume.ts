@@ -126,7 +126,7 @@ function chosen(ledger: Ledger, service: string, reference: string | undefined):
   if (found.some((batch) => batch.plan === undefined && batch.state === 'open'))
     throw nothing(
       `batch ${id} was found at the service`,
-      'The daemon of this data folder runs it: offsite daemon',
+      '`offsite daemon` of this data folder runs it; if it is paused, `offsite daemon resume` lets it continue.',
     );
   if (found.length > 0) throw nothing(`batch ${id} is finished`, reported);
   const run = only(meant.runs);

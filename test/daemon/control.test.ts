@@ -70,6 +70,8 @@ test('while it is paused no trial is begun; after unpause those run that nobody 
   expect(await trialStatus('paused')).toBe('queued');
   const { stdout } = await at.command('daemon', 'status');
   expect(stdout).toMatch(new RegExp(`2 queued runs:\n(.*\n)?  paused of small · ${run}  1 trial  batch_`));
+  const resumed = await at.command('resume');
+  expect(resumed.stdout, resumed.stderr).toContain('its daemon is paused: `offsite daemon resume` lets');
   // Another agent was quicker with this one.
   await at.endElsewhere(elsewhere, 'elsewhere');
   await at.once(({ queued }) => queued === 1);

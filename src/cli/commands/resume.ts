@@ -152,11 +152,15 @@ async function resumeBatches(id: string | undefined, options: ResumeOptions): Pr
     throw error;
   }
   progress[Symbol.dispose]();
-  if (results.length === 0 && !options.json)
+  if (results.length === 0 && !options.json) {
     out.print(text`nothing ${ours(busy > 0 ? 'else ' : '')}to resume in ${dataFolder}`);
+    if ((await daemonMode(dataFolder)) === 'paused') out.print(`its daemon ${isPausedText}`);
+  }
   const code = await printResults(results, printing, { isList: true });
   return busy > 0 || left > 0 ? exitCodes.infrastructure : code;
 }
+
+const isPausedText = 'is paused: `offsite daemon resume` lets it continue';
 
 /** What the daemon of the data folder does not have. What it has, it continues by itself, which is said. */
 async function othersThanDaemons(
@@ -169,7 +173,7 @@ async function othersThanDaemons(
   if (!chosen.some(isDaemons) || !(await daemonListens(context.dataFolder))) return [...chosen];
   const isPaused = (await daemonMode(context.dataFolder)) === 'paused';
   const continues = isPaused
-    ? 'the daemon of this data folder has it and is paused: `offsite daemon resume` lets it continue'
+    ? `the daemon of this data folder has it and ${isPausedText}`
     : 'the daemon of this data folder continues it';
   for (const what of chosen.filter(isDaemons)) {
     const open = batchesOf(what, ledger).flatMap(({ key }) => ledger.queue.ofBatch(key));
