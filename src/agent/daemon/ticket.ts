@@ -101,7 +101,8 @@ export async function refuseTicket(dataFolder: string, file: string, reason: str
   makeFolder(folder, 0o700);
   const target = join(folder, basename(file));
   // We write the reason first, so that no refused file is ever without one.
-  await writeFile(`${target}${reasonEnding}`, `${plainText(reason)}\n`, { mode: 0o600 });
+  const lines = reason.split('\n').map((line) => plainText(line));
+  await writeFile(`${target}${reasonEnding}`, `${lines.join('\n')}\n`, { mode: 0o600 });
   await rename(file, target);
   return target;
 }
