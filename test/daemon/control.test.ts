@@ -109,8 +109,8 @@ describe('a suite file', () => {
     at.place.write('../data/queue/nightly.yaml', '{"half": ');
     const refused = join(queue, 'refused');
     await expect.poll(() => existsSync(join(refused, 'nightly.yaml'))).toBe(true);
-    expect(readFileSync(join(refused, 'nightly.yaml.reason.txt'), 'utf8')).toContain(
-      'offsite daemon enqueue',
+    expect(readFileSync(join(refused, 'nightly.yaml.reason.txt'), 'utf8')).toMatch(
+      /^`offsite daemon enqueue FILE` did not write .*\nName the file of the suite there, .*\n$/,
     );
     expect(readdirSync(queue)).toEqual(['refused']);
     const { stdout } = await at.command('daemon', 'status');

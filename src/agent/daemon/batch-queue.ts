@@ -168,6 +168,8 @@ function isFinal(error: unknown): error is OffsiteError {
   return error.kind === 'input' || error.code === 'START_UNKNOWN' || error.code === 'START_AMBIGUOUS';
 }
 
-function reasonOf({ message, hint }: OffsiteError): string {
-  return hint === undefined ? message : `${message}\n${hint}`;
+function reasonOf({ code, message, hint }: OffsiteError): string {
+  const remedy =
+    code === 'TICKET_BAD' ? [] : ['If only this machine lacked something, move the file back into queue/.'];
+  return [message, ...(hint === undefined ? [] : [hint]), ...remedy].join('\n');
 }

@@ -88,10 +88,14 @@ export function readTicket(file: string): SuitePlan {
       throw new Error('it has no case or no variant');
     return { ...plan, file };
   } catch (error) {
-    throw inputError('TICKET_BAD', '`offsite daemon enqueue` did not write this file: remove it', {
-      hint: `Queue the suite with \`offsite daemon enqueue SUITE\`. The file: ${messageOf(error)}`,
-      cause: error,
-    });
+    throw inputError(
+      'TICKET_BAD',
+      '`offsite daemon enqueue FILE` did not write this file, and only such files start',
+      {
+        hint: `Name the file of the suite there, and delete this one. What was read: ${messageOf(error)}`,
+        cause: error,
+      },
+    );
   }
 }
 

@@ -121,7 +121,7 @@ function statusText(status: DaemonStatus): Printable {
       (file) => text`${file}`,
     ),
     ...section(
-      `${plural(status.refused.length, 'file')} of the queue refused: enqueue the mended suite again and delete the file, or move it back into queue/`,
+      `${plural(status.refused.length, 'file')} of the queue refused: enqueue the mended suite and delete the file; its .reason.txt says more`,
       status.refused,
       ({ file, reason }) => text`${file}: ${lines(reason)}`,
     ),
