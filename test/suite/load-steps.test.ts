@@ -11,7 +11,7 @@ eachFolder();
 function load(one: string, prompt = '{{instruction}}') {
   const suite =
     `suite: { id: s, prompt: "${prompt}" }\nartifacts: ["*.log"]\n` +
-    `variants: [{ model: m, harness: any }]\ncases:\n  - id: a\n${one}`;
+    `variants: [{ model: none, harness: any }]\ncases:\n  - id: a\n${one}`;
   return loadSuite(write('suite.yaml', suite), loadConfig({ suiteFolder: folder, env: {} }), [anyHarness]);
 }
 

@@ -10,7 +10,7 @@ import { problemsOf } from './problems-of.ts';
 eachFolder();
 
 function load(one: string) {
-  const suite = `suite: { id: s, prompt: go }\nvariants: [{ model: m, harness: any }]\ncases:\n  - id: a\n${one}`;
+  const suite = `suite: { id: s, prompt: go }\nvariants: [{ model: none, harness: any }]\ncases:\n  - id: a\n${one}`;
   return loadSuite(write('suite.yaml', suite), loadConfig({ suiteFolder: folder, env: {} }), [anyHarness]);
 }
 

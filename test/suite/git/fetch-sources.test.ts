@@ -100,7 +100,7 @@ describe('a source', () => {
     const file = join(place.suiteFolder, 'suite.yaml');
     writeFileSync(
       file,
-      'suite: { id: s, prompt: go }\nsource: { git: repo }\nvariants: [{ model: m, harness: any }]\n' +
+      'suite: { id: s, prompt: go }\nsource: { git: repo }\nvariants: [{ model: none, harness: any }]\n' +
         'cases:\n  - { id: a, verify: "true" }\n  - { id: b, verify: "true", source: { kind: empty } }\n',
     );
     const quiet = { note: () => undefined, onProgress: () => undefined };
