@@ -108,8 +108,8 @@ export function controlRoutes(daemon: Daemon): Hono {
     const isFound = runs.some(({ origin }) => origin === 'found');
     const meanwhile = isFound ? '; until then, other daemons may run what is open at the service' : '';
     const after =
-      `finished trials stay reported. \`offsite resume ${id}\` runs the canceled ones after all, ` +
-      `and \`offsite data abandon ${id}\` reports them as void${meanwhile}`;
+      `what ends before it is stopped, and what is finished, stays reported. ` +
+      `\`offsite resume ${id}\` runs the canceled ones after all, and \`offsite data abandon ${id}\` reports them as void${meanwhile}`;
     const others = ended > 0 ? `, ${over}` : '';
     const trials = plural(canceled, 'trial');
     return context.json({ message: `canceled ${trials} of ${kind} ${id} here${others}; ${after}` });
