@@ -290,7 +290,7 @@ test('a pipe, a link or a device in the queue is no batch, and holds nobody up',
   symlinkSync(join(place.folder, 'project', 'outside.json'), queue('link'));
   const module = new URL('../../src/agent/daemon/ticket.ts', import.meta.url).href;
   const read = `const { readTicket } = await import(process.argv[1]);
-    try { readTicket(process.argv[2]); } catch (error) { console.log(error.code, error.message); }`;
+    try { readTicket(process.argv[2]); } catch (error) { console.log(error.code, error.hint); }`;
   const said = (name: string) =>
     execFileSync(process.execPath, ['--input-type=module', '-e', read, module, queue(name)], {
       timeout: 30_000,
