@@ -10,6 +10,7 @@ let printed: string;
 
 beforeAll(async () => {
   place = openPlace();
+  const unpriced = { wire: 'openai-chat', baseUrl: 'http://127.0.0.1:9/v1', model: 'm' };
   const suite = place.suite({
     trials: 2,
     run: 'sleep 3; eval "$act"',
@@ -21,6 +22,8 @@ beforeAll(async () => {
     })),
     config: {
       models: {
+        'a-model-of-ours-with-a-long-name': unpriced,
+        other: unpriced,
         priced: {
           wire: 'openai-chat',
           baseUrl: 'http://127.0.0.1:9/v1',

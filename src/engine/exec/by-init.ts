@@ -17,8 +17,8 @@ export interface InitCommand extends Pick<ExecCommand, 'argv' | 'cwd' | 'onPiece
 }
 
 /**
- * Has the container's first process start a command. One round trip, and a fourth of the work that a start by
- * the engine takes: the engine starts a program of its own, which enters the container.
+ * Has the container's first process start a command. One round trip, and far less work than a start by the
+ * engine, which starts a program of its own that enters the container: see `bench overhead`.
  *
  * Undefined if the engine must start it: init starts the first command of its container, as the user that it
  * runs as. Its folder, home and groups are those of its own start, which an earlier command may have

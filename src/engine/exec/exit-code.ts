@@ -14,7 +14,7 @@ const slowestPollMs = 250;
 /** 128 + SIGKILL. */
 export const killedExitCode = 137;
 /** 128 + SIGTERM. */
-export const terminatedExitCode = 143;
+const terminatedExitCode = 143;
 
 /**
  * Prints the targets of stdout and stderr of the tagged process that the engine itself started (parent 0).

@@ -5,13 +5,7 @@ import { inputError } from '../../base/offsite-error.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { watchedCommand } from '../exec/execute.ts';
-import {
-  killedExitCode,
-  knownExitCode,
-  noteOomKills,
-  oomKilledSinceLastAsked,
-  terminatedExitCode,
-} from '../exec/exit-code.ts';
+import { killedExitCode, knownExitCode, noteOomKills, oomKilledSinceLastAsked } from '../exec/exit-code.ts';
 import { MarkReader } from '../exec/mark-reader.ts';
 import { assertContainerOutlived, assertContainerRuns } from '../exec/stopped-container.ts';
 import { execLost } from '../port/failure.ts';
@@ -113,11 +107,10 @@ export async function runScript(container: RunningContainer, request: ScriptRequ
         await assertContainerRuns(container, firstOutput.trim());
         return notStarted(firstOutput.trim());
       }
-      // The guardian ends with 0, after its last mark. If it was ended before, or if the mark is not in the
-      // pipe in which init's own came later, then a process of the container did that, and the script fails.
-      // TERM is the engine's, if the connection was cut. Else the mark was lost on its way.
-      const isLost = exitCode === terminatedExitCode || (exitCode === 0 && exec.id !== undefined);
-      if (isLost) {
+      // The guardian ends with 0, after its last mark, and init's own mark comes through the same pipe after
+      // that: if this one is missing, a process of the container did that, and the script fails. What the
+      // engine started may have lost its output, and ended because of that.
+      if (exitCode !== killedExitCode && exec.id !== undefined) {
         throw execLost(
           `The shell of a script ended with exit code ${exitCode} and did not report the script's end.`,
         );
