@@ -100,13 +100,14 @@ async function requests(): Promise<Measurement[]> {
 async function compare(): Promise<{ direct: ClientTimes[]; relayed: ClientTimes[] }> {
   await using upstream = await startServer('../gateway/upstream-server.ts', String(bodyBytes));
   const config = { wire: 'openai-chat', baseUrl: `${upstream.url}/v1`, hostedTools: 'allow' };
-  await using place = await openPlace(engine, spec, { bench: config });
-  const { sandbox, origin, token } = place;
   const client = clientIn<ClientOrder, ClientTimes>('client.ts');
-  await client.put(sandbox);
   const direct: ClientTimes[] = [];
   const relayed: ClientTimes[] = [];
   for (let round = 0; round < rounds; round++) {
+    // One place has not enough requests for all rounds.
+    await using place = await openPlace(engine, spec, { bench: config });
+    const { sandbox, origin, token } = place;
+    await client.put(sandbox);
     direct.push(await client.onHost({ ...work, origin: upstream.url, token: 'none' }));
     relayed.push(await client.inSandbox(sandbox, { ...work, origin, token }));
   }
