@@ -1,6 +1,7 @@
 import { programEnvironment } from '../../src/harness/cli-launch.ts';
-import type { Runner } from '../../src/harness/runner.ts';
-import { acpSession } from './session.ts';
+import type { HarnessContext, HarnessSession, Runner } from '../../src/harness/runner.ts';
+import type { AcpSession } from './session.ts';
+import type { AcpProgram } from './terminals.ts';
 
 /**
  * Any agent that speaks the Agent Client Protocol. The profile's `run` script starts it. Offsite is its
@@ -25,3 +26,24 @@ export const acp: Runner = {
     }));
   },
 };
+
+/**
+ * A conversation with a program that speaks the protocol. The first turn starts the program and loads the
+ * protocol's library.
+ */
+export function acpSession(context: HarnessContext, program: () => AcpProgram): HarnessSession {
+  let session: AcpSession | undefined;
+  return {
+    get commandsFrom() {
+      return session?.commandsFrom;
+    },
+    async turn(message, limits) {
+      if (!session) {
+        const { AcpSession } = await import('./session.ts');
+        session = new AcpSession(context, program());
+      }
+      return session.turn(message, limits);
+    },
+    end: async () => session?.end(),
+  };
+}

@@ -5,7 +5,7 @@ import {
   type Runner,
   requireModel,
 } from '../../src/harness/runner.ts';
-import { acpSession } from '../acp/session.ts';
+import { acpSession } from '../acp/runner.ts';
 import type { AcpProgram } from '../acp/terminals.ts';
 import { versions } from '../versions.ts';
 

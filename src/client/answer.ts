@@ -39,9 +39,14 @@ interface Reading {
   context: CallContext;
 }
 
-const readers = Object.fromEntries(
-  Object.entries(operations).map(([name, operation]) => [name, receiving(operation.response)]),
-) as Record<OperationName, z.ZodType>;
+/** Of the operations that were called: to make all of them takes longer than most calls. */
+const readers = new Map<OperationName, z.ZodType>();
+
+function readerOf(operation: OperationName): z.ZodType {
+  const reader = readers.get(operation) ?? receiving(operations[operation].response);
+  readers.set(operation, reader);
+  return reader;
+}
 
 /** The specification does not show the body of these answers: 2xx is a success, whatever the body. */
 const unshown: ReadonlySet<OperationName> = new Set<OperationName>(['evals.reportTrial', 'prompts.promote']);
@@ -81,7 +86,7 @@ function readSuccess(reading: Reading): RequestOutcome {
     return { _tag: 'succeeded', value: typeof value === 'object' && value !== null ? value : {} };
   }
   if (!json) return misread('is not JSON', reading);
-  const read = readers[context.operation].safeParse(json.value);
+  const read = readerOf(context.operation).safeParse(json.value);
   return read.success ? { _tag: 'succeeded', value: read.data } : unlike(read.error.issues, reading);
 }
 

@@ -21,7 +21,7 @@ import {
 } from './gateway.ts';
 import type { GatewayParts } from './gateway-parts.ts';
 import { type ProxyParts, proxyRequest, proxyTunnel } from './hosts/proxy.ts';
-import { plainAnswer } from './relay/serve.ts';
+import { plainAnswer } from './relay/relay.ts';
 import { bytesForUpstream, readRequestBody } from './request-body.ts';
 import { GatewayRefusal } from './room.ts';
 import { routeOf } from './route.ts';

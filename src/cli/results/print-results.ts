@@ -225,17 +225,17 @@ export function writeReports(
   { junit, ctrf }: Pick<ResultOptions, 'junit' | 'ctrf'>,
   { redact, clock, note }: Pick<CommandContext, 'redact' | 'clock' | 'note'>,
 ): void {
-  const write = (file: string | undefined, index: number, content: string, id: string) => {
+  const write = (file: string | undefined, index: number, content: () => string, id: string) => {
     if (file === undefined) return;
-    writeText(numbered(file, index), content);
+    writeText(numbered(file, index), content());
     if (index > 0) note(`${numbered(file, index)}: ${id}`);
   };
   const all: readonly ReportedBatch[] = summaries.length > 0 ? summaries : [nothing];
   try {
     for (const [index, one] of all.entries()) {
       const id = one.set ?? one.batchId;
-      write(junit, index, junitXml(one, redact), id);
-      write(ctrf, index, ctrfJson(one, { redact, now: clock.now() }), id);
+      write(junit, index, () => junitXml(one, redact), id);
+      write(ctrf, index, () => ctrfJson(one, { redact, now: clock.now() }), id);
     }
   } catch (error) {
     throw afterRun(error);

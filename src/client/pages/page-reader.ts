@@ -119,7 +119,7 @@ interface ReadRecord {
  */
 function readerOf(schema: z.ZodObject): (value: unknown) => ReadRecord {
   let leftOut: z.core.$ZodIssue[] = [];
-  const fields = Object.entries(schema.shape).map(([name, field]) => {
+  const lenientField = ([name, field]: [string, z.ZodType]): [string, z.ZodType] => {
     const read: z.ZodType = receiving(field, z.object);
     if (!(field instanceof z.ZodOptional)) return [name, read];
     const withoutIt = read.catch(({ error }: z.core.$ZodCatchCtx) => {
@@ -127,9 +127,11 @@ function readerOf(schema: z.ZodObject): (value: unknown) => ReadRecord {
       return undefined;
     });
     return [name, withoutIt];
-  });
-  const lenient = z.object(Object.fromEntries(fields));
+  };
+  // Most commands read only some kinds of records, or none.
+  let lenient: z.ZodType<Record<string, unknown>> | undefined;
   return (value) => {
+    lenient ??= z.object(Object.fromEntries(Object.entries(schema.shape).map(lenientField)));
     leftOut = [];
     const { data, error } = lenient.safeParse(value);
     return { record: data, issues: [...leftOut, ...(error?.issues ?? [])] };

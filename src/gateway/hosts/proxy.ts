@@ -23,7 +23,7 @@ import {
 } from '../../suite/hosts/host-pattern.ts';
 import { answerText, errorForClient, pass } from '../answer.ts';
 import { endToEnd, toHost } from '../end-to-end-headers.ts';
-import { plainAnswer } from '../relay/serve.ts';
+import { plainAnswer } from '../relay/relay.ts';
 import { clientGone, GatewayRefusal, type Share } from '../room.ts';
 import type { InFlight, SessionRecord } from '../session-record.ts';
 

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ContainerSpec } from '../../engine/container/container-spec.ts';
 import type { Container } from '../../engine/container.ts';
@@ -47,4 +47,19 @@ export interface RelayHandler {
    * holds bytes that already arrived.
    */
   connect(request: IncomingMessage, client: Duplex, first: Buffer): unknown;
+}
+
+/**
+ * The bytes of an HTTP/1.1 answer that is the last on its connection, for a connection that no server writes
+ * to any more. `said` is a line of text.
+ */
+export function plainAnswer(status: number, said: string): string {
+  const body = `${said}\n`;
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    'content-type: text/plain; charset=utf-8',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ];
+  return `${head.join('\r\n')}\r\n\r\n${body}`;
 }

@@ -1,17 +1,11 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import { Socket, type Server as SocketServer } from 'node:net';
 import { Duplex } from 'node:stream';
 import { type EndTraffic, listenTo } from '../../base/foreign-traffic.ts';
 import { infrastructureError, messageOf, type OffsiteError } from '../../base/offsite-error.ts';
 import { relayTraffic } from '../../bounds/sandbox.ts';
-import type { RelayHandler } from './relay.ts';
+import { plainAnswer, type RelayHandler } from './relay.ts';
 
 const noLimit = 2 ** 30;
 
@@ -191,19 +185,4 @@ class Connection extends Duplex {
     else stream.destroy(error ?? undefined);
     done(error);
   }
-}
-
-/**
- * The bytes of an HTTP/1.1 answer that is the last on its connection, for a connection that no server writes
- * to any more. `said` is a line of text.
- */
-export function plainAnswer(status: number, said: string): string {
-  const body = `${said}\n`;
-  const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
-    'content-type: text/plain; charset=utf-8',
-    `content-length: ${Buffer.byteLength(body)}`,
-    'connection: close',
-  ];
-  return `${head.join('\r\n')}\r\n\r\n${body}`;
 }

@@ -13,7 +13,6 @@ import type { Container } from '../../engine/container.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { isEngineFailure } from '../../engine/port/failure.ts';
 import { type RelayHandler, relayPort } from './relay.ts';
-import { serveRelay } from './serve.ts';
 
 const program = readFileSync(new URL('./sidecar/main.cjs', import.meta.url), 'utf8');
 
@@ -154,7 +153,10 @@ async function startServed(
     if (all.includes(listeningWord)) listens.resolve();
   };
   const stdio = await container.attach({ onStderr, signal });
+  // Node's HTTP/2, which a run without a model never needs, takes as long to load as a file of the program.
+  const loading = import('./serve.ts');
   await container.start(signal);
+  const { serveRelay } = await loading;
   const session = serveRelay(stdio, handler, shared?.server);
   session.once('error', (error) => {
     said ||= messageOf(error);

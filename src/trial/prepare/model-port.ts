@@ -1,8 +1,7 @@
 import { infrastructureError } from '../../base/offsite-error.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { GatewaySession } from '../../gateway/gateway.ts';
-import type { Relay, RelayHandler } from '../../gateway/relay/relay.ts';
-import { plainAnswer } from '../../gateway/relay/serve.ts';
+import { plainAnswer, type Relay, type RelayHandler } from '../../gateway/relay/relay.ts';
 import type { SidecarRequest } from '../../gateway/relay/sidecar.ts';
 import { startRelay } from '../../gateway/relay/start-relay.ts';
 import type { ModelAccess, Runner } from '../../harness/runner.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { plainAnswer } from '../../../src/gateway/relay/serve.ts';
+import { plainAnswer } from '../../../src/gateway/relay/relay.ts';
 import { dockerOf } from '../../engine/docker-of.ts';
 import { byEngineHere } from '../../needs.ts';
 import { hangMs, type RelayedSandbox, relayedSandbox } from './relayed-sandbox.ts';
