@@ -18,7 +18,8 @@ export async function runProgram(given: readonly string[]): Promise<number> {
   const { out, err } = openTerminal();
   if (given.length === 0 || asksForAll(given)) {
     out.print(ours(frontDoor(documentsFolder())));
-    if (given.length === 0) out.print(text`\n${nextStep(process.cwd())}`);
+    const folder = workingFolder();
+    if (given.length === 0 && folder !== undefined) out.print(text`\n${nextStep(folder)}`);
     return exitCodes.done;
   }
   const argv = withNewName(given, (line) => err.print(line));
@@ -42,7 +43,10 @@ export async function runProgram(given: readonly string[]): Promise<number> {
   for (const command of await needed(argv)) {
     program.addCommand(command, { hidden: internal.has(command.name()) });
   }
-  program.hook('preAction', (_, command) => refuseNoName(command));
+  program.hook('preAction', (_, command) => {
+    refuseNoFolder(command);
+    refuseNoName(command);
+  });
   // Commander throws instead of ending the process, so that the caller can finish its work.
   program.exitOverride();
   inheritSettings(program);
@@ -68,6 +72,22 @@ export async function runProgram(given: readonly string[]): Promise<number> {
     if (process.env.GITHUB_ACTIONS === 'true' && code !== exitCodes.interrupted)
       err.annotation({ kind: 'error', title: text`Offsite: exit code ${code}`, message: stack(said) });
     return code;
+  }
+}
+
+/** Relative paths, and all that is looked for beside the command, need a working folder that still exists. */
+function refuseNoFolder(command: Pick<Command, 'error'>): void {
+  if (workingFolder() === undefined)
+    command.error('error: the folder in which this command was started no longer exists: change to another');
+}
+
+/** Undefined if it was removed. */
+function workingFolder(): string | undefined {
+  try {
+    return process.cwd();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
   }
 }
 

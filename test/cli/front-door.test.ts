@@ -1,8 +1,9 @@
+import { execa } from 'execa';
 import { describe, expect, test } from 'vitest';
 import { commandTrees } from '../../src/cli/command-list.ts';
 import { nextStep } from '../../src/cli/program.ts';
 import { place, sharedPlace } from './each-place.ts';
-import { offsiteHere } from './offsite.ts';
+import { main, offsiteHere } from './offsite.ts';
 
 sharedPlace();
 
@@ -45,4 +46,18 @@ test('the help of run shows ten options before those under headings', async () =
   const headings = stdout.match(/^Options .*:$/gm) ?? [];
   expect(headings.at(-1)).toBe('Options that few need:');
   expect(headings).toContain('Options for rows of SWE-bench:');
+});
+
+test('a folder that was removed is named as what is missing, and help needs none', async () => {
+  const gone = 'mkdir "gone$$" && cd "gone$$" && rmdir "../gone$$" && exec "$0" "$@"';
+  const run = (...args: string[]) =>
+    execa('sh', ['-c', gone, process.execPath, main, ...args], {
+      cwd: place.folder,
+      extendEnv: false,
+      env: { HOME: place.folder, PATH: process.env.PATH },
+      reject: false,
+    });
+  const [show, help, front] = await Promise.all([run('show'), run('--help'), run()]);
+  expect([show.exitCode, show.stderr]).toEqual([2, expect.stringContaining('no longer exists: change to')]);
+  expect([help.exitCode, front.exitCode]).toEqual([0, 0]);
 });

@@ -203,7 +203,10 @@ describe.concurrent('what the service shows', () => {
     const args = [main, 'models', 'list', '--json'];
     const full = await execa('sh', ['-c', command, process.execPath, ...args], {
       reject: false,
-      env: { HOME: place.folder },
+      // Of their own: commands that run in this process have others meanwhile.
+      cwd: place.folder,
+      extendEnv: false,
+      env: { HOME: place.folder, PATH: '/usr/bin:/bin' },
     });
     expect([full.exitCode, full.stderr]).toEqual([3, expect.stringContaining('could not be written')]);
     const empty = await offsite(place, ['service', 'whoami'], { env: { OFFSITE_URL: '' } });
