@@ -6,9 +6,9 @@ import {
   type TerminalOutputResponse,
 } from '@agentclientprotocol/sdk';
 import { messageOf } from '../../src/base/offsite-error.ts';
+import { OutputCapture } from '../../src/base/output-capture.ts';
 import { acpMessages, commandOutput, harnessLines } from '../../src/bounds/sandbox.ts';
 import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
-import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
 import type { HarnessContext } from '../../src/harness/runner.ts';
 import type { TurnRecord } from '../../src/harness/turn-record.ts';
 import { shellWord } from '../../src/text/escape.ts';

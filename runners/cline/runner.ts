@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { OutputCapture } from '../../src/base/output-capture.ts';
 import { commandOutput } from '../../src/bounds/sandbox.ts';
-import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
 import type { LineTaker } from '../../src/harness/cli-stream.ts';
 import type { CommandOutcome } from '../../src/harness/message-lines.ts';
 import { programPath } from '../../src/harness/npm-cli.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { OutputCapture } from '../../src/base/output-capture.ts';
 import { commandOutput } from '../../src/bounds/sandbox.ts';
-import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
 import { mcpEntry } from '../../src/harness/cli-launch.ts';
 import type { LineTaker } from '../../src/harness/cli-stream.ts';
 import { harnessFolder, programPath, versionFile } from '../../src/harness/npm-cli.ts';

@@ -1,8 +1,8 @@
 import { startDeadline } from '../base/deadline.ts';
+import { type CapturedOutput, OutputCapture } from '../base/output-capture.ts';
 import { serviceOutput } from '../bounds/sandbox.ts';
 import type { ContainerSpec, ServiceProgram } from './container/container-spec.ts';
 import type { Container } from './container.ts';
-import { type CapturedOutput, OutputCapture } from './exec/output-capture.ts';
 import type { EnginePort } from './port/engine-port.ts';
 
 /** A container that runs a server that is not part of Offsite. */

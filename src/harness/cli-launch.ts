@@ -1,7 +1,6 @@
-import { allWires } from '../gateway/wires/wire-table.ts';
 import { type McpServer, transportOf } from '../suite/mcp-server.ts';
 import { versionLine } from './cli-stream.ts';
-import type { HarnessContext, ModelAccess } from './runner.ts';
+import type { HarnessContext } from './runner.ts';
 
 /** A file that a CLI needs. It is created with mode 600. */
 export interface LaunchFile {
@@ -76,15 +75,8 @@ function quoted(text: string): string {
 
 /** The environment of a profile's `run` script: the model's, the tool servers', and the trial's own. */
 export function programEnvironment({ model, profile, env }: HarnessContext): Record<string, string> {
-  return { ...(model && modelEnvironment(model)), ...serverEnvironment(profile), ...env };
-}
-
-/**
- * The model's address and token in the variables that most clients read. The profile's `env` overrides them.
- */
-function modelEnvironment({ name, origin, token }: ModelAccess): Record<string, string> {
-  const ofClients = allWires.map(({ variables }) => variables(origin, token));
-  return Object.assign({ OFFSITE_MODEL: name }, ...ofClients);
+  const ofModel = model && { OFFSITE_MODEL: model.name, ...model.variables };
+  return { ...ofModel, ...serverEnvironment(profile), ...env };
 }
 
 /**

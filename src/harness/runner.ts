@@ -80,6 +80,8 @@ export interface ModelAccess {
   origin: string;
   /** Takes the place of a key. It is worthless outside this trial, but still must not appear in argv. */
   token: string;
+  /** Origin and token in the variables that most clients of all wires read. */
+  variables: Record<string, string>;
   contextWindow: number | undefined;
   maxOutputTokens: number | undefined;
   /** Asks the model from this process. */

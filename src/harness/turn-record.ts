@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8';
+import { OutputCapture } from '../base/output-capture.ts';
 import { commandOutput, harnessLines } from '../bounds/sandbox.ts';
 import type { Usage } from '../contract/report.ts';
-import { OutputCapture } from '../engine/exec/output-capture.ts';
 import type { CommandEntry, HarnessEvent } from '../record/harness.ts';
 
 /** What a harness has reported so far about the outcome of its turn. */

@@ -53,6 +53,7 @@ function placeOf(
       wire,
       origin: 'http://127.0.0.1:1',
       token: trialToken,
+      variables: {},
       contextWindow: undefined,
       maxOutputTokens: undefined,
       chat: () => Promise.reject(new Error('not asked from here')),

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { jsonlStream } from '../../runners/command/runner.ts';
 import { streams } from '../../runners/streams.ts';
+import { OutputCapture } from '../../src/base/output-capture.ts';
 import type { ExecResult } from '../../src/engine/exec/exec-request.ts';
-import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
 import { cliEnding } from '../../src/harness/cli-ending.ts';
 import { cliStream } from '../../src/harness/cli-stream.ts';
 import { driverLines } from '../../src/harness/driver-lines.ts';

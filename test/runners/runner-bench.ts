@@ -3,6 +3,7 @@ import { hostCertificates } from '../../src/api/host-certificates.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import type { Container } from '../../src/engine/container.ts';
 import type { Engine } from '../../src/engine/engine.ts';
+import { clientVariables } from '../../src/gateway/wires/wire-table.ts';
 import type { HarnessContext, HarnessSession, Runner, TurnLimits } from '../../src/harness/runner.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import { profileOf } from '../../src/suite/plan.ts';
@@ -198,6 +199,7 @@ function sandboxOf(
       wire: wire ?? (runner.wires === 'any' ? 'openai-chat' : (runner.wires[0] ?? 'openai-chat')),
       origin: `http://127.0.0.1:${modelPort}`,
       token: 'token-of-this-trial',
+      variables: clientVariables(`http://127.0.0.1:${modelPort}`, 'token-of-this-trial'),
       contextWindow: 100_000,
       maxOutputTokens: 8_000,
       chat: () => Promise.reject(new Error('this test has no model on the host')),

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
 import { infrastructureError, type OffsiteError } from '../../base/offsite-error.ts';
-import { PathRoom } from '../changes/layer-paths.ts';
+import { PathRoom } from '../../base/path-room.ts';
 import { type ArchivedType, nameText, pathMax } from './entries.ts';
 import {
   type MaybeSparse,

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { infrastructureError } from '../../base/offsite-error.ts';
-import { PathRoom } from '../changes/layer-paths.ts';
+import { PathRoom } from '../../base/path-room.ts';
 import type { RunningContainer } from '../container/running-container.ts';
 import { connectionFailure, isEngineFailure } from '../port/failure.ts';
 import { type ArchivedEntry, type ArchivedType, nameText } from './entries.ts';

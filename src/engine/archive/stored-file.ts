@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { PathRoom, tooManyPaths } from '../changes/layer-paths.ts';
+import { PathRoom, tooManyPaths } from '../../base/path-room.ts';
 import { ignoreRemovalFailure, removeContainer } from '../container/remove.ts';
 import type { ContainerRequest, FilesystemChange } from '../port/containers.ts';
 import type { EnginePort } from '../port/engine-port.ts';

@@ -1,8 +1,9 @@
+import { PathRoom, tooManyPaths } from '../../base/path-room.ts';
 import type { Container } from '../container.ts';
 import { ownFolder } from '../own-files/volume.ts';
 import type { FilesystemChange } from '../port/containers.ts';
 import { changedSinceMade, type Kit } from './kit.ts';
-import { furtherPaths, PathRoom, tooManyPaths } from './layer-paths.ts';
+import { furtherPaths } from './layer-paths.ts';
 
 export interface ChangesRequest {
   /**

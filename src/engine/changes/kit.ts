@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { infrastructureError } from '../../base/offsite-error.ts';
+import { longestPathList } from '../../base/path-room.ts';
 import { pathLists } from '../../bounds/sandbox.ts';
 import type { NewEntry } from '../archive/entries.ts';
 import type { Container } from '../container.ts';
-import { longestPathList } from './layer-paths.ts';
 
 const printKit = readFileSync(new URL('./kit.sh', import.meta.url), 'utf8');
 

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
+import type { CapturedOutput } from '../../base/output-capture.ts';
 import type { OutputStream } from '../port/containers.ts';
-import type { CapturedOutput } from './output-capture.ts';
 
 export interface ExecRequest {
   argv: readonly string[];

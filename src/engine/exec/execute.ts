@@ -1,5 +1,6 @@
 import { steadyClock } from '../../base/clock.ts';
 import { startDeadline } from '../../base/deadline.ts';
+import { OutputCapture } from '../../base/output-capture.ts';
 import { commandOutput } from '../../bounds/sandbox.ts';
 import { watchDisk } from '../container/disk-watch.ts';
 import { type RunningContainer, withContainer } from '../container/running-container.ts';
@@ -8,7 +9,6 @@ import { type InitCommand, startByInit } from './by-init.ts';
 import { endExec, execTag, type TaggedExec, tagExec } from './end-exec.ts';
 import type { ExecRequest, ExecResult } from './exec-request.ts';
 import { finalState, killedExitCode, knownExitCode, oomKilledSinceLastAsked } from './exit-code.ts';
-import { OutputCapture } from './output-capture.ts';
 import { assertContainerOutlived, assertContainerRuns, watchLoss } from './stopped-container.ts';
 
 /**

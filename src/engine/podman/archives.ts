@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
+import { longestPathList, tooManyPaths } from '../../base/path-room.ts';
 import { pathLists } from '../../bounds/sandbox.ts';
 import type { TarHeader } from '../archive/tar-entries.ts';
 import { rewritten, tarArchive } from '../archive/write-archive.ts';
-import { longestPathList, tooManyPaths } from '../changes/layer-paths.ts';
 import { isOfKind, pathStat } from '../docker/archives.ts';
 import type { DockerClient } from '../docker/client.ts';
 import { dockerImages, type EngineHealthcheck, healthcheckOf } from '../docker/images.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
+import { OutputCapture } from '../../base/output-capture.ts';
 import type { MarkedPiece } from '../exec/mark-reader.ts';
-import { OutputCapture } from '../exec/output-capture.ts';
 import type { MarkSeal } from './mark-seal.ts';
 
 /** The content of the guardian's last mark. */

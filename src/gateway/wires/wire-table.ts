@@ -29,6 +29,11 @@ export const wireTable: Readonly<Record<Wire, WireDescriptor>> = {
 
 export const allWires: readonly WireDescriptor[] = wires.map((name) => wireTable[name]);
 
+/** An address and a key in the variables that most clients read, of all wires. */
+export function clientVariables(origin: string, key: string): Record<string, string> {
+  return Object.assign({}, ...allWires.map(({ variables }) => variables(origin, key)));
+}
+
 /** The first wire: that of a client or a server whose wire is unknown. */
 export const usualWire: WireDescriptor = wireTable[wires[0]];
 

@@ -1,8 +1,8 @@
 import { OffsiteError } from '../../base/offsite-error.ts';
+import { PathRoom } from '../../base/path-room.ts';
 import { workspaceFiles } from '../../bounds/sandbox.ts';
 import type { Artifact, TrajectoryEntry } from '../../contract/report.ts';
 import type { ArchivedEntry } from '../../engine/archive/entries.ts';
-import { PathRoom } from '../../engine/changes/layer-paths.ts';
 import type { Container } from '../../engine/container.ts';
 import type { BlobStore } from '../../ledger/blobs.ts';
 import type { TrialSpec } from '../spec.ts';

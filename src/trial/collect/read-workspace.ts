@@ -3,6 +3,7 @@ import { closeSync, ftruncateSync, openSync, readSync, statfsSync, unlinkSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import picomatch from 'picomatch';
+import { PathRoom } from '../../base/path-room.ts';
 import { pathLists, workspaceFiles } from '../../bounds/sandbox.ts';
 import type { ArchivedEntry } from '../../engine/archive/entries.ts';
 import type { ArchiveCopy } from '../../engine/archive/read.ts';
@@ -13,7 +14,6 @@ import {
   readManifest,
 } from '../../engine/archive/stored-file.ts';
 import { changedPaths } from '../../engine/changes/changed-paths.ts';
-import { PathRoom } from '../../engine/changes/layer-paths.ts';
 import type { Container } from '../../engine/container.ts';
 import { isEngineFailure } from '../../engine/port/failure.ts';
 import type { BlobStore } from '../../ledger/blobs.ts';

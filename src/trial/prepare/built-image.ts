@@ -1,10 +1,10 @@
 import { rootCertificates } from 'node:tls';
 import { messageOf, OffsiteError } from '../../base/offsite-error.ts';
+import { OutputCapture } from '../../base/output-capture.ts';
 import { buildContexts } from '../../bounds/suite.ts';
 import type { ImageBuilder } from '../../engine/build/find-builder.ts';
 import { withinReserve } from '../../engine/container/disk-space.ts';
 import type { Engine } from '../../engine/engine.ts';
-import { OutputCapture } from '../../engine/exec/output-capture.ts';
 import type { Image } from '../../engine/port/images.ts';
 import type { EnvironmentStep, UsedImage } from '../../record/environment.ts';
 import { rewritten, secretMount, usedImages } from '../../suite/dockerfile.ts';

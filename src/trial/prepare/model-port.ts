@@ -4,6 +4,7 @@ import type { GatewaySession } from '../../gateway/gateway.ts';
 import { plainAnswer, type Relay, type RelayHandler } from '../../gateway/relay/relay.ts';
 import type { SidecarRequest } from '../../gateway/relay/sidecar.ts';
 import { startRelay } from '../../gateway/relay/start-relay.ts';
+import { clientVariables } from '../../gateway/wires/wire-table.ts';
 import type { ModelAccess, Runner } from '../../harness/runner.ts';
 import { type Wire, type Wires, wiresOf } from '../../suite/model-config.ts';
 import type { TrialSpec } from '../spec.ts';
@@ -85,11 +86,14 @@ export function modelAccess(
 ): ModelAccess | undefined {
   const mayAsk = relay !== undefined || (runner.wires === 'any' && sandbox.network !== 'none');
   if (!modelConfig || !mayAsk) return undefined;
+  const origin = relay?.origin ?? '';
+  const token = session.token('agent');
   return {
     name: model,
     wire: sharedWire(runner, wiresOf(modelConfig)),
-    origin: relay?.origin ?? '',
-    token: session.token('agent'),
+    origin,
+    token,
+    variables: clientVariables(origin, token),
     contextWindow: modelConfig.contextWindow,
     maxOutputTokens: modelConfig.maxOutputTokens,
     chat: (request, signal) => session.chat('agent', request, signal),

@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
 import { OffsiteError } from '../../base/offsite-error.ts';
+import { PathRoom } from '../../base/path-room.ts';
 import { workForValidator } from '../../bounds/grading.ts';
 import type { SourceFile } from '../../contract/definition.ts';
-import { PathRoom } from '../../engine/changes/layer-paths.ts';
 import type { Container } from '../../engine/container.ts';
 import type { SandboxedRecord } from '../sandboxed-records.ts';
 import type { Work, WorkSandbox } from './work.ts';

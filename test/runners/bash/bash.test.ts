@@ -46,6 +46,7 @@ function session(
       wire,
       origin: 'http://127.0.0.1:1',
       token: 'none',
+      variables: {},
       contextWindow: undefined,
       maxOutputTokens: undefined,
       chat: chat ?? ((request, signal) => chatOver(upstream.send, { wire, model: 'm' }, request, signal)),

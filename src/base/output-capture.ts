@@ -1,4 +1,4 @@
-import { ByteStore } from '../../base/byte-store.ts';
+import { ByteStore } from './byte-store.ts';
 
 /** The bytes that are kept of one stream. */
 export interface CapturedOutput {

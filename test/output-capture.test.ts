@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { OutputCapture } from '../../src/engine/exec/output-capture.ts';
+import { OutputCapture } from '../src/base/output-capture.ts';
 
 function capture(cap: number, chunks: Iterable<Uint8Array>) {
   const output = new OutputCapture(cap);
