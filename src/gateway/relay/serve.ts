@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
-import { Socket, type Server as SocketServer } from 'node:net';
+import type { Socket, Server as SocketServer } from 'node:net';
 import { Duplex } from 'node:stream';
 import { type EndTraffic, listenTo } from '../../base/foreign-traffic.ts';
 import { infrastructureError, messageOf, type OffsiteError } from '../../base/offsite-error.ts';
@@ -44,7 +44,10 @@ export function serveRelay(stdio: Duplex, handler: RelayHandler, shared?: Socket
     listenTo(socket, { close: () => sockets.delete(socket) }, end);
     if (session.destroyed) return void socket.destroy();
     sockets.add(socket);
-    server.emit('connection', new Connection(socket, end));
+    // The relay takes an end for a break if this side does not read any more, so the client closes first.
+    socket.destroySoon = () => void socket.end();
+    server.emit('connection', socket);
+    socket.resume();
   };
   if (shared) listenTo(shared, { connection: accept }, end);
   listenTo(
@@ -112,7 +115,8 @@ function readingServer(handler: RelayHandler, end: EndTraffic): Server {
   const refuseUnreadable = (error: NodeJS.ErrnoException, client: Duplex) => {
     const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
     if (client.writable) client.end(plainAnswer(status, 'The request cannot be read.'));
-    else client.destroy();
+    // After an answer, what comes is left unread: the relay would take a close for a break.
+    else if (!client.writableEnded) client.destroy();
   };
   const connect = (asked: IncomingMessage, client: Duplex, first: Buffer) =>
     handler.connect(asked, client, first);
@@ -139,20 +143,20 @@ function defect(cause: unknown): OffsiteError {
 }
 
 /**
- * A connection of the sandbox, for Node's HTTP server. A stream of HTTP/2 itself would work, except for a bug
- * in Node 24: if a string and bytes are written together, such as the head of an answer and its body, Node
- * frees the string's memory before it is sent. This class writes only bytes.
+ * A connection of the sandbox over the engine, for Node's HTTP server. A stream of HTTP/2 itself would work,
+ * except for a bug in Node 24: if a string and bytes are written together, such as the head of an answer and
+ * its body, Node frees the string's memory before it is sent. This class writes only bytes.
  */
 class Connection extends Duplex {
-  readonly #stream: Socket | ServerHttp2Stream;
+  readonly #stream: ServerHttp2Stream;
 
-  constructor(stream: Socket | ServerHttp2Stream, end: EndTraffic) {
+  constructor(stream: ServerHttp2Stream, end: EndTraffic) {
     super();
     this.#stream = stream;
     const data = (chunk: Buffer) => {
       if (!this.push(chunk)) stream.pause();
     };
-    // 'close' always follows an error, on both streams.
+    // 'close' always follows an error.
     listenTo(stream, { data, end: () => this.push(null), close: () => this.destroy() }, end);
     listenTo(this, {}, end);
   }
@@ -178,11 +182,7 @@ class Connection extends Duplex {
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    const stream = this.#stream;
-    // A socket cannot say why it closes, so it closes before the relay's only if it breaks off.
-    if (stream instanceof Socket && !error && this.writableFinished && !stream.readableEnded)
-      stream.removeAllListeners('data').resume();
-    else stream.destroy(error ?? undefined);
+    this.#stream.destroy(error ?? undefined);
     done(error);
   }
 }
