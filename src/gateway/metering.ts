@@ -73,7 +73,8 @@ export function meterOf(
   let stream: AnswerStream | undefined;
   let feed: ((bytes?: Buffer) => void) | undefined;
   let size = 0;
-  let known: Reading | undefined;
+  /** The first piece, if it was read ahead. It is stored only if it is not all. */
+  let known: { piece: Buffer; reading: Reading } | undefined;
   const decide = (isEnd: boolean) => {
     const beginning = store.take();
     const text = beginning.toString('utf8');
@@ -89,9 +90,15 @@ export function meterOf(
   return {
     chunk(bytes) {
       if (kind === 'stream') return feed?.(bytes);
-      known = size === 0 ? ahead.get(bytes) : undefined;
-      ahead.delete(bytes);
+      const reading = size === 0 && kind === undefined && !translated() ? ahead.get(bytes) : undefined;
       size += bytes.length;
+      if (reading) {
+        kind = 'document';
+        known = { piece: bytes, reading };
+        return;
+      }
+      if (known) store.add(known.piece);
+      known = undefined;
       if (kind === 'error' || kind === 'foreign')
         store.add(bytes.subarray(0, Math.max(0, modelAnswers.bytes.judgedError - store.size)));
       else if (kind === undefined || size <= modelAnswers.bytes.metered) store.add(bytes);
@@ -99,14 +106,14 @@ export function meterOf(
       // A first piece may be larger than what is metered: a recorded stream comes as one.
       if (kind === undefined) decide(false);
     },
-    held: () => store.size + (feed ? (stream?.held() ?? 0) : 0),
+    held: () => store.size + (known?.piece.length ?? 0) + (feed ? (stream?.held() ?? 0) : 0),
     end() {
       if (kind === undefined) decide(true);
       feed?.();
       if (stream) return endOf(stream);
       if (kind === 'document') {
         if (size > modelAnswers.bytes.metered) return nothing;
-        return known ?? documentReading(wire, store.take().toString('utf8'));
+        return known?.reading ?? documentReading(wire, store.take().toString('utf8'));
       }
       const { message } = readErrorText(store.take());
       if (kind === 'error') return { ...nothing, failure: message };
@@ -144,16 +151,20 @@ function endOf(stream: AnswerStream): Reading {
   return { ...readingOf(stream.steps, stream.problem()), events: stream.events() };
 }
 
-/** What {@link readAhead} has read, until the same piece passes a meter. */
+/** The documents that {@link readAhead} has read, by their pieces: the same piece then passes a meter. */
 const ahead = new WeakMap<Uint8Array, Reading>();
 
 /** Reads an answer that may be whole in its first piece. A meter then does not read that document again. */
 export function readAhead(wire: Wire, piece: Buffer): Reading {
+  const text = piece.toString('utf8');
+  if (piece.length <= modelAnswers.bytes.metered && kindOf(text, 'application/json') === 'document') {
+    const reading = documentReading(wire, text);
+    ahead.set(piece, reading);
+    return reading;
+  }
   const meter = meterOf(wire, 200, 'application/json');
   meter.chunk(piece);
-  const reading = meter.end();
-  ahead.set(piece, reading);
-  return reading;
+  return meter.end();
 }
 
 function documentReading(wire: Wire, body: string): Reading {

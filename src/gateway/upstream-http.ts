@@ -162,19 +162,16 @@ export async function beginningOf(source: AsyncIterable<Uint8Array>, most: 'judg
       size += value.length;
     }
   }
-  async function* whole(): AsyncGenerator<Uint8Array, void> {
-    try {
-      yield* chunks;
-      while (!ended) {
-        const { done, value } = await iterator.next();
-        if (done) return;
-        yield value;
-      }
-    } finally {
-      await iterator.return?.();
-    }
-  }
   const [only, ...more] = chunks;
   const read = only instanceof Buffer && more.length === 0 ? only : Buffer.concat(chunks);
-  return { read, whole, discard: async () => void (await iterator.return?.()) };
+  const discard = async () => void (await iterator.return?.());
+  // A generator would take several turns for each piece.
+  const rest: AsyncIterator<Uint8Array, void> = {
+    next() {
+      const value = chunks.shift();
+      return value ? Promise.resolve({ done: false, value }) : iterator.next();
+    },
+    return: async () => ({ done: true, value: await discard() }),
+  };
+  return { read, whole: () => ({ [Symbol.asyncIterator]: () => rest }), discard };
 }
