@@ -4,6 +4,9 @@ import { dirname } from 'node:path';
 /** The largest piece of a store, in bytes. */
 const pieceBytes = 64 * 1024;
 
+/** Each buffer of its own, even an empty one, is work for the garbage collector. */
+const nothing = Buffer.alloc(0);
+
 /**
  * Keeps bytes that arrive in pieces of any size. Even a piece of one byte keeps the whole buffer alive that
  * it was read with, and is a separate object, so the store copies all pieces together.
@@ -16,7 +19,7 @@ export class ByteStore {
 
   /** @param expected bytes, if that is known: then they are copied once */
   constructor(expected = 0) {
-    this.#last = Buffer.allocUnsafeSlow(expected);
+    this.#last = expected === 0 ? nothing : Buffer.allocUnsafeSlow(expected);
   }
 
   get size(): number {
@@ -56,15 +59,15 @@ export class ByteStore {
 
   clear(): void {
     this.#full.length = 0;
-    this.#last = Buffer.alloc(0);
+    this.#last = nothing;
     this.#used = 0;
     this.#size = 0;
   }
 
-  /** A small store gets small pieces. */
+  /** A small store gets small pieces, and often one is all. */
   #next(wanted: number): void {
     if (this.#used > 0) this.#full.push(this.#last);
-    const size = Math.min(Math.max(wanted, 1024, this.#size), pieceBytes);
+    const size = Math.min(Math.max(wanted, this.#size === 0 ? 0 : 1024, this.#size), pieceBytes);
     this.#last = Buffer.allocUnsafeSlow(size);
     this.#used = 0;
   }

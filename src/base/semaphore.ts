@@ -52,6 +52,16 @@ export class Semaphore<Need = undefined> {
     ...[need]: Need extends undefined ? [] : [need: Need]
   ): Promise<Disposable> {
     signal.throwIfAborted();
+    const request = { need: need as Need };
+    const permit = {
+      [Symbol.dispose]: () => {
+        if (this.#held.delete(request)) this.#admit();
+      },
+    };
+    if (this.#waiting.size === 0 && this.fits(request.need)) {
+      this.#held.add(request);
+      return permit;
+    }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const giveUp = () => {
       if (!this.#waiting.delete(resolve)) return;
@@ -60,15 +70,10 @@ export class Semaphore<Need = undefined> {
       this.#admit();
     };
     signal.addEventListener('abort', giveUp, { once: true });
-    const request = { need: need as Need };
     this.#waiting.set(resolve, request);
     this.#admit();
     await promise.finally(() => signal.removeEventListener('abort', giveUp));
-    return {
-      [Symbol.dispose]: () => {
-        if (this.#held.delete(request)) this.#admit();
-      },
-    };
+    return permit;
   }
 
   /** Whether a request would be met now. */

@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { guarded } from '../base/foreign-traffic.ts';
@@ -88,13 +87,10 @@ export function dispatched(
     }
   }
 
-  // Many trials share a connection: run its callbacks in the context of the trial that sent the request.
-  const within = AsyncLocalStorage.snapshot();
+  // Many trials share a connection, so its callbacks run in the context of any of them. They only settle
+  // promises: what awaits these continues in its own context.
   const heard = <Given extends unknown[]>(handle: (...given: Given) => void) =>
-    guarded(
-      (...given: Given) => within(handle, ...given),
-      (error) => stop(translate(error)),
-    );
+    guarded(handle, (error) => stop(translate(error)));
 
   signal.addEventListener('abort', abort, { once: true });
   dispatcher.dispatch(options, {
