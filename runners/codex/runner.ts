@@ -65,9 +65,12 @@ export const codex = cliRunner({
   },
 });
 
+/** Seconds. After 10, Codex would go on without the server's tools, and say nothing. */
+const serverStart = 600;
+
 /** The server as a TOML table. TOML strings and arrays of strings are written as in JSON. */
 function serverTable(name: string, server: McpServer): string {
-  const heading = `[mcp_servers.${name}]\n`;
+  const heading = `[mcp_servers.${name}]\nrequired = true\nstartup_timeout_sec = ${serverStart}\n`;
   if ('url' in server) {
     const url = `url = ${JSON.stringify(server.url)}`;
     return `${heading}${url}\nhttp_headers = ${inlineTable(server.headers ?? {})}\n`;
