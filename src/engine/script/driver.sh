@@ -13,16 +13,18 @@
 # prefixes its names, and saves and resets the script's options between commands.
 
 __offsite_mark() {
-  builtin local __offsite_sum=0 __offsite_field
+  builtin local __offsite_sum=0 __offsite_field __offsite_micros
+  # Microseconds since the epoch; the decimal sign depends on the locale. The script may set the variable.
+  __offsite_micros=${EPOCHREALTIME//[!0-9]/}
+  ((${#__offsite_micros} < 17)) || __offsite_micros=
   builtin printf -v __offsite_field %d "'$1"
-  for __offsite_field in "$__offsite_field" "$2" "$3"; do
-    __offsite_sum=$(((__offsite_sum + __offsite_field) % 2147483647 * __offsite_key % 2147483647))
+  for __offsite_field in "$__offsite_field" "$2" "$3" "${__offsite_micros:-0}"; do
+    __offsite_sum=$(((__offsite_sum + 10#$__offsite_field) % 2147483647 * __offsite_key % 2147483647))
   done
   __offsite_sum=$(((__offsite_sum + __offsite_pads[__offsite_marks]) % 2147483647))
   __offsite_marks=$((__offsite_marks + 1))
-  # Microseconds since the epoch; the decimal sign depends on the locale.
   builtin printf '%s %s %s %s %s %s\n' "$__offsite_secret" "$__offsite_sum" "$1" "$2" "$3" \
-    "${EPOCHREALTIME//[!0-9]/}" >&"$__offsite_out"
+    "$__offsite_micros" >&"$__offsite_out"
 }
 
 # Parses $__offsite_text with the shell's own parser without running it. Sets $__offsite_message.

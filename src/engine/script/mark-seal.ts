@@ -27,8 +27,8 @@ export class MarkSeal {
   }
 
   /** Whether the driver wrote this mark, and it is the next one. */
-  isNext(sum: string, kind: string, first: string, second: string): boolean {
-    const fields = [kind.charCodeAt(0), Number(first), Number(second)];
+  isNext([sum, kind = '', first, second, micros = '']: readonly string[]): boolean {
+    const fields = [kind.charCodeAt(0), Number(first), Number(second), Number(micros)];
     if (!fields.every(Number.isSafeInteger)) return false;
     const digest = fields.reduce((total, field) => (total + BigInt(field)) * BigInt(this.key), 0n);
     const isNext = sum === String((digest + BigInt(this.pads[this.#next] ?? 0)) % BigInt(prime));

@@ -77,8 +77,8 @@ export class StepRecorder {
     if (piece.fields[0] === 'Z') return this.#takeLast(piece.fields);
     this.hasBegun = true;
     if (this.#isBroken) return undefined;
-    const [sum = '', kind = '', first = '', second = '', micros = ''] = piece.fields;
-    if (!this.#seal.isNext(sum, kind, first, second)) {
+    const [, kind, first = '', second = '', micros = ''] = piece.fields;
+    if (!this.#seal.isNext(piece.fields)) {
       if (this.#open) this.#close({ ended: 'lost' });
       else this.#lose({ ended: 'lost' });
       this.#isBroken = this.#isOver = true;
