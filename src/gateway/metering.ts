@@ -78,7 +78,7 @@ export function meterOf(
   const decide = (isEnd: boolean) => {
     const beginning = store.take();
     const text = beginning.toString('utf8');
-    const isShort = !isEnd && beginning.length < modelAnswers.bytes.blanks && isBlank(text);
+    const isShort = !isEnd && saysNothing(beginning, text);
     stream = isShort ? undefined : translated();
     if (!isShort) kind = stream ? 'stream' : kindOf(text, contentType);
     if (kind === 'stream' && !stream) {
@@ -123,6 +123,11 @@ export function meterOf(
   };
 }
 
+/** Whether an answer that begins so may still be anything. */
+function saysNothing(beginning: Buffer, text: string): boolean {
+  return beginning.length < modelAnswers.bytes.blanks && isBlank(text);
+}
+
 /** What is no answer of a model is foreign, such as the web page of a proxy. */
 function kindOf(beginning: string, contentType: string): Kind {
   if (isDocument(beginning)) return 'document';
@@ -157,7 +162,8 @@ const ahead = new WeakMap<Uint8Array, Reading>();
 /** Reads an answer that may be whole in its first piece. A meter then does not read that document again. */
 export function readAhead(wire: Wire, piece: Buffer): Reading {
   const text = piece.toString('utf8');
-  if (piece.length <= modelAnswers.bytes.metered && kindOf(text, 'application/json') === 'document') {
+  const isDecided = piece.length <= modelAnswers.bytes.metered && !saysNothing(piece, text);
+  if (isDecided && kindOf(text, 'application/json') === 'document') {
     const reading = documentReading(wire, text);
     ahead.set(piece, reading);
     return reading;

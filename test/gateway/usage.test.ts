@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { costOf } from '../../src/gateway/exchange.ts';
-import { meterOf } from '../../src/gateway/metering.ts';
+import { meterOf, readAhead } from '../../src/gateway/metering.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import { place, question } from './gateway-fixture.ts';
 import { chatAnswer, json } from './test-upstream.ts';
@@ -130,6 +130,19 @@ test.for(wires)('the usage of an %s stream is the same wherever its bytes are cu
     }
     const single = [...bytes].map((byte) => Buffer.from([byte]));
     expect(read(wire, single).usage).toEqual(usage);
+  }
+});
+
+test.for(wires)('an %s stream that a server sends as JSON is read, wherever its bytes are cut', (wire) => {
+  const { text, usage } = streams[wire];
+  const bytes = Buffer.from(`\uFEFF\n${text}`);
+  // Not within its first character, which would not be blank.
+  for (let at = 3; at <= 20; at += 1) {
+    const first = bytes.subarray(0, at);
+    readAhead(wire, first);
+    const meter = meterOf(wire, 200, 'application/json');
+    for (const piece of [first, bytes.subarray(at)]) meter.chunk(piece);
+    expect(meter.end(), `cut at ${at}`).toMatchObject({ usage, complete: true });
   }
 });
 
