@@ -21,7 +21,7 @@ import {
 } from './gateway.ts';
 import type { GatewayParts } from './gateway-parts.ts';
 import { type ProxyParts, proxyRequest, proxyTunnel } from './hosts/proxy.ts';
-import { plainAnswer } from './relay/relay.ts';
+import { answerLast } from './relay/relay.ts';
 import { bytesForUpstream, readRequestBody } from './request-body.ts';
 import { GatewayRefusal } from './room.ts';
 import { routeOf } from './route.ts';
@@ -87,7 +87,7 @@ export function openSession(
       connect: (request, client, first) =>
         within(() =>
           closed
-            ? client.end(plainAnswer(closed.status, closed.message))
+            ? answerLast(client, closed.status, closed.message)
             : proxyTunnel(parts, request, client, first),
         ),
     },

@@ -23,7 +23,7 @@ import {
 } from '../../suite/hosts/host-pattern.ts';
 import { answerText, errorForClient, pass } from '../answer.ts';
 import { endToEnd, toHost } from '../end-to-end-headers.ts';
-import { plainAnswer } from '../relay/relay.ts';
+import { answerLast } from '../relay/relay.ts';
 import { clientGone, GatewayRefusal, type Share } from '../room.ts';
 import type { InFlight, SessionRecord } from '../session-record.ts';
 
@@ -78,7 +78,7 @@ export async function proxyTunnel(
   } catch (error) {
     const { status, message } = errorForClient(error);
     if (accepted) stream.destroy(new Error('the tunnel was broken off'));
-    else stream.end(plainAnswer(status, message));
+    else answerLast(stream, status, message);
   }
 }
 

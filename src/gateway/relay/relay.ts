@@ -43,17 +43,17 @@ export interface RelayHandler {
    */
   request(request: IncomingMessage, response: ServerResponse): unknown;
   /**
-   * A CONNECT to `url` (`host:port`). Write the answer to `client`, which then carries the tunnel; `first`
-   * holds bytes that already arrived.
+   * A CONNECT to `url` (`host:port`). Write the answer to `client`, which then carries the tunnel, or refuse
+   * with {@link answerLast}; `first` holds bytes that already arrived.
    */
   connect(request: IncomingMessage, client: Duplex, first: Buffer): unknown;
 }
 
 /**
- * The bytes of an HTTP/1.1 answer that is the last on its connection, for a connection that no server writes
- * to any more. `said` is a line of text.
+ * Gives a client the last answer on its connection, to which no server writes any more. `said` is a line of
+ * text.
  */
-export function plainAnswer(status: number, said: string): string {
+export function answerLast(client: Duplex, status: number, said: string): void {
   const body = `${said}\n`;
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
@@ -61,5 +61,18 @@ export function plainAnswer(status: number, said: string): string {
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
   ];
-  return `${head.join('\r\n')}\r\n\r\n${body}`;
+  client.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  dropRest(client);
+}
+
+/**
+ * Drops what a client sends after its last answer: to read that as requests would ask for more, and not to
+ * read it would hide that the client closes.
+ */
+export function dropRest(client: Duplex): void {
+  // Node's HTTP server reads a socket below its stream, until there is another listener.
+  client.on('data', () => undefined).removeAllListeners('data');
+  client.resume();
+  // If the server had stopped reading, the stream does not know that.
+  client._read(0);
 }

@@ -5,7 +5,7 @@ import { Duplex } from 'node:stream';
 import { type EndTraffic, listenTo } from '../../base/foreign-traffic.ts';
 import { infrastructureError, messageOf, type OffsiteError } from '../../base/offsite-error.ts';
 import { relayTraffic } from '../../bounds/sandbox.ts';
-import { plainAnswer, type RelayHandler } from './relay.ts';
+import { answerLast, dropRest, type RelayHandler } from './relay.ts';
 
 const noLimit = 2 ** 30;
 
@@ -45,7 +45,10 @@ export function serveRelay(stdio: Duplex, handler: RelayHandler, shared?: Socket
     if (session.destroyed) return void socket.destroy();
     sockets.add(socket);
     // The relay takes an end for a break if this side does not read any more, so the client closes first.
-    socket.destroySoon = () => void socket.end();
+    socket.destroySoon = () => {
+      socket.end();
+      dropRest(socket);
+    };
     server.emit('connection', socket);
     socket.resume();
   };
@@ -107,15 +110,13 @@ function readingServer(handler: RelayHandler, end: EndTraffic): Server {
   const server = createServer(settings);
   // Offsite counts headers itself: Node would drop those above its limit and pass on the rest.
   server.maxHeadersCount = 0;
-  const refuseUpgrade = (_asked: IncomingMessage, client: Duplex) => {
-    client.resume();
-    client.end(plainAnswer(426, 'The model is reached by plain HTTP requests; WebSockets are not carried.'));
-  };
+  const refuseUpgrade = (_asked: IncomingMessage, client: Duplex) =>
+    answerLast(client, 426, 'The model is reached by plain HTTP requests; WebSockets are not carried.');
   // Node's own answer would be lost when the connection closes.
   const refuseUnreadable = (error: NodeJS.ErrnoException, client: Duplex) => {
     const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
-    if (client.writable) client.end(plainAnswer(status, 'The request cannot be read.'));
-    // After an answer, what comes is left unread: the relay would take a close for a break.
+    if (client.writable) answerLast(client, status, 'The request cannot be read.');
+    // After an answer, the relay would take a close for a break.
     else if (!client.writableEnded) client.destroy();
   };
   const connect = (asked: IncomingMessage, client: Duplex, first: Buffer) =>

@@ -3,7 +3,7 @@ import { programOutput } from '../../bounds/grading.ts';
 import { taskDigests } from '../../bounds/tasks.ts';
 import type { Container } from '../../engine/container.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
-import { plainAnswer, type RelayHandler } from '../../gateway/relay/relay.ts';
+import { answerLast, type RelayHandler } from '../../gateway/relay/relay.ts';
 import type { HostConnection } from '../../record/model-account.ts';
 import type { TrialRecord } from '../../record/trial-record.ts';
 import type { CaseTests, FreshTests } from '../../suite/case-tests.ts';
@@ -229,7 +229,7 @@ function guarded(handler: RelayHandler, credentials: string): RelayHandler {
     connect(request, client, first) {
       if (request.headers['proxy-authorization'] === credentials)
         return handler.connect(request, client, first);
-      return client.end(plainAnswer(407, 'Only the tests may use this proxy.'));
+      return answerLast(client, 407, 'Only the tests may use this proxy.');
     },
   };
 }

@@ -1,7 +1,7 @@
 import { infrastructureError } from '../../base/offsite-error.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { GatewaySession } from '../../gateway/gateway.ts';
-import { plainAnswer, type Relay, type RelayHandler } from '../../gateway/relay/relay.ts';
+import { answerLast, type Relay, type RelayHandler } from '../../gateway/relay/relay.ts';
 import type { SidecarRequest } from '../../gateway/relay/sidecar.ts';
 import { startRelay } from '../../gateway/relay/start-relay.ts';
 import { clientVariables } from '../../gateway/wires/wire-table.ts';
@@ -61,7 +61,7 @@ export function openPort(
     },
     connect(request, client, early) {
       if (handler) return handler.connect(request, client, early);
-      return client.end(plainAnswer(503, 'No harness runs.'));
+      return answerLast(client, 503, 'No harness runs.');
     },
   };
   const relay = startRelay(engine, { ...request, handler: first }, signal);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { plainAnswer } from '../../../src/gateway/relay/relay.ts';
+import { answerLast } from '../../../src/gateway/relay/relay.ts';
 import { dockerOf } from '../../engine/docker-of.ts';
 import { byEngineHere } from '../../needs.ts';
 import { hangMs, type RelayedSandbox, relayedSandbox } from './relayed-sandbox.ts';
@@ -41,7 +41,7 @@ test('a tunnel carries bytes both ways, and each end can finish by itself', asyn
 test('a tunnel that is refused, cut or left shows so at its other end', async () => {
   const refusing = relayed.nextTunnel();
   const refused = relayed.shell('curl -sv -p -x $ORIGIN http://refused.test/ 2>&1; echo $?');
-  (await refusing).client.end(plainAnswer(403, 'not on the list'));
+  answerLast((await refusing).client, 403, 'not on the list');
   expect(await refused).toMatch(/HTTP\/1.1 403 Forbidden[\s\S]*\n56\n$/);
 
   const cutting = relayed.nextTunnel();
