@@ -78,6 +78,13 @@ export function variables(values: Record<string, number | undefined>): Record<st
   return Object.fromEntries(known.map(([name, value]) => [name, String(value)]));
 }
 
+/**
+ * How long a CLI waits for a tool server to start. A server may be slow, or may be fetched first, on a busy
+ * machine, and an agent without its tools is not the agent that was asked for. So the time limit of the
+ * harness decides. Milliseconds.
+ */
+export const serverPatience = 3_600_000;
+
 /** The tool servers of a profile, each as a CLI has it in its settings. */
 export function mcpServers({ profile }: HarnessContext, entryOf: (server: McpServer) => unknown) {
   const entries = Object.entries(profile.mcpServers).map(([name, server]) => [name, entryOf(server)]);
@@ -85,7 +92,7 @@ export function mcpServers({ profile }: HarnessContext, entryOf: (server: McpSer
 }
 
 /** A tool server as Gemini CLI and the CLIs that copied it have it. */
-export function geminiMcpEntry(server: McpServer): unknown {
+export function geminiMcpEntry(server: McpServer): object {
   if (!('url' in server)) return server;
   const { url, headers } = server;
   return { ...(transportOf(server) === 'sse' ? { url } : { httpUrl: url }), headers };

@@ -3,7 +3,7 @@ import { mcpEntry } from '../../src/harness/cli-launch.ts';
 import type { LineTaker } from '../../src/harness/cli-stream.ts';
 import { type CommandOutcome, type CommandResult, messageLines } from '../../src/harness/message-lines.ts';
 import { modelFailure, type TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
-import { cliRunner, jsonFile, mcpServers, variables } from '../cli-runner.ts';
+import { cliRunner, jsonFile, mcpServers, serverPatience, variables } from '../cli-runner.ts';
 import { versions } from '../versions.ts';
 
 /** Anthropic's Claude Code. */
@@ -14,6 +14,7 @@ export const claudeCode = cliRunner({
   wires: ['anthropic-messages'],
   continues: true,
   mcp: ['stdio', 'http', 'sse'],
+  startsWithoutServers: true,
   skillsFolder: '~/.claude/skills',
   limits: ['turns'],
   stream: { takerFor: claudeCodeLines },
@@ -46,6 +47,9 @@ export const claudeCode = cliRunner({
         DISABLE_ERROR_REPORTING: '1',
         // The gateway retries.
         CLAUDE_CODE_MAX_RETRIES: '0',
+        MCP_TIMEOUT: String(serverPatience),
+        // Without this, it may ask its model before all tool servers have started.
+        MCP_CONNECTION_NONBLOCKING: '0',
         // The models that sub-agents and summaries use.
         ANTHROPIC_DEFAULT_OPUS_MODEL: name,
         ANTHROPIC_DEFAULT_SONNET_MODEL: name,

@@ -7,7 +7,7 @@ import { programPath } from '../../src/harness/npm-cli.ts';
 import type { ModelAccess } from '../../src/harness/runner.ts';
 import { modelFailure, type TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 import { type McpServer, transportOf } from '../../src/suite/mcp-server.ts';
-import { cliRunner, jsonFile, mcpServers, type When } from '../cli-runner.ts';
+import { cliRunner, jsonFile, mcpServers, serverPatience, type When } from '../cli-runner.ts';
 import { versions } from '../versions.ts';
 
 /** Cline. With `--json`, it takes no second message. */
@@ -19,6 +19,7 @@ export const cline = cliRunner({
   wires: ['openai-chat'],
   continues: false,
   mcp: ['stdio', 'http', 'sse'],
+  startsWithoutServers: true,
   skillsFolder: '~/.agents/skills',
   limits: [],
   stream: { takerFor: clineLines },
@@ -64,9 +65,10 @@ function providerSettings({ name, origin, contextWindow, maxOutputTokens: maxTok
 }
 
 function serverEntry(server: McpServer): unknown {
-  if (!('url' in server)) return server;
+  const timeout = serverPatience / 1000;
+  if (!('url' in server)) return { ...server, timeout };
   const { url, headers } = server;
-  return { type: transportOf(server) === 'sse' ? 'sse' : 'streamableHttp', url, headers };
+  return { type: transportOf(server) === 'sse' ? 'sse' : 'streamableHttp', url, headers, timeout };
 }
 
 const Hook = z.object({ hookEventName: z.string(), taskId: z.string() });

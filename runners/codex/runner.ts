@@ -3,7 +3,7 @@ import type { LineTaker } from '../../src/harness/cli-stream.ts';
 import { programPath } from '../../src/harness/npm-cli.ts';
 import { modelFailure, type TurnRecord } from '../../src/harness/turn-record.ts';
 import type { McpServer } from '../../src/suite/mcp-server.ts';
-import { cliRunner, scriptOfShell } from '../cli-runner.ts';
+import { cliRunner, scriptOfShell, serverPatience } from '../cli-runner.ts';
 import { versions } from '../versions.ts';
 
 /** Not OPENAI_API_KEY: with that variable, Codex would also look for an account. */
@@ -65,12 +65,11 @@ export const codex = cliRunner({
   },
 });
 
-/** Seconds. After 10, Codex would go on without the server's tools, and say nothing. */
-const serverStart = 600;
-
 /** The server as a TOML table. TOML strings and arrays of strings are written as in JSON. */
 function serverTable(name: string, server: McpServer): string {
-  const heading = `[mcp_servers.${name}]\nrequired = true\nstartup_timeout_sec = ${serverStart}\n`;
+  // Without these two, Codex waits 10 s, goes on without the server's tools, and says nothing.
+  const whether = `required = true\nstartup_timeout_sec = ${serverPatience / 1000}\n`;
+  const heading = `[mcp_servers.${name}]\n${whether}`;
   if ('url' in server) {
     const url = `url = ${JSON.stringify(server.url)}`;
     return `${heading}${url}\nhttp_headers = ${inlineTable(server.headers ?? {})}\n`;

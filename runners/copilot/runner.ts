@@ -24,6 +24,7 @@ export const copilot = cliRunner({
   wires: ['openai-chat', 'openai-responses', 'anthropic-messages'],
   continues: true,
   mcp: ['stdio', 'http', 'sse'],
+  startsWithoutServers: true,
   skillsFolder: '~/.copilot/skills',
   limits: [],
   stream: {

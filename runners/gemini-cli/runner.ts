@@ -25,6 +25,7 @@ export const gemini = cliRunner({
   wires: ['gemini'],
   continues: true,
   mcp: ['stdio', 'http', 'sse'],
+  startsWithoutServers: true,
   skillsFolder: '~/.gemini/skills',
   limits: ['turns'],
   stream: { takerFor: geminiLines, logsToStderr: true },

@@ -7,6 +7,7 @@ import {
 } from '../../src/harness/runner.ts';
 import { acpSession } from '../acp/runner.ts';
 import type { AcpProgram } from '../acp/terminals.ts';
+import { serverPatience } from '../cli-runner.ts';
 import { versions } from '../versions.ts';
 
 /** Kimi Code. Without a terminal, it takes prompts on stdin only over the Agent Client Protocol. */
@@ -19,6 +20,7 @@ export const kimi: Runner = {
   reportsModelFailure: false,
   continues: true,
   mcp: ['stdio', 'http', 'sse'],
+  startsWithoutServers: true,
   skillsFolder: '~/.agents/skills',
   limits: [],
   install: (profile) => npmInstall(versions.kimi, profile.version),
@@ -40,6 +42,7 @@ function kimiProgram({ profile, env, home, workspace }: HarnessContext, model: M
       KIMI_CODE_HOME: `${home}/kimi`,
       KIMI_CODE_NO_AUTO_UPDATE: '1',
       KIMI_DISABLE_TELEMETRY: '1',
+      KIMI_MCP_STARTUP_TIMEOUT_MS: String(serverPatience),
       ...env,
       ...modelVariables(model),
     },

@@ -4,7 +4,7 @@ import type { ModelAccess } from '../../src/harness/runner.ts';
 import { modelFailure, type TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
 import type { McpServer } from '../../src/suite/mcp-server.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
-import { beginCall, cliRunner, endCall, jsonFile, mcpServers } from '../cli-runner.ts';
+import { beginCall, cliRunner, endCall, jsonFile, mcpServers, serverPatience } from '../cli-runner.ts';
 import { versions } from '../versions.ts';
 
 /** opencode. */
@@ -15,6 +15,7 @@ export const opencode = cliRunner({
   wires: ['openai-chat', 'openai-responses', 'anthropic-messages'],
   continues: true,
   mcp: ['stdio', 'http', 'sse'],
+  startsWithoutServers: true,
   skillsFolder: '~/.config/opencode/skills',
   limits: [],
   stream: { takerFor: opencodeLines },
@@ -73,10 +74,16 @@ function serverEntry(server: McpServer): unknown {
   if ('url' in server) {
     const { url, headers } = server;
     // Without this, an answer 401 would make it ask for a login.
-    return { type: 'remote', url, enabled: true, oauth: false, headers };
+    return { type: 'remote', url, enabled: true, oauth: false, headers, timeout: serverPatience };
   }
   const { command, args, env } = server;
-  return { type: 'local', command: [command, ...args], environment: env, enabled: true };
+  return {
+    type: 'local',
+    command: [command, ...args],
+    environment: env,
+    enabled: true,
+    timeout: serverPatience,
+  };
 }
 
 const Line = z.object({ sessionID: z.string(), timestamp: z.number() });

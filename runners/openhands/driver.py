@@ -14,6 +14,7 @@ settings = json.loads(sys.argv.pop(1))
 message = sys.stdin.read()
 
 from openhands.sdk import event as events
+from openhands.sdk.agent import base as agent_base
 from openhands.sdk.conversation.impl.local_conversation import LocalConversation
 from openhands.sdk.event.conversation_error import ConversationErrorEvent
 from openhands.sdk.skills import skill as skills
@@ -30,6 +31,20 @@ agent_store.LLM = functools.partial(agent_store.LLM, num_retries=0, **settings["
 
 main = None
 problem = None
+create_servers = agent_base.create_mcp_tools
+
+
+def create_servers_patiently(config, _):
+    """OpenHands would wait 30 s. Without one of its tool servers, it does not begin."""
+    global problem
+    try:
+        return create_servers(config, settings["serverPatience"])
+    except Exception as error:
+        problem = RuntimeError(f"of its tool servers ({', '.join(config['mcpServers'])}), one failed: {error}")
+        raise
+
+
+agent_base.create_mcp_tools = create_servers_patiently
 # The commands that run, by the id of their call.
 commands = {}
 counted = (0, 0, 0)
@@ -159,7 +174,8 @@ def causes(error):
 def failure():
     """The status and the message of a turn that failed; None for one that did not."""
     if main is None:
-        return "agent-failed", "OpenHands did not start"
+        why = "" if problem is None else f": {problem}"
+        return "agent-failed", f"OpenHands did not start{why}"
     if problem is not None:
         own = "openhands.sdk.llm"
         is_api = any(is_of_model(one) or type(one).__module__.startswith(own) for one in causes(problem))

@@ -1,7 +1,7 @@
 import { mcpEntry } from '../../src/harness/cli-launch.ts';
 import { driverLines } from '../../src/harness/driver-lines.ts';
 import { driverCommand, driverFiles, liteLlmDefaults, liteLlmModel } from '../../src/harness/python-cli.ts';
-import { cliRunner, jsonFile, mcpServers } from '../cli-runner.ts';
+import { cliRunner, jsonFile, mcpServers, serverPatience } from '../cli-runner.ts';
 import { pythonVersions } from '../versions.ts';
 
 /** OpenHands. */
@@ -22,6 +22,7 @@ export const openhands = cliRunner({
     const settings = {
       llm: { max_input_tokens: model.contextWindow, max_output_tokens: model.maxOutputTokens },
       turns: profile.maxTurns,
+      serverPatience: serverPatience / 1000,
     };
     return {
       argv: (sessionId) => [...driverCommand(home, sessionId), JSON.stringify(settings), ...profile.args],

@@ -4,6 +4,7 @@ import { type CommandOutcome, type CommandResult, messageLines } from '../../src
 import { packagePath } from '../../src/harness/npm-cli.ts';
 import type { ModelAccess } from '../../src/harness/runner.ts';
 import { modelFailure, type TurnRecord, type TurnStatus } from '../../src/harness/turn-record.ts';
+import type { McpServer } from '../../src/suite/mcp-server.ts';
 import type { Wire } from '../../src/suite/model-config.ts';
 import {
   cliRunner,
@@ -28,6 +29,7 @@ export const qwenCode = cliRunner({
   wires: ['openai-chat', 'openai-responses', 'anthropic-messages'],
   continues: true,
   mcp: ['stdio', 'http', 'sse'],
+  startsWithoutServers: true,
   skillsFolder: '~/.qwen/skills',
   limits: ['turns'],
   stream: {
@@ -63,7 +65,7 @@ export const qwenCode = cliRunner({
       },
       access: { ...accessOf(model), QWEN_CODE_SYSTEM_SETTINGS_PATH: settingsFile },
       // The system's settings override the user's and are merged with them.
-      files: [jsonFile(settingsFile, settings(mcpServers(context, geminiMcpEntry), model))],
+      files: [jsonFile(settingsFile, settings(mcpServers(context, serverEntry), model))],
     };
   },
 });
@@ -92,6 +94,13 @@ function settings(servers: Record<string, unknown>, { contextWindow }: ModelAcce
     model: { generationConfig: { maxRetries: 0, contextWindowSize: contextWindow } },
     mcpServers: servers,
   };
+}
+
+/** The longest time that it waits for a tool server to start, in milliseconds. */
+const longestDiscovery = 300_000;
+
+function serverEntry(server: McpServer): unknown {
+  return { ...geminiMcpEntry(server), discoveryTimeoutMs: longestDiscovery };
 }
 
 const System = z.looseObject({ subtype: z.string() });

@@ -267,7 +267,7 @@ function brokenHarnessWarning(
   if (position === 1) {
     const printed = shown(cause?.output?.trim().split('\n') ?? []);
     const of = profile.name === undefined ? 'its profile' : `the profile ${profile.name}`;
-    const check = `Check install, version, args and env of ${of}, and the wire of the model`;
+    const check = `Check install, version, args, env and mcpServers of ${of}, and the wire of the model`;
     return [
       `warning: ${cause?.message}`,
       ...(printed.length > 0 ? ['it printed:', ...printed.map((line) => `  ${line}`)] : []),

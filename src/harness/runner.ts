@@ -35,6 +35,11 @@ export interface Runner {
   continues: boolean;
   /** How it can speak to tool servers (`mcpServers` of a profile or of a case). */
   mcp: readonly McpTransport[];
+  /**
+   * Whether it begins without a tool server that does not start. Then its first request with tools must name
+   * each server, in the names of the server's tools. If not, it ends before it asks its model. Default: no.
+   */
+  startsWithoutServers?: true;
   /** The folder where it looks for skills, below the home of its user: `~/…`. Undefined if it has none. */
   skillsFolder?: `~/${string}`;
   /** The streams that it reads if a profile says so (`stream`). Default: none. */

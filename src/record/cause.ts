@@ -14,7 +14,7 @@ export const Cause = z
       .enum(['task', 'agent', 'harness', 'model', 'infrastructure', 'grading', 'replay', 'unknown'])
       .meta({
         description:
-          "Who caused it. `task`: the case's own scripts. `harness`: a CLI that failed before its model answered. " +
+          "Who caused it. `task`: the case's own scripts. `harness`: a CLI that failed before its model answered, or began without a tool server. " +
           "`grading`: the case's checks gave no verdict. `replay`: a request that is not recorded. " +
           '`unknown`: what was seen does not show it.',
       }),

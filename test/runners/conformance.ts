@@ -3,6 +3,7 @@ import { checkMembers } from '../../src/gateway/members.ts';
 import { readRequestBody } from '../../src/gateway/request-body.ts';
 import type { HarnessRun, Runner } from '../../src/harness/runner.ts';
 import { ModelConfig, type Wire } from '../../src/suite/model-config.ts';
+import { FirstOffer } from '../../src/trial/run/first-offer.ts';
 import { copySkills } from '../../src/trial/run/harness.ts';
 import { usageOfAnswer } from './model-wires.ts';
 import {
@@ -189,9 +190,11 @@ export function conformance(runner: Runner, expected: Expected): void {
     });
 
     testIf(runner.reportsCommands && runner.mcp.includes('stdio'))(
-      "lets its model call the tools of the profile's servers",
+      "lets its model call the tools of the profile's servers, which may start slowly",
       async () => {
-        const server = { command: 'node', args: [toolServer, 'gladly'], env: { GREETING: 'Good "day"' } };
+        // Some CLIs wait only a few seconds if they are not told to wait.
+        const slowly = ['-c', 'sleep 12; exec node "$@"', 'sh', toolServer, 'gladly'];
+        const server = { command: 'sh', args: slowly, env: { GREETING: 'Good "day"' } };
         await using sandbox = await sandboxWith(
           [{ calls: [{ server: 'greeter', name: 'greet', arguments: { to: 'Ada' } }] }, { text: 'Done.' }],
           { profile: { mcpServers: { greeter: server } } },
@@ -199,6 +202,7 @@ export function conformance(runner: Runner, expected: Expected): void {
         const run = await sandbox.session.turn('Greet.', sandbox.unhurried);
         expect(run.ending).toEqual({ ended: 'exited', exitCode: 0 });
         expect(run.trajectory).toEqual([]);
+        if (runner.startsWithoutServers) expect(lackingIn(await sandbox.requests(), 'greeter')).toEqual([]);
         expect(run.events).toContainEqual(
           expect.objectContaining({
             kind: 'tool',
@@ -210,6 +214,23 @@ export function conformance(runner: Runner, expected: Expected): void {
             failed: false,
           }),
         );
+      },
+    );
+
+    testIf(runner.cli && runner.mcp.includes('stdio'))(
+      'does not begin without a tool server, or shows it in its first request',
+      async () => {
+        const server = { command: 'sh', args: ['-c', 'exit 3'], env: {} };
+        await using sandbox = await sandboxWith([{ text: 'Done.' }], {
+          profile: { mcpServers: { greeter: server } },
+        });
+        const run = await sandbox.session.turn('Greet.', sandbox.unhurried);
+        const requests = await sandbox.requests();
+        if (runner.startsWithoutServers) expect(lackingIn(requests, 'greeter')).toEqual(['greeter']);
+        else {
+          expect(requests).toEqual([]);
+          expect(run.ending).toMatchObject({ message: expect.stringContaining('greeter') });
+        }
       },
     );
 
@@ -275,6 +296,14 @@ until (exec 3<> /dev/tcp/127.0.0.1/${port}) 2> /dev/null; do sleep 0.05; done`;
       await expectToPass(sandbox, runner, wire);
     });
   });
+}
+
+/** The server if a trial with these requests finds that it did not start. */
+function lackingIn(requests: readonly object[], server: string): readonly string[] {
+  const offer = new FirstOffer([server]);
+  for (const [startedAt, body] of requests.entries())
+    offer.add({ role: 'agent', startedAt }, Buffer.from(JSON.stringify(body)));
+  return offer.lacking;
 }
 
 /** All that the CLI asked for is what the gateway lets through to a model that runs no tools of its own. */

@@ -16,6 +16,7 @@ import { asUser } from '../prepare/started-sandbox.ts';
 import type { TrialSpec } from '../spec.ts';
 import { type Answerer, type Conversation, converse, type Utterance } from './conversation.ts';
 import { endingCause } from './ending-cause.ts';
+import { lackingCause } from './first-offer.ts';
 import { hostsOf, refuseMissed, type TrialModels } from './models.ts';
 
 /** Runs the harness and ends all of its processes. */
@@ -88,7 +89,11 @@ async function run(spec: TrialSpec, sandbox: TrialSandbox): Promise<OpenRecord> 
   port?.relay.lost.throwIfAborted();
   const source = session.commandsFrom ?? (runner.reportsCommands ? 'report' : 'traffic');
   // Waits until the last exchange is kept, which also shows its commands.
-  const cause = await endingCause(runner, conversation, spec, sandbox);
+  const ended = await endingCause(runner, conversation, spec, sandbox);
+  const isGraded = ended === undefined || ended.kind === 'agent';
+  // In a later step, the agent may have ended the server.
+  const offer = isGraded && sandbox.step === 0 && runner.startsWithoutServers ? models?.offer : undefined;
+  const cause = lackingCause(runner.name, offer, conversation.lastOutput) ?? ended;
   return { ...foundOf(conversation, source, models), ...(deviations.length > 0 && { deviations }), cause };
 }
 

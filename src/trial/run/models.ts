@@ -20,6 +20,7 @@ import { noModel } from '../../suite/planned-variant.ts';
 import { requirePrices } from '../../suite/require-prices.ts';
 import { TrialFailure } from '../blame.ts';
 import type { TrialSpec } from '../spec.ts';
+import { FirstOffer } from './first-offer.ts';
 
 /** What trials need for their models. All trials of a batch share it. */
 export interface ModelParts {
@@ -41,6 +42,7 @@ export interface TrialModels extends AsyncDisposable {
   session: GatewaySession;
   /** The commands that the agent's model traffic shows. */
   derived: DerivedTrajectory;
+  offer: FirstOffer;
 }
 
 /** Opens a trial's models. Undefined if the trial has no model and reaches no named host. */
@@ -56,6 +58,7 @@ export function openModels(
   const hosts = hostsOf(spec.sandbox);
   if (Object.keys(models).length === 0 && hosts.length === 0) return undefined;
   const derived = new DerivedTrajectory();
+  const offer = new FirstOffer(Object.keys({ ...spec.profile.mcpServers, ...spec.agent?.mcpServers }));
   const session = gateway.open({
     trial: `${spec.runId}/${spec.ordinal}`,
     clock,
@@ -67,9 +70,12 @@ export function openModels(
     batchBudget: budgets.batch,
     hosts,
     keep: async (body) => (await blobs.put(body)).sha256,
-    observe: (exchange, request) => derived.add(exchange, request),
+    observe(exchange, request) {
+      derived.add(exchange, request);
+      offer.add(exchange, request);
+    },
   });
-  return { session, derived, [Symbol.asyncDispose]: () => session[Symbol.asyncDispose]() };
+  return { session, derived, offer, [Symbol.asyncDispose]: () => session[Symbol.asyncDispose]() };
 }
 
 function sessionReplay(replay: PlannedReplay, open: ModelParts['cassette']): SessionReplay {
