@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import type { ServerHttp2Session } from 'node:http2';
-import { connect, createServer, type Server } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
@@ -155,14 +155,37 @@ async function startServed(
   const stdio = await container.attach({ onStderr, signal });
   // Node's HTTP/2, which a run without a model never needs, takes as long to load as a file of the program.
   const loading = import('./serve.ts');
+  using early = shared && keepWaiting(shared.server);
   await container.start(signal);
   const { serveRelay } = await loading;
   const session = serveRelay(stdio, handler, shared?.server);
+  early?.pass();
   session.once('error', (error) => {
     said ||= messageOf(error);
   });
   session.once('close', () => onEnd(said.trim() || 'its process ended without output'));
   return { session, listens: listens.promise };
+}
+
+/**
+ * Keeps the connections that arrive before anyone serves them: a relay that replaces another may carry some
+ * before the engine answers that it has started.
+ */
+function keepWaiting(server: Server): Disposable & { pass(): void } {
+  const waiting = new Set<Socket>();
+  const keep = (socket: Socket) => waiting.add(socket);
+  server.on('connection', keep);
+  return {
+    pass() {
+      server.off('connection', keep);
+      for (const socket of waiting) server.emit('connection', socket);
+      waiting.clear();
+    },
+    [Symbol.dispose]() {
+      server.off('connection', keep);
+      for (const socket of waiting) socket.destroy();
+    },
+  };
 }
 
 async function inTime(

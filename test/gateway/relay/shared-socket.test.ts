@@ -1,13 +1,18 @@
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, mkdtempDisposable, readdir, rm, stat, utimes } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { duplexPair, Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { execa } from 'execa';
 import { expect, test, vi } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
+import type { Container } from '../../../src/engine/container.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
-import { openSharedSocket, socketName } from '../../../src/gateway/relay/sidecar.ts';
+import type { RelayHandler } from '../../../src/gateway/relay/relay.ts';
+import { beginSidecar, openSharedSocket, socketName } from '../../../src/gateway/relay/sidecar.ts';
 import { dockerOf } from '../../engine/docker-of.ts';
 import { testEngine } from '../../engine/engine-fixture.ts';
 import { byEngineHere } from '../../needs.ts';
@@ -64,6 +69,46 @@ test('a relay loads HTTP/2 only where it does not share the socket', async () =>
   await using shared = await openSharedSocket();
   expect(await loads(join(shared?.folder ?? '', socketName))).toBe(false);
   expect(await loads('/nowhere')).toBe(true);
+});
+
+test('a connection that arrives before the engine says that the relay has started is served', async () => {
+  let socket = '';
+  let client: Socket | undefined;
+  const container: Partial<Container> = {
+    id: 'relay',
+    attach: async ({ onStderr }) => {
+      onStderr?.(Buffer.from('listening\n'));
+      return duplexPair()[0];
+    },
+    async start() {
+      client = connect({ path: socket });
+      client.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+      await once(client, 'connect');
+      // By then it has been accepted.
+      const other = connect({ path: socket });
+      await once(other, 'connect');
+      other.destroy();
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+    [Symbol.asyncDispose]: async () => undefined,
+  };
+  const engine: Partial<Engine> = {
+    capabilities: { cpus: 1 } as Engine['capabilities'],
+    async createContainer({ mounts = [] }) {
+      const [mount] = mounts;
+      if (mount && 'folder' in mount) socket = join(mount.folder, socketName);
+      return container as Container;
+    },
+  };
+  const handler: RelayHandler = {
+    request: (_request, response) => response.end('served'),
+    connect: () => undefined,
+  };
+  const request = { network: 'none', image: '', handler, labels: {}, clock: systemClock } as const;
+  const { signal } = new AbortController();
+  await using sidecar = await beginSidecar(engine as Engine, request, signal);
+  await sidecar.listening;
+  expect(await text(client ?? Readable.from([]))).toMatch(/served$/);
 });
 
 byEngineHere.test('no path of a sandbox leads to the socket of its relay', async () => {
