@@ -153,11 +153,9 @@ async function startServed(
     if (all.includes(listeningWord)) listens.resolve();
   };
   const stdio = await container.attach({ onStderr, signal });
-  // Node's HTTP/2, which a run without a model never needs, takes as long to load as a file of the program.
-  const loading = import('./serve.ts');
   using early = shared && keepWaiting(shared.server);
-  await container.start(signal);
-  const { serveRelay } = await loading;
+  // It loads Node's HTTP/2, which a run without a model never needs.
+  const [{ serveRelay }] = await Promise.all([import('./serve.ts'), container.start(signal)]);
   const session = serveRelay(stdio, handler, shared?.server);
   early?.pass();
   session.once('error', (error) => {
