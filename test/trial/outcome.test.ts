@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { OffsiteError } from '../../src/base/offsite-error.ts';
 import { connectEngine } from '../../src/engine/connect.ts';
 import type { Container } from '../../src/engine/container.ts';
-import { clockWith, untilThere } from '../validate/validator-bench.ts';
+import { clockWith } from '../validate/validator-bench.ts';
 import { bench, sharedBench } from './shared-bench.ts';
 import { openTrialBench, timeouts, validator } from './trial-bench.ts';
 
@@ -21,7 +21,6 @@ describe.concurrent('a trial', () => {
     const clock = clockWith(54_321);
     await using engine = await connectEngine({ instance: `test-outcome-${process.pid}`, clock });
     const containers: Container[] = [];
-    const started = Promise.withResolvers<readonly Container[]>();
     await using other = await openTrialBench({
       engine: {
         ...engine,
@@ -30,8 +29,7 @@ describe.concurrent('a trial', () => {
           const container = await engine.createContainer(spec, signal);
           const start = async () => {
             await container.start();
-            // The harness's own, and that of verify: they start side by side.
-            if (containers.push(container) === 2) started.resolve(containers);
+            containers.push(container);
           };
           return { ...container, start };
         },
@@ -39,7 +37,15 @@ describe.concurrent('a trial', () => {
     });
     const verify = 'true\n: > /tmp/hangs\nsleep 600\ntrue';
     const running = other.trial('true', { verify }, { timeouts: { ...timeouts, verify: 54_321 } });
-    await Promise.any((await started.promise).map((container) => untilThere(container, '/tmp/hangs')));
+    // The harness's own container may be gone by now.
+    const looks = () =>
+      containers.map(async (container) => {
+        const argv = ['test', '-e', '/tmp/hangs'];
+        return (await container.exec({ argv, timeoutMs: 55_000 })).exitCode === 0;
+      });
+    const isHanging = async () =>
+      (await Promise.allSettled(looks())).some((look) => look.status === 'fulfilled' && look.value);
+    await expect.poll(isHanging).toBe(true);
     clock.pass();
     const result = await running;
     expect(result).toMatchObject({
