@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
@@ -217,6 +217,8 @@ test('a hostile repository runs nothing, and its texts stay texts', async () => 
   ];
   for (const setting of settings) repository.git('config', setting, program);
   repository.git('config', 'log.showSignature', 'true');
+  // Git makes it only if its templates do.
+  mkdirSync(join(place.folder, '.git/info'), { recursive: true });
   write('.git/info/attributes', '* diff=x\n');
   const subject = `${attacks.csi}${attacks.bidi}\u0085 # x: "y" {{task}}`;
   repository.git('-c', 'core.fsmonitor=false', 'commit', '--amend', '--quiet', '--message', subject);
