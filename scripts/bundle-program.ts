@@ -9,19 +9,6 @@ const root = join(import.meta.dirname, '..');
 /** The command line and the library, as folders of the repository, or of `dist/`. */
 const entries = ['src/cli/main.ts', 'src/api/index.ts'];
 
-/**
- * How esbuild begins the function that copies what a package or a module of Node exports. Each of 150 files
- * would copy it anew, which takes some hundredths of a second.
- */
-const copying = 'var __toESM = (mod, isNodeMode, target) =>';
-const copyingOnce = `var copies = [new Map(), new Map()];
-var __toESM = (mod, isNodeMode) => {
-  var made = copies[isNodeMode ? 1 : 0];
-  if (!made.has(mod)) made.set(mod, copied(mod, isNodeMode));
-  return made.get(mod);
-};
-var copied = (mod, isNodeMode, target) =>`;
-
 export interface Bundled {
   /** The contents of files by their paths below the output folder: the entries and their parts. */
   files: Map<string, Uint8Array>;
@@ -107,12 +94,9 @@ export async function bundleProgram(sources: string, extension: 'js' | 'ts'): Pr
     format: 'cjs',
     outExtension: { '.js': '.cjs' },
   });
-  const helpers = program.outputFiles.filter(({ text }) => text.includes(copying));
-  if (helpers.length !== 1) throw new Error(`${helpers.length} files of the program contain: ${copying}`);
-  const files = [...program.outputFiles, ...packages.outputFiles].map((file): [string, Uint8Array] => [
-    relative(root, file.path),
-    helpers.includes(file) ? Buffer.from(file.text.replace(copying, copyingOnce)) : file.contents,
-  ]);
+  const files = [...program.outputFiles, ...packages.outputFiles].map(
+    ({ path, contents }): [string, Uint8Array] => [relative(root, path), contents],
+  );
   const licenses = await licensesIn({ ...program.metafile.outputs, ...packages.metafile.outputs });
   return { files: new Map(files), licenses };
 }
