@@ -6,8 +6,8 @@ import type { Cause } from '../../record/cause.ts';
 const keptCharacters = 16;
 
 /**
- * What the agent's model was offered first. Most harnesses go on without a tool server that did not start,
- * and say nothing, or say it in words only. Then the agent did not have the tools that it was to have.
+ * What the agent's model was offered first. Most harnesses begin although a tool server did not start, and do
+ * not report it, or only in words. Then the agent did not have the tools that the case gave it.
  *
  * Only the request with tools that began first counts. It is sent before the agent can do anything, such as
  * end a server or send a request of its own.
