@@ -7,7 +7,7 @@ const keptCharacters = 16;
 
 /**
  * What the agent's model was offered first. Most harnesses begin although a tool server did not start, and do
- * not report it, or only in words. Then the agent did not have the tools that the case gave it.
+ * not report it, or only in words. Then the agent did not have the tools that were meant for it.
  *
  * Only the request with tools that began first counts. It is sent before the agent can do anything, such as
  * end a server or send a request of its own.
