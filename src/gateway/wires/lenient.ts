@@ -105,7 +105,7 @@ export function typeName(object: JsonObject): string {
 export interface WireEvent {
   /** The `event:` line; openai-chat has none. */
   event: string | undefined;
-  /** A string is sent as it is: `[DONE]`, or JSON. An object may contain a {@link RepeatedText}. */
+  /** A string is sent as it is: `[DONE]`, or JSON. An object may contain a {@link JsonText}. */
   data: JsonObject | string;
   /** Whether it carries a piece of the answer's text. */
   isText?: boolean;
@@ -115,7 +115,7 @@ export function textOfEvent(event: WireEvent): string {
   return partsOfEvent(event).join('');
 }
 
-/** The same as parts, of which a repeated text is its own. */
+/** The same as parts, of which each {@link JsonText} is its own. */
 export function partsOfEvent({ event, data }: WireEvent): (string | Buffer)[] {
   const name = event === undefined ? '' : `event: ${event}\n`;
   if (typeof data === 'string') return [`${name}data: ${data}\n\n`];
@@ -127,17 +127,25 @@ export function partsOfEvent({ event, data }: WireEvent): (string | Buffer)[] {
 const placeholder = randomUUID();
 let found: Buffer[] | undefined;
 
-/** A long text that several events contain. It is written as JSON once, and never copied. */
-export class RepeatedText {
-  readonly #json: Buffer;
+/** A text as its JSON, in bytes. Events that contain it share them, so it is written once, and never copied. */
+export class JsonText {
+  readonly bytes: Buffer;
 
-  constructor(text: string) {
-    this.#json = Buffer.from(JSON.stringify(text));
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+  }
+
+  static of(text: string): JsonText {
+    return new JsonText(Buffer.from(JSON.stringify(text)));
+  }
+
+  get text(): string {
+    return JSON.parse(this.bytes.toString()) as string;
   }
 
   toJSON(): unknown {
-    if (!found) return parsed(this.#json.toString());
-    found.push(this.#json);
+    if (!found) return this.text;
+    found.push(this.bytes);
     return placeholder;
   }
 }
@@ -147,7 +155,9 @@ export function partsOf(value: JsonObject): (string | Buffer)[] {
   const texts: Buffer[] = [];
   found = texts;
   try {
-    const [first = '', ...rest] = JSON.stringify(value).split(`"${placeholder}"`);
+    const json = JSON.stringify(value);
+    if (texts.length === 0) return [json];
+    const [first = '', ...rest] = json.split(`"${placeholder}"`);
     return [first, ...rest.flatMap((after, index) => [texts[index] ?? '', after])];
   } finally {
     found = undefined;

@@ -56,8 +56,11 @@ test('a long text, and long arguments, are the same in each event that repeats t
   const stream = transcoder('openai-responses');
   const text = '"quoted"\n\\ – \u{1F600} '.repeat(300);
   const call = { index: 0, id: 'c', function: { name: 'f', arguments: JSON.stringify({ text }) } };
-  const answer = [chunk({ content: text }), chunk({ tool_calls: [call] }), chunk({}, 'tool_calls')];
-  const written = stream.push(Buffer.concat([...answer, Buffer.from('data: [DONE]\n\n')])).toString();
+  // The second piece is long, and begins within a character of two units.
+  const cut = text.indexOf('\u{1F600}') + 1;
+  const pieces = [text.slice(0, cut), text.slice(cut)].map((content) => chunk({ content }));
+  const answer = [...pieces, chunk({ tool_calls: [call] }), chunk({}, 'tool_calls')];
+  const written = [...answer, Buffer.from('data: [DONE]\n\n')].map(stream.push).join('');
   const events = [...written.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data ?? ''));
   const of = (type: string) => events.find((event) => event.type === `response.${type}`);
   const content = [{ type: 'output_text', text, annotations: [], logprobs: [] }];

@@ -25,10 +25,10 @@ import {
   isNothing,
   isObject,
   type JsonObject,
+  type JsonText,
   member,
   numberIn,
   objectsOf,
-  type RepeatedText,
   stringIn,
   stringsIn,
   typeName,
@@ -284,7 +284,7 @@ function writePart(part: Content): JsonObject {
 type ReasoningPart = Extract<ModelPart, { type: 'reasoning' }>;
 
 interface WrittenReasoning {
-  text: string | RepeatedText;
+  text: string | JsonText;
   signature?: string | undefined;
   redacted?: boolean | undefined;
 }

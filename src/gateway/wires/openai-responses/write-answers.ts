@@ -1,3 +1,4 @@
+import { ByteStore } from '../../../base/byte-store.ts';
 import { modelAnswers } from '../../../bounds/model.ts';
 import {
   eventsOf,
@@ -5,10 +6,9 @@ import {
   type NeutralEvent,
   type NeutralUsage,
   UnreadableAnswer,
-  WholeText,
 } from '../../translation/neutral-answer.ts';
 import { freeFormInput, type NeutralRequest, toolNamed } from '../../translation/neutral-request.ts';
-import { type JsonObject, member, partsOf, RepeatedText } from '../lenient.ts';
+import { type JsonObject, JsonText, member, partsOf } from '../lenient.ts';
 import type { WireTranslation } from '../wire-descriptor.ts';
 import { reasoningItem } from './requests.ts';
 
@@ -69,7 +69,7 @@ function messageItem(id: string, content: JsonObject): JsonObject {
   return { id, type: 'message', status: 'completed', role: 'assistant', content: [content] };
 }
 
-function contentOf(type: 'text' | 'refusal', text: string | RepeatedText): JsonObject {
+function contentOf(type: 'text' | 'refusal', text: string | JsonText): JsonObject {
   if (type === 'refusal') return { type: 'refusal', refusal: text };
   return { type: 'output_text', text, annotations: [], logprobs: [] };
 }
@@ -119,7 +119,8 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emi
   let sequence_number = 0;
   let open: Open | undefined;
   let kept = 0;
-  const whole = new WholeText();
+  /** The JSON of the open part's text so far, as its pieces were written. */
+  const whole = new ByteStore();
   const output: JsonObject[] = [];
   const event = (type: string, data: JsonObject) =>
     emit({ event: type, data: { type, sequence_number: sequence_number++, ...data } });
@@ -145,18 +146,30 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emi
     event('response.output_item.done', { output_index: output.length, item });
     output.push(item);
     for (const part of partsOf(item)) kept += part.length;
-    if (kept > modelAnswers.bytes.translated)
-      throw new UnreadableAnswer(`the answer is larger than ${modelAnswers.bytes.translated} bytes`);
+    if (kept > modelAnswers.bytes.translated) throw tooLarge('the answer');
     open = undefined;
+  };
+  /** Adds a piece to the open part. Returns what stands for it in an event. */
+  const add = (piece: string): string | JsonText => {
+    const json = JsonText.of(piece);
+    if (whole.size + json.bytes.length > modelAnswers.bytes.translated)
+      throw tooLarge('a part of the answer');
+    whole.add(json.bytes.subarray(whole.size === 0 ? 0 : 1, -1));
+    return isShared(json) ? json : piece;
+  };
+  const takeWhole = () => {
+    if (whole.size === 0) whole.add(quote);
+    whole.add(quote);
+    return new JsonText(whole.take());
   };
   const close = (signature?: string, redacted?: true) => {
     if (!open) return;
     const id = itemId(head, output.length);
-    const given = whole.take();
-    const text = given.length < repeated ? given : new RepeatedText(given);
+    const json = takeWhole();
+    const text = isShared(json) ? json : json.text;
     switch (open.type) {
       case 'call': {
-        const item = callItem({ id: open.id, name: open.name, arguments: given }, id, request);
+        const item = callItem({ id: open.id, name: open.name, arguments: json.text }, id, request);
         if (item.type === 'function_call') {
           item.arguments = text;
           event('response.function_call_arguments.done', { ...place(), name: item.name, arguments: text });
@@ -201,11 +214,11 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emi
       case 'reasoning': {
         const { type, text } = step;
         if (open?.type !== type) begin({ type, item: beginningOf(type, nextId()) });
-        whole.add(text);
+        const delta = add(text);
         const name =
           type === 'text' ? 'output_text' : type === 'refusal' ? 'refusal' : 'reasoning_summary_text';
         const logprobs = type === 'text' && { logprobs: [] };
-        return event(`response.${name}.delta`, { ...inContent(type), delta: text, ...logprobs });
+        return event(`response.${name}.delta`, { ...inContent(type), delta, ...logprobs });
       }
       case 'signature':
         if (open?.type !== 'reasoning')
@@ -215,11 +228,12 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emi
         const item = { ...callItem({ ...step, arguments: '' }, nextId(), request), status: 'in_progress' };
         return begin({ type: 'call', item, id: step.id, name: step.name });
       }
-      case 'arguments':
-        whole.add(step.text);
+      case 'arguments': {
+        const delta = add(step.text);
         if (open?.item.type === 'function_call')
-          event('response.function_call_arguments.delta', { ...place(), delta: step.text });
+          event('response.function_call_arguments.delta', { ...place(), delta });
         return;
+      }
       case 'callEnd':
         return close();
       case 'end': {
@@ -235,11 +249,21 @@ export const writeStream: WireTranslation['writeStream'] = ({ request, at }, emi
       }
     }
   };
-  return { take, held: () => kept + whole.held };
+  return { take, held: () => kept + whole.size };
 };
 
-/** Characters of a text that is long enough to be written once for all events that repeat it. */
-const repeated = 1024;
+const quote = Buffer.from('"');
+
+/** Whether a text is so long that the events which contain it share its bytes. */
+function isShared({ bytes }: JsonText): boolean {
+  return bytes.length >= 1024;
+}
+
+function tooLarge(what: string): UnreadableAnswer {
+  return new UnreadableAnswer(
+    `${what} is larger than ${modelAnswers.bytes.translated} bytes, and its client's wire needs it whole`,
+  );
+}
 
 /** An item at its beginning. */
 function beginningOf(type: 'text' | 'refusal' | 'reasoning', id: string): JsonObject {
