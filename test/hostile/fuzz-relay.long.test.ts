@@ -3,6 +3,7 @@ import { connect as connectSocket, type Socket } from 'node:net';
 import { expect, test, vi } from 'vitest';
 import { frame, opening, preface, reset } from './frames.ts';
 import { hostileBytes, type Seeded, seeded } from './fuzz.ts';
+import { knockOften } from './knock.ts';
 import { type Held, type RelayProcess, relayProcess } from './relay-process.ts';
 
 /** Milliseconds; only a hang reaches them. */
@@ -71,6 +72,17 @@ test('5,000 hostile connections through relays leave the process as it was', { t
       expect(socket.destroyed).toBe(false);
       socket.destroy();
     }
+  });
+});
+
+test('5,000 hostile connections to a shared socket leave the process as it was', { timeout }, async () => {
+  const random = seeded(seed + 2);
+  await using agent = await relayProcess();
+  await withstands(agent, async () => {
+    using honest = await agent.trial('over a shared socket');
+    await knockOften(random, { path: honest.shared }, 2_500, honest.token);
+    expect((await honest.ask('scripted')).status).toBe(200);
+    expect(agent.said()).toBe('');
   });
 });
 

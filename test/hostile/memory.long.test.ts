@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { hostileUpstream } from './hostile-upstream.ts';
-import { type HostileTrial, relayProcess } from './relay-process.ts';
+import { type HostileTrial, relayProcess, ways } from './relay-process.ts';
 
 /** Milliseconds; only a hang reaches them. */
 const timeout = 240_000;
@@ -46,13 +46,15 @@ function send(trial: HostileTrial, body: string): void {
   trial.send(body).on('response', (response) => response.on('error', () => undefined).resume());
 }
 
-for (const [name, attack] of Object.entries(attacks)) {
-  test(`with a heap of ${heapMiB} MiB ${name} neither end the process nor hinder the trial beside`, {
-    timeout,
-  }, async () => {
+const all = Object.entries(attacks).flatMap(([name, attack]) => ways.map((way) => ({ name, attack, way })));
+
+test.for(all)(
+  `with a heap of ${heapMiB} MiB $name, $way, neither end the process nor hinder the trial beside`,
+  { timeout },
+  async ({ name, attack, way }) => {
     await using upstream = await hostileUpstream();
     await using agent = await relayProcess({ heapMiB, upstream: upstream.url });
-    using hostile = await agent.trial();
+    using hostile = await agent.trial(way);
     using honest = await agent.trial();
     attack(hostile);
     let highest = 0;
@@ -71,5 +73,5 @@ for (const [name, attack] of Object.entries(attacks)) {
     );
     expect(agent.said()).toBe('');
     expect(highest).toBeLessThan(residentMiB);
-  });
-}
+  },
+);

@@ -2,10 +2,11 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type ClientRequest, request as httpRequest } from 'node:http';
-import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
+import { type ClientHttp2Session, connect } from 'node:http2';
 import { connect as connectSocket, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { type Answer, answerOf, responseOf } from '../gateway/sandbox.ts';
@@ -15,8 +16,8 @@ export interface RelayProcess extends AsyncDisposable {
   port: number;
   /** What it has printed to stderr. */
   said(): string;
-  /** A trial's sandbox, as its sidecar carries its connections. */
-  trial(): Promise<HostileTrial>;
+  /** A trial's sandbox, as its sidecar carries its connections; without `way`, over the engine. */
+  trial(way?: Way): Promise<HostileTrial>;
   /** Resolves with the bytes that it occupies now, garbage and room for more among them. */
   resident(): Promise<number>;
   /** Collects its garbage, and resolves with what it still holds. */
@@ -33,11 +34,17 @@ export interface Held {
   handles: number;
 }
 
+/** How a sidecar carries the connections of its sandbox: see sidecar/main.cjs. */
+export const ways = ['over the engine', 'over a shared socket'] as const;
+export type Way = (typeof ways)[number];
+
 export interface HostileTrial extends Disposable {
   token: string;
+  /** The path of the shared socket. */
+  shared: string;
   http2: ClientHttp2Session;
   socket: Socket;
-  connection(): ClientHttp2Stream;
+  connection(): Duplex;
   /** Asks a model, and resolves with the whole answer. */
   ask(model: string, content?: string): Promise<Answer>;
   /** Sends a request; what comes of it is the caller's business. */
@@ -80,7 +87,7 @@ export async function relayProcess({
     child,
     port,
     said: () => said,
-    trial: () => Promise.race([openTrial(port), gone]),
+    trial: (way = 'over the engine') => Promise.race([openTrial(port, way), gone]),
     resident: () => ask('resident'),
     held: () => ask('held'),
     async [Symbol.asyncDispose]() {
@@ -94,7 +101,7 @@ export async function relayProcess({
   };
 }
 
-async function openTrial(port: number): Promise<HostileTrial> {
+async function openTrial(port: number, way: Way): Promise<HostileTrial> {
   const socket = connectSocket({ host: '127.0.0.1', port, noDelay: true });
   socket.on('error', () => undefined);
   let first = Buffer.alloc(0);
@@ -104,14 +111,21 @@ async function openTrial(port: number): Promise<HostileTrial> {
   }
   const end = first.indexOf('\n');
   if (end + 1 < first.length) socket.unshift(first.subarray(end + 1));
-  const token = first.subarray(0, end).toString();
+  const [token = '', shared = ''] = first.subarray(0, end).toString().split(' ');
   const http2 = connect('http://gateway', { createConnection: () => socket, maxSessionMemory: 4096 });
   http2.on('error', () => http2.destroy());
-  const connection = () => {
+  const sockets = new Set<Socket>();
+  const inSocket = () => {
+    const socket = connectSocket({ path: shared, allowHalfOpen: true });
+    sockets.add(socket.on('error', () => undefined).on('close', () => sockets.delete(socket)));
+    return socket;
+  };
+  const inSession = () => {
     const stream = http2.request({ ':method': 'CONNECT', ':authority': 'gateway' }, { endStream: false });
     stream.on('error', () => undefined);
     return stream;
   };
+  const connection = way === 'over the engine' ? inSession : inSocket;
   const send = (body: string) => {
     const request = httpRequest({
       createConnection: connection,
@@ -124,6 +138,7 @@ async function openTrial(port: number): Promise<HostileTrial> {
   };
   return {
     token,
+    shared,
     http2,
     socket,
     connection,
@@ -132,7 +147,7 @@ async function openTrial(port: number): Promise<HostileTrial> {
       answerOf(await responseOf(send(JSON.stringify({ model, messages: [{ role: 'user', content }] })))),
     [Symbol.dispose]() {
       http2.destroy();
-      socket.destroy();
+      for (const each of [socket, ...sockets]) each.destroy();
     },
   };
 }

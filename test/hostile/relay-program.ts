@@ -1,12 +1,14 @@
 // An agent's process for the attack tests: a real gateway with a scripted model. Each connection to its port
-// is what a sidecar's standard streams are, served as one trial's. On its IPC channel it answers `resident`
+// is what a sidecar's standard streams are, served as one trial's, which also has a shared socket. On its IPC channel it answers `resident`
 // with the bytes that it occupies now, and `held` with what it still holds after a garbage collection.
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { duplexPair } from 'node:stream';
 import { systemClock } from '../../src/base/clock.ts';
 import { settleHeap } from '../../src/base/host-program.ts';
 import { openGateway } from '../../src/gateway/open-gateway.ts';
 import { serveRelay } from '../../src/gateway/relay/serve.ts';
+import { openSharedSocket, socketName } from '../../src/gateway/relay/sidecar.ts';
 import { scriptedUpstream } from '../../src/gateway/scripted/scripted-upstream.ts';
 import { ModelConfig } from '../../src/suite/model-config.ts';
 
@@ -26,7 +28,7 @@ const gateway = openGateway({
   scripted: (file) => scriptedUpstream(file, systemClock),
 });
 let trials = 0;
-const server = createServer({ allowHalfOpen: false, noDelay: true }, (socket) => {
+const server = createServer({ allowHalfOpen: false, noDelay: true }, async (socket) => {
   trials += 1;
   const session = gateway.open({
     trial: `trial-${trials}`,
@@ -36,18 +38,20 @@ const server = createServer({ allowHalfOpen: false, noDelay: true }, (socket) =>
     keep: async () => 'sha',
     observe: () => undefined,
   });
-  // A line of ours goes ahead of the relay's own bytes, so that whoever connects has the token.
-  socket.write(`${session.token('agent')}\n`);
   // The engine's stream is one of JavaScript's, in which many frames are read before anything else happens.
   const [inside, outside] = duplexPair();
   socket.on('error', () => outside.destroy()).on('close', () => outside.destroy());
+  const shared = await openSharedSocket();
+  if (!shared) throw new Error('this machine cannot have a shared socket');
+  // A line of ours goes ahead of the relay's own bytes, so that whoever connects has the token and the socket.
+  socket.write(`${session.token('agent')} ${join(shared.folder, socketName)}\n`);
   socket.pipe(inside).pipe(socket);
-  const relay = serveRelay(outside, session.handler);
+  const relay = serveRelay(outside, session.handler, shared.server);
   // A defect is what these tests look for; a broken session is what they make.
   relay.on('error', (error: Error & { code?: string }) => {
     if (error.code === 'RELAY_DEFECT' || process.env.SAY_ALL) console.error(error);
   });
-  relay.once('close', () => void session[Symbol.asyncDispose]());
+  relay.once('close', () => void Promise.all([session, shared].map((made) => made[Symbol.asyncDispose]())));
 });
 process.on('message', async (asked) => {
   if (asked === 'resident') return void process.send?.(process.memoryUsage.rss());

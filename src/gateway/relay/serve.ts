@@ -73,6 +73,8 @@ export function serveRelay(stdio: Duplex, handler: RelayHandler, shared?: Socket
   );
   listenTo(stdio, { error: over, close: over }, end);
   if (stdio.destroyed) over();
+  // Node tells nothing of a session over streams that closed before it began.
+  if (stdio.closed) process.nextTick(() => session.emit('close'));
   return session;
 }
 

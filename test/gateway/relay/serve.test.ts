@@ -50,6 +50,12 @@ test('a relay whose output ended can be ended too, though its input never ends',
   expect(stdio.destroyed).toBe(true);
 });
 
+test('a relay that is gone before it is served is over', async () => {
+  const [, stdio] = duplexPair();
+  await once(stdio.destroy(), 'close');
+  await once(serveRelay(stdio, { request: () => undefined, connect: () => undefined }), 'close');
+});
+
 test.for(['with-length', 'without'])(
   'heads and bodies written together arrive as they are, %s',
   async (how) => {
