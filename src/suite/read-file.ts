@@ -155,7 +155,7 @@ export function requireWithin(
   if (inside.length === 0) {
     const where = real === path ? '' : `${real}, `;
     const gone = allowed.filter((root) => realPaths([root]).length === 0);
-    const noted = gone.length === 0 ? '' : `; what is permitted does not exist: ${gone.join(', ')}`;
+    const noted = gone.length === 0 ? '' : `; what is permitted cannot be found: ${gone.join(', ')}`;
     throw unreadable(path, `it is ${where}outside the suite's folder ${own}; ${permit}${noted}`);
   }
   return inside;
