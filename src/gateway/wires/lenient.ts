@@ -127,7 +127,7 @@ export function partsOfEvent({ event, data }: WireEvent): (string | Buffer)[] {
 const placeholder = randomUUID();
 let found: Buffer[] | undefined;
 
-/** A text as its JSON, in bytes. Events that contain it share them, so it is written once, and never copied. */
+/** A text as its JSON, in bytes. Events that contain it share them: it is written once, and never copied. */
 export class JsonText {
   readonly bytes: Buffer;
 
@@ -140,7 +140,7 @@ export class JsonText {
   }
 
   get text(): string {
-    return JSON.parse(this.bytes.toString()) as string;
+    return String(parseForeignJson(this.bytes.toString()));
   }
 
   toJSON(): unknown {
