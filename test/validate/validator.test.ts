@@ -50,7 +50,7 @@ describe('a module validator', () => {
       `import { one } from './parts/one.ts';
       validate('all', async ({ variables, trajectory, run }) => {
         const { exitCode, stdout, stderr } = await run('bash', ['-c', 'echo $animal $PWD; cat; echo oops >&2; exit 3'], { input: 'given' });
-        const cut = await run('sleep', ['9'], { timeout: 50 });
+        const cut = await run('sleep', ['600'], { timeout: 50 });
         await assert.rejects(run('no-such-program'), /ENOENT/);
         return [one, variables, trajectory[0].command, exitCode, stdout, stderr, cut.exitCode];
       });`,
